@@ -1,0 +1,117 @@
+#pragma once
+
+#include "sandbox/channel.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::sandbox {
+
+struct Mount {
+    std::string source; ///< absolute, on the host
+    std::string target; ///< absolute, in the sandbox
+    bool writable = false;
+};
+
+enum class Network : unsigned char { none, host };
+
+struct Limits {
+    std::uint64_t memory = 2ULL << 30U; ///< bytes
+    std::uint32_t pids = 512;
+    double cpus = 2;
+    std::uint64_t nofile = 4096;
+    std::uint32_t calls = 8; ///< commands at once
+    std::uint32_t jobs = 16;
+    std::uint64_t spill_stream = 64ULL << 20U;
+    std::uint64_t spill_session = 1ULL << 30U;
+};
+
+/// What a machine shall be. Immutable for the machine's life.
+struct MachineSpec {
+    std::string key_hash;   ///< names folders, cgroups and sockets; 64 hex digits
+    std::string session;    ///< as the operator named it, for messages
+    std::string generation; ///< fresh for every machine
+    std::string token;      ///< the guest's secret
+    std::vector<Mount> mounts;
+    Network network = Network::none;
+    Limits limits;
+    std::map<std::string, std::string> environment; ///< on top of the standard one
+    std::string path_policy;
+    /// An unnamed session ends with its server: the guest holds the read end of a pipe whose write
+    /// end only this server has.
+    bool ends_with_server = false;
+    std::chrono::milliseconds idle_end{0}; ///< the guest ends itself after so long without use
+};
+
+/// What must be remembered to find a machine again, in any process. Written to the registry.
+struct MachineRecord {
+    std::string backend;
+    std::string id; ///< the sandbox id that users see
+    std::string generation;
+    std::map<std::string, std::string> data; ///< the backend's own
+};
+
+/// What confines a machine, as found when it was made; shown by session_info and doctor.
+struct Layer {
+    std::string name; ///< userns, pidns, netns, cgroup-memory, cgroup-pids, cgroup-kill, seccomp ...
+    bool in_force = false;
+    std::string detail; ///< how, or why not and what would bring it
+};
+
+/// One sandboxed machine with a guest in it. Thread-safe. Destroying the object leaves the machine
+/// as it is.
+class Machine {
+  public:
+    Machine() = default;
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+    virtual ~Machine() = default;
+
+    [[nodiscard]] virtual const MachineRecord& record() const noexcept = 0;
+    [[nodiscard]] virtual const std::vector<Layer>& layers() const noexcept = 0;
+
+    /// A new connection to the guest. Throws Error(session_lost) when the machine is gone.
+    [[nodiscard]] virtual std::unique_ptr<Channel> connect(const Deadline& deadline) = 0;
+};
+
+struct Availability {
+    bool available = false;
+    std::string reason; ///< when not: what blocks it
+    std::string remedy; ///< and the exact line that would help
+};
+
+/// A kind of machine. Thread-safe.
+class Backend {
+  public:
+    Backend() = default;
+    Backend(const Backend&) = delete;
+    Backend& operator=(const Backend&) = delete;
+    virtual ~Backend() = default;
+
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+
+    /// Cheap after the first call; makes no machine that stays.
+    [[nodiscard]] virtual Availability availability() = 0;
+
+    /// Makes a machine whose guest answers. Throws Error(sandbox_unavailable) with the blocker and
+    /// its remedy, and leaves nothing behind.
+    [[nodiscard]] virtual std::unique_ptr<Machine> create(const MachineSpec& spec) = 0;
+
+    /// The machine of a record if it still lives, else null.
+    [[nodiscard]] virtual std::unique_ptr<Machine> attach(const MachineRecord& record) = 0;
+
+    /// Ends the machine of a record and removes what it occupied: processes, cgroups, socket,
+    /// temporary folders, and with `purge` the home too. Idempotent.
+    virtual void destroy(const MachineRecord& record, bool purge) = 0;
+
+    /// How the model is told of the machine: "a Linux namespace sandbox on this host ..."
+    [[nodiscard]] virtual std::string description() const = 0;
+};
+
+} // namespace berth::sandbox

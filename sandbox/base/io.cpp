@@ -1,0 +1,105 @@
+#include "sandbox/base/io.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace berth {
+
+std::size_t read_full(int fd, void* data, std::size_t size)
+{
+    std::size_t done = 0;
+    while (done < size) {
+        const ssize_t n = ::read(fd, static_cast<char*>(data) + done, size - done);
+        if (n > 0) {
+            done += static_cast<std::size_t>(n);
+        } else if (n == 0) {
+            break;
+        } else if (errno != EINTR) {
+            throw_errno("read");
+        }
+    }
+    return done;
+}
+
+void write_full(int fd, std::string_view data)
+{
+    while (!data.empty()) {
+        const ssize_t n = ::write(fd, data.data(), data.size());
+        if (n >= 0) {
+            data.remove_prefix(static_cast<std::size_t>(n));
+        } else if (errno == EAGAIN) {
+            pollfd waiting{.fd = fd, .events = POLLOUT, .revents = 0};
+            ::poll(&waiting, 1, -1);
+        } else if (errno != EINTR) {
+            throw_errno("write");
+        }
+    }
+}
+
+std::string read_file_limited(int dirfd, const std::string& path, std::size_t limit)
+{
+    const UniqueFd fd(::openat(dirfd, path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) {
+        throw_errno("open " + path);
+    }
+    std::string content(limit + 1, '\0');
+    content.resize(read_full(fd.get(), content.data(), content.size()));
+    if (content.size() > limit) {
+        throw std::length_error(path + " is larger than " + std::to_string(limit) + " bytes");
+    }
+    return content;
+}
+
+void write_file_atomically(int dirfd, const std::string& path, std::string_view content,
+                           unsigned mode, bool sync)
+{
+    // The pid tells processes apart, the counter threads.
+    static std::atomic<unsigned> counter{0};
+    const std::string temporary =
+        path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(++counter);
+    UniqueFd fd(::openat(dirfd, temporary.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (!fd) {
+        throw_errno("create " + temporary);
+    }
+    try {
+        write_full(fd.get(), content);
+        if (sync && ::fsync(fd.get()) != 0) {
+            throw_errno("fsync " + temporary);
+        }
+        if (::renameat(dirfd, temporary.c_str(), dirfd, path.c_str()) != 0) {
+            throw_errno("rename to " + path);
+        }
+    } catch (...) {
+        ::unlinkat(dirfd, temporary.c_str(), 0);
+        throw;
+    }
+    if (sync) {
+        const auto slash = path.rfind('/');
+        const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+        const UniqueFd directory(
+            ::openat(dirfd, parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        if (directory) {
+            ::fsync(directory.get());
+        }
+    }
+}
+
+Pipe make_pipe(int flags)
+{
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC | flags) != 0) {
+        throw_errno("pipe2");
+    }
+    return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+} // namespace berth

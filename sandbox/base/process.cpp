@@ -1,0 +1,149 @@
+#include "sandbox/base/process.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/syscalls.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace berth {
+namespace {
+
+std::vector<char*> pointers(const std::vector<std::string>& strings)
+{
+    std::vector<char*> result;
+    result.reserve(strings.size() + 1);
+    for (const auto& string : strings) {
+        // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): posix_spawn takes char* const[]
+        result.push_back(const_cast<char*>(string.c_str()));
+    }
+    result.push_back(nullptr);
+    return result;
+}
+
+/// The file actions of one spawn: first every source is copied out of the way of the targets, then
+/// onto its target, then the rest is closed.
+class FileActions {
+  public:
+    explicit FileActions(const SpawnOptions& options)
+    {
+        ::posix_spawn_file_actions_init(&actions_);
+        int highest = 2;
+        for (const auto& [source, target] : options.descriptors) {
+            highest = std::max({highest, source, target});
+        }
+        int parking = highest + 1;
+        for (const auto& [source, target] : options.descriptors) {
+            ::posix_spawn_file_actions_adddup2(&actions_, source, parking++);
+        }
+        for (int fd = 0; fd <= 2; ++fd) {
+            ::posix_spawn_file_actions_addopen(&actions_, fd, "/dev/null", O_RDWR, 0);
+        }
+        parking = highest + 1;
+        int last = 2;
+        for (const auto& [source, target] : options.descriptors) {
+            ::posix_spawn_file_actions_adddup2(&actions_, parking++, target);
+            last = std::max(last, target);
+        }
+        ::posix_spawn_file_actions_addclosefrom_np(&actions_, last + 1);
+    }
+
+    ~FileActions() { ::posix_spawn_file_actions_destroy(&actions_); }
+
+    FileActions(const FileActions&) = delete;
+    FileActions& operator=(const FileActions&) = delete;
+
+    [[nodiscard]] const posix_spawn_file_actions_t* get() const noexcept { return &actions_; }
+
+  private:
+    posix_spawn_file_actions_t actions_{};
+};
+
+class Attributes {
+  public:
+    explicit Attributes(bool new_session)
+    {
+        ::posix_spawnattr_init(&attributes_);
+        sigset_t set;
+        sigemptyset(&set);
+        ::posix_spawnattr_setsigmask(&attributes_, &set);
+        sigfillset(&set);
+        ::posix_spawnattr_setsigdefault(&attributes_, &set);
+        int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF;
+        if (new_session) {
+            flags |= POSIX_SPAWN_SETSID;
+        }
+        ::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
+    }
+
+    ~Attributes() { ::posix_spawnattr_destroy(&attributes_); }
+
+    Attributes(const Attributes&) = delete;
+    Attributes& operator=(const Attributes&) = delete;
+
+    [[nodiscard]] const posix_spawnattr_t* get() const noexcept { return &attributes_; }
+
+  private:
+    posix_spawnattr_t attributes_{};
+};
+
+} // namespace
+
+Process Process::spawn(const std::string& program, const SpawnOptions& options)
+{
+    const FileActions actions(options);
+    const Attributes attributes(options.new_session);
+    const auto argv = pointers(options.arguments);
+    const auto envp = pointers(options.environment);
+    pid_t pid = -1;
+    const int error = ::posix_spawn(&pid, program.c_str(), actions.get(), attributes.get(),
+                                    argv.data(), envp.data());
+    if (error != 0) {
+        throw std::system_error(error, std::generic_category(), "start " + program);
+    }
+    UniqueFd pidfd(sys::pidfd_open(pid, 0));
+    if (!pidfd) {
+        throw_errno("pidfd_open");
+    }
+    return {pid, std::move(pidfd)};
+}
+
+bool Process::signal(int number) const noexcept
+{
+    return pidfd_ && sys::pidfd_send_signal(pidfd_.get(), number) == 0;
+}
+
+std::optional<int> Process::wait(const Deadline& deadline)
+{
+    for (;;) {
+        pollfd waiting{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+        const int ready = ::poll(&waiting, 1, deadline.poll_timeout());
+        if (ready == 0) {
+            return std::nullopt;
+        }
+        if (ready < 0) {
+            if (errno == EINTR) {
+                continue;
+            }
+            throw_errno("poll pidfd");
+        }
+        int status = 0;
+        if (::waitpid(pid_, &status, 0) == pid_) {
+            pid_ = -1;
+            return status;
+        }
+        if (errno != EINTR) {
+            throw_errno("waitpid");
+        }
+    }
+}
+
+} // namespace berth

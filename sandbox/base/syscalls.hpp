@@ -1,0 +1,43 @@
+#pragma once
+
+// Every raw system call of berth, in one place, each with the kernel that brought it. glibc 2.36
+// (Debian 12) has no wrapper for these; what it wraps (close_range, pidfd_open, open_tree,
+// move_mount, mount_setattr, fsopen ...) is called by its name.
+
+#include <cstdint>
+
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+namespace berth::sys {
+
+/// Linux 5.6.
+inline int openat2(int dirfd, const char* path, const open_how& how) noexcept
+{
+    return static_cast<int>(::syscall(SYS_openat2, dirfd, path, &how, sizeof(how)));
+}
+
+/// Linux 5.3; CLONE_INTO_CGROUP 5.7. Behaves as fork(2) (no stack is given): the child must keep
+/// to async-signal-safe calls when the caller has threads.
+inline pid_t clone3(const clone_args& args) noexcept
+{
+    return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
+}
+
+/// Linux 5.3. glibc 2.36 has pidfd_open and pidfd_send_signal, but its <sys/pidfd.h> lacks
+/// extern "C" and so does not link from C++.
+inline int pidfd_open(pid_t pid, unsigned flags) noexcept
+{
+    return static_cast<int>(::syscall(SYS_pidfd_open, pid, flags));
+}
+
+/// Linux 5.1.
+inline int pidfd_send_signal(int pidfd, int number) noexcept
+{
+    return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0));
+}
+
+} // namespace berth::sys

@@ -1,0 +1,118 @@
+#include "sandbox/base/utf8.hpp"
+
+#include <algorithm>
+
+namespace berth::utf8 {
+namespace {
+
+bool is_continuation(char c) noexcept
+{
+    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
+/// The second byte has a narrower range after some first bytes (Unicode 15, table 3-7).
+bool second_byte_fits(unsigned char first, unsigned char second) noexcept
+{
+    switch (first) {
+    case 0xE0:
+        return second >= 0xA0;
+    case 0xED:
+        return second <= 0x9F;
+    case 0xF0:
+        return second >= 0x90;
+    case 0xF4:
+        return second <= 0x8F;
+    default:
+        return true;
+    }
+}
+
+} // namespace
+
+std::size_t character_length(std::string_view text) noexcept
+{
+    if (text.empty()) {
+        return 0;
+    }
+    const auto first = static_cast<unsigned char>(text[0]);
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first < 0xC2 || first > 0xF4) {
+        return 0;
+    }
+    const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    if (text.size() < length ||
+        !std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length),
+                     is_continuation) ||
+        !second_byte_fits(first, static_cast<unsigned char>(text[1]))) {
+        return 0;
+    }
+    return length;
+}
+
+bool is_valid(std::string_view text) noexcept
+{
+    while (!text.empty()) {
+        const std::size_t length = character_length(text);
+        if (length == 0) {
+            return false;
+        }
+        text.remove_prefix(length);
+    }
+    return true;
+}
+
+std::size_t count(std::string_view text) noexcept
+{
+    std::size_t characters = 0;
+    while (!text.empty()) {
+        text.remove_prefix(std::max<std::size_t>(character_length(text), 1));
+        ++characters;
+    }
+    return characters;
+}
+
+std::string sanitize(std::string_view text)
+{
+    std::string result;
+    result.reserve(text.size());
+    while (!text.empty()) {
+        const std::size_t length = character_length(text);
+        if (length == 0) {
+            result += "\xEF\xBF\xBD";
+            text.remove_prefix(1);
+        } else {
+            result += text.substr(0, length);
+            text.remove_prefix(length);
+        }
+    }
+    return result;
+}
+
+std::string_view prefix_bytes(std::string_view text, std::size_t bytes) noexcept
+{
+    if (text.size() <= bytes) {
+        return text;
+    }
+    std::size_t end = bytes;
+    // At most three steps: a longer run of continuation bytes is not a character anyway.
+    for (int i = 0; i < 3 && end > 0 && is_continuation(text[end]); ++i) {
+        --end;
+    }
+    return text.substr(0, is_continuation(text[end]) ? bytes : end);
+}
+
+std::string_view suffix_bytes(std::string_view text, std::size_t bytes) noexcept
+{
+    if (text.size() <= bytes) {
+        return text;
+    }
+    std::size_t start = text.size() - bytes;
+    for (int i = 0; i < 3 && start < text.size() && is_continuation(text[start]); ++i) {
+        ++start;
+    }
+    return text.substr(start);
+}
+
+} // namespace berth::utf8

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+
+#include <cstddef>
+#include <string_view>
+
+namespace berth::sandbox {
+
+/// A byte stream to the guest of one machine. One thread sends, one receives; shutdown() may be
+/// called by any thread at any time and makes both return at once.
+class Channel {
+  public:
+    Channel() = default;
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+    virtual ~Channel() = default;
+
+    /// Sends all of it. Throws Error(session_lost) when the guest is gone.
+    virtual void send(std::string_view bytes) = 0;
+
+    /// At least one byte, at most `size`; 0 at the end of the stream or after shutdown(). Throws
+    /// Error(backend_error) when the deadline passes, Error(session_lost) when the stream broke.
+    virtual std::size_t receive(char* data, std::size_t size, const Deadline& deadline) = 0;
+
+    virtual void shutdown() noexcept = 0;
+};
+
+} // namespace berth::sandbox

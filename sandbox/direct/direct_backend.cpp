@@ -1,0 +1,1 @@
+#include "sandbox/direct/direct_backend.hpp"

@@ -1,0 +1,1 @@
+#include "sandbox/local/local_backend.hpp"

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+
+#include <memory>
+#include <string>
+
+namespace berth::local {
+
+/// What the backend needs to know of this installation and this operator.
+struct Settings {
+    std::string guest_program;    ///< the installed berth-guest
+    std::string launcher_program; ///< the installed berth-launcher
+    std::string state_directory;  ///< <state>: machines live in <state>/sessions/<key hash>
+    /// root only: host uids for sessions, one each, first and how many
+    unsigned uid_base = 2'000'000;
+    unsigned uid_count = 100'000;
+};
+
+/// Machines made of Linux namespaces on this host. Works as root and as an ordinary user.
+[[nodiscard]] std::unique_ptr<sandbox::Backend> make_backend(Settings settings);
+
+} // namespace berth::local

@@ -1,0 +1,72 @@
+#include "sandbox/protocol/frame.hpp"
+
+#include "sandbox/protocol/wire.hpp"
+
+namespace berth::protocol {
+namespace {
+
+std::uint32_t u32_at(std::string_view bytes, std::size_t offset) noexcept
+{
+    std::uint32_t value = 0;
+    for (std::size_t i = 4; i-- > 0;) {
+        value = (value << 8U) | static_cast<unsigned char>(bytes[offset + i]);
+    }
+    return value;
+}
+
+} // namespace
+
+void put_frame(std::string& out, FrameType type, std::string_view payload, std::uint16_t operation,
+               std::uint8_t flags)
+{
+    const auto size = static_cast<std::uint32_t>(payload.size());
+    for (unsigned shift = 0; shift < 32; shift += 8) {
+        out += static_cast<char>((size >> shift) & 0xFFU);
+    }
+    out += static_cast<char>(type);
+    out += static_cast<char>(flags);
+    out += static_cast<char>(operation & 0xFFU);
+    out += static_cast<char>(operation >> 8U);
+    out += payload;
+}
+
+std::optional<Frame> FrameReader::next()
+{
+    const std::string_view rest = std::string_view(buffer_).substr(consumed_);
+    if (rest.size() < frame_header_size) {
+        return std::nullopt;
+    }
+    const std::uint32_t size = u32_at(rest, 0);
+    const auto type = static_cast<std::uint8_t>(rest[4]);
+    if (type < static_cast<std::uint8_t>(FrameType::hello) ||
+        type > static_cast<std::uint8_t>(FrameType::cancel)) {
+        throw WireError("an unknown frame type " + std::to_string(type));
+    }
+    if (size > limit_) {
+        throw WireError("a frame of " + std::to_string(size) + " bytes, " +
+                        std::to_string(limit_) + " are allowed");
+    }
+    if (rest.size() < frame_header_size + size) {
+        return std::nullopt;
+    }
+    Frame frame;
+    frame.type = static_cast<FrameType>(type);
+    frame.flags = static_cast<std::uint8_t>(rest[5]);
+    frame.operation = static_cast<std::uint16_t>(static_cast<unsigned char>(rest[6]) |
+                                                 (static_cast<unsigned char>(rest[7]) << 8U));
+    frame.payload = rest.substr(frame_header_size, size);
+    consumed_ += frame_header_size + size;
+    if (consumed_ == buffer_.size()) {
+        buffer_.clear();
+        consumed_ = 0;
+        if (buffer_.capacity() > max_data_size * 2) {
+            buffer_.shrink_to_fit();
+        }
+    } else if (consumed_ > max_data_size) {
+        buffer_.erase(0, consumed_);
+        consumed_ = 0;
+    }
+    return frame;
+}
+
+} // namespace berth::protocol

@@ -1,0 +1,77 @@
+#pragma once
+
+// Frames between host and guest. Header of 8 bytes, little-endian:
+//
+//     u32 payload length | u8 FrameType | u8 flags | u16 operation (request only, else 0)
+//
+// A connection starts with hello / hello_reply. After that it carries one call at a time:
+//
+//     host:   request  data*(flag last)   ... cancel?
+//     guest:  (event | data)*             reply | error
+//
+// Which operations take or give `data` is said beside them in messages.hpp. After reply or error
+// the connection is free for the next call. A cancel that crosses the reply is ignored.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace berth::protocol {
+
+enum class FrameType : std::uint8_t {
+    hello = 1,
+    hello_reply = 2,
+    request = 3,
+    reply = 4,
+    error = 5,
+    event = 6,
+    data = 7,
+    cancel = 8,
+};
+
+inline constexpr std::size_t frame_header_size = 8;
+/// Data travels in pieces of at most this many bytes.
+inline constexpr std::size_t max_data_size = 256UL * 1024;
+/// A request (with the text of a write or an edit in it) or a reply.
+inline constexpr std::size_t max_payload_size = 64UL * 1024 * 1024;
+/// Before the hello nobody has shown a token, so little is believed.
+inline constexpr std::size_t max_hello_size = 4096;
+
+inline constexpr std::uint8_t flag_last = 1; ///< on data: nothing follows
+
+struct Frame {
+    FrameType type = FrameType::error;
+    std::uint8_t flags = 0;
+    std::uint16_t operation = 0;
+    std::string payload;
+};
+
+/// Appends the header and payload to `out`.
+void put_frame(std::string& out, FrameType type, std::string_view payload,
+               std::uint16_t operation = 0, std::uint8_t flags = 0);
+
+/// Cuts a byte stream into frames. Buffers at most one frame beyond what was fed at once.
+class FrameReader {
+  public:
+    /// `limit`: the largest payload that is accepted; can be raised after the hello.
+    explicit FrameReader(std::size_t limit) noexcept : limit_(limit) {}
+
+    void set_limit(std::size_t limit) noexcept { limit_ = limit; }
+
+    void feed(std::string_view bytes) { buffer_ += bytes; }
+
+    /// The next whole frame, or nothing yet. Throws WireError for an unknown type or a payload above
+    /// the limit, as soon as the header is there.
+    [[nodiscard]] std::optional<Frame> next();
+
+    [[nodiscard]] bool empty() const noexcept { return buffer_.size() == consumed_; }
+
+  private:
+    std::size_t limit_;
+    std::string buffer_;
+    std::size_t consumed_ = 0;
+};
+
+} // namespace berth::protocol

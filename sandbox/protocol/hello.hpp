@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace berth::protocol {
+
+/// Raised when old and new can no longer understand each other; unknown fields need no new version.
+inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_oldest = 1;
+
+/// The first frame of a connection, from the host.
+struct Hello {
+    std::uint32_t oldest = 0; ///< the range of versions the host speaks
+    std::uint32_t newest = 0;
+    std::string build;      ///< for the logs: berth's version and commit
+    std::string token;      ///< the session's secret, from its 0600 file
+    std::string generation; ///< of the machine: a guest of an older machine under the same key refuses
+
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
+    {
+        field(1, self.oldest);
+        field(2, self.newest);
+        field(3, self.build);
+        field(4, self.token);
+        field(5, self.generation);
+    }
+};
+
+/// The answer; or an error frame, after which the guest closes.
+struct HelloReply {
+    std::uint32_t version = 0; ///< the one in force: the highest that both speak
+    std::string build;
+    std::string generation;
+    std::int64_t pid = 0; ///< in the guest's own namespace
+
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
+    {
+        field(1, self.version);
+        field(2, self.build);
+        field(3, self.generation);
+        field(4, self.pid);
+    }
+};
+
+} // namespace berth::protocol

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::sandbox {
+
+/// Takes the data frames of an export, in order.
+using DataSink = std::function<void(std::string_view)>;
+/// Gives the data of an import: the next piece, empty at the end.
+using DataSource = std::function<std::string()>;
+
+/// The typed client of one machine's guest. Thread-safe: every call in flight has a connection of
+/// its own from a small pool, so a broken call breaks alone.
+///
+/// All calls throw berth::Error: what the guest answered, Error(cancelled) after a stop request,
+/// Error(session_lost) when the machine is gone. A stop request is passed on to the guest, which
+/// ends the operation; execute() then still returns a reply (fate cancelled) with what there was.
+class Sandbox {
+  public:
+    explicit Sandbox(std::unique_ptr<Machine> machine);
+    ~Sandbox();
+    Sandbox(const Sandbox&) = delete;
+    Sandbox& operator=(const Sandbox&) = delete;
+
+    [[nodiscard]] Machine& machine() noexcept { return *machine_; }
+
+    void ping(const std::stop_token& stop = {});
+    [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {});
+    [[nodiscard]] protocol::ExecuteReply execute(const protocol::ExecuteRequest& request,
+                                                 const std::stop_token& stop);
+    [[nodiscard]] protocol::ReadFileReply read_file(const protocol::ReadFileRequest& request,
+                                                    const std::stop_token& stop);
+    [[nodiscard]] protocol::WriteFileReply write_file(const protocol::WriteFileRequest& request,
+                                                      const std::stop_token& stop);
+    [[nodiscard]] protocol::EditFileReply edit_file(const protocol::EditFileRequest& request,
+                                                    const std::stop_token& stop);
+    [[nodiscard]] protocol::GlobReply glob(const protocol::GlobRequest& request,
+                                           const std::stop_token& stop);
+    [[nodiscard]] protocol::GrepReply grep(const protocol::GrepRequest& request,
+                                           const std::stop_token& stop);
+    [[nodiscard]] protocol::ExportReply export_files(const protocol::ExportRequest& request,
+                                                     const DataSink& sink,
+                                                     const std::stop_token& stop);
+    [[nodiscard]] protocol::ImportReply import_files(const protocol::ImportRequest& request,
+                                                     const DataSource& source,
+                                                     const std::stop_token& stop);
+    /// Asks the guest to end the machine.
+    void shutdown();
+
+  private:
+    class Connection;
+    class Borrowed;
+
+    template <class Reply, class Request>
+    Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
+               const DataSink* sink = nullptr, const DataSource* source = nullptr);
+
+    std::unique_ptr<Machine> machine_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+} // namespace berth::sandbox

@@ -1,0 +1,1 @@
+#include "sandbox/session/session_manager.hpp"

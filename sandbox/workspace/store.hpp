@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::workspace {
+
+struct Entry {
+    std::string path; ///< normalised: begins with '/', no "." or "..", no empty component
+    std::uint64_t size = 0;
+    std::string sha256;
+    std::string modified; ///< RFC 3339, UTC
+    std::uint32_t mode = 0644;
+};
+
+/// Writes one file; visible only after commit(), whole. Destroyed without commit(): nothing stays.
+class Writer {
+  public:
+    Writer() = default;
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+    virtual ~Writer() = default;
+
+    virtual void write(std::string_view bytes) = 0;
+    [[nodiscard]] virtual Entry commit() = 0;
+};
+
+/// Reads one file in order; empty at the end. Throws Error(backend_error) when the content does not
+/// have its checksum.
+class Reader {
+  public:
+    Reader() = default;
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+    virtual ~Reader() = default;
+
+    [[nodiscard]] virtual const Entry& entry() const noexcept = 0;
+    [[nodiscard]] virtual std::string read(std::size_t most) = 0;
+};
+
+/// Files that outlive every sandbox, each principal's own. Thread-safe, and safe between processes.
+/// Paths are taken as users write them and normalised (a leading slash is the workspace's root);
+/// Error(invalid_path) for "..", NUL or an empty name, Error(not_found).
+class Store {
+  public:
+    Store() = default;
+    Store(const Store&) = delete;
+    Store& operator=(const Store&) = delete;
+    virtual ~Store() = default;
+
+    /// `overwrite` false: Error(conflict) if the path exists, also when it appears before commit().
+    [[nodiscard]] virtual std::unique_ptr<Writer> create(const std::string& principal,
+                                                         const std::string& path,
+                                                         std::uint32_t mode, bool overwrite) = 0;
+    [[nodiscard]] virtual std::unique_ptr<Reader> open(const std::string& principal,
+                                                       const std::string& path) = 0;
+    /// The files whose path is `prefix` or lies below it, by path; at most `limit`, `total` counts
+    /// all.
+    [[nodiscard]] virtual std::vector<Entry> list(const std::string& principal,
+                                                  const std::string& prefix, std::size_t limit,
+                                                  std::size_t& total) = 0;
+    virtual void remove(const std::string& principal, const std::string& path) = 0;
+};
+
+/// "a//b/./c" -> "/a/b/c". Throws Error(invalid_path).
+[[nodiscard]] std::string normalise(std::string_view path);
+
+/// A directory below `root` for each principal. `root` is made 0700 when missing.
+[[nodiscard]] std::unique_ptr<Store> make_directory_store(const std::string& root);
+
+} // namespace berth::workspace

@@ -1,0 +1,77 @@
+#include "sandbox/protocol/frame.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <doctest/doctest.h>
+
+namespace protocol = berth::protocol;
+
+TEST_CASE("a message survives encoding, zero values cost nothing")
+{
+    protocol::ExecuteRequest request;
+    request.id = "00112233445566778899aabbccddeeff";
+    request.command = "echo hi";
+    request.timeout = 120'000;
+    request.environment = {{"A", "1"}, {"B", ""}};
+    request.input = "";
+    const auto bytes = protocol::encode(request);
+    const auto back = protocol::decode<protocol::ExecuteRequest>(bytes);
+    CHECK(back.id == request.id);
+    CHECK(back.command == request.command);
+    CHECK(back.timeout == request.timeout);
+    CHECK(back.environment == request.environment);
+    REQUIRE(back.input.has_value());
+    CHECK(back.input->empty());
+    CHECK(back.sticky_cwd);
+    CHECK(protocol::encode(protocol::Empty{}).empty());
+}
+
+TEST_CASE("negative numbers, nested messages and repeated ones survive")
+{
+    protocol::ExecuteReply reply;
+    reply.exit_code = -1;
+    reply.out.head = std::string("a\0b", 3);
+    reply.left_running = {{7, "sleep"}, {-1, ""}};
+    const auto back = protocol::decode<protocol::ExecuteReply>(protocol::encode(reply));
+    CHECK(back.exit_code == -1);
+    CHECK(back.out.head.size() == 3);
+    REQUIRE(back.left_running.size() == 2);
+    CHECK(back.left_running[1].pid == -1);
+}
+
+TEST_CASE("hostile bytes are refused, never overrun")
+{
+    CHECK_THROWS_AS((void)protocol::decode<protocol::Edit>("\x0a\xff"), protocol::WireError);
+    CHECK_THROWS_AS((void)protocol::decode<protocol::Edit>("\x0a\x05" "ab"), protocol::WireError);
+    CHECK_THROWS_AS((void)protocol::decode<protocol::Edit>("\x08\x01"), protocol::WireError);
+    const auto unknown = std::string("\xfa\x3f\x02hi", 5);
+    CHECK(protocol::decode<protocol::Edit>(unknown).old_text.empty());
+}
+
+TEST_CASE("frames are cut from a stream at any boundary")
+{
+    std::string stream;
+    protocol::put_frame(stream, protocol::FrameType::request, "abc", 3);
+    protocol::put_frame(stream, protocol::FrameType::cancel, "");
+    protocol::FrameReader reader(protocol::max_hello_size);
+    int frames = 0;
+    for (const char byte : stream) {
+        reader.feed({&byte, 1});
+        while (const auto frame = reader.next()) {
+            ++frames;
+            if (frames == 1) {
+                CHECK(frame->payload == "abc");
+                CHECK(frame->operation == 3);
+            }
+        }
+    }
+    CHECK(frames == 2);
+    CHECK(reader.empty());
+}
+
+TEST_CASE("a frame above the limit is refused at its header")
+{
+    protocol::FrameReader reader(10);
+    reader.feed(std::string("\x0b\0\0\0\x03\0\0\0", 8));
+    CHECK_THROWS_AS((void)reader.next(), protocol::WireError);
+}

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "sandbox/session/session_manager.hpp"
+#include "sandbox/workspace/store.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace berth::tools {
+
+/// The operator's limits of section 9 of the design that tools apply themselves.
+struct Settings {
+    std::chrono::seconds exec_timeout{120};
+    std::chrono::seconds exec_max_timeout{7200};
+    std::uint64_t output_budget = 30'000; ///< characters of text in a result
+    std::uint64_t read_limit = 2000;      ///< lines
+    std::uint64_t read_budget = 50'000;   ///< characters
+    std::uint64_t read_image = 5ULL << 20U;
+    std::uint64_t edit_max_file = 256ULL << 20U;
+    std::uint64_t glob_limit = 1000;
+    std::uint64_t grep_limit = 250;
+    std::uint64_t grep_line = 500;
+    std::chrono::milliseconds search_time{10'000};
+    bool sticky_cwd = true;
+    bool structured_content = false;
+};
+
+/// What a call has beside its arguments. Lives for one call.
+struct Context {
+    session::SessionManager& sessions;
+    workspace::Store& workspace;
+    const Settings& settings;
+    session::SessionId session;
+    bool anonymous = false; ///< no principal: workspace tools refuse
+    std::stop_token stop;   ///< the client cancelled, or the server stops
+    std::vector<std::string> notices; ///< filled by tools: told to the agent once
+};
+
+/// A picture in the result, beside the text.
+struct Image {
+    std::string data; ///< the file's bytes
+    std::string mime_type;
+};
+
+/// What a tool gives back: text for the model, `data` for programs (an object that its output
+/// schema describes, bodies included; the service leaves them out where design section 9 says so).
+struct Result {
+    Result();
+    Result(std::string text, const nlohmann::json& data);
+    Result(Result&&) noexcept;
+    Result& operator=(Result&&) noexcept;
+    ~Result();
+
+    std::string text;
+    std::unique_ptr<nlohmann::json> data;
+    std::vector<Image> images;
+};
+
+struct Annotations {
+    bool read_only = false;
+    bool destructive = true;
+    bool idempotent = false;
+    bool open_world = false;
+};
+
+/// One line of the table in all_tools.cpp.
+struct Entry {
+    std::string_view name;
+    std::string_view title;
+    std::string_view input_schema;  ///< the text of schemas/tools/<name>.json
+    std::string_view output_schema; ///< the text of schemas/tools/<name>.output.json
+    Annotations annotations;
+    /// Members of `data` that are in the text already: left out of `_meta["berth/result"]`.
+    std::string_view bodies; ///< space-separated
+    /// For the model, true to the backend in force; under 2000 characters.
+    std::string (*describe)(const Settings& settings, sandbox::Backend& backend);
+    /// `arguments` is an object. Throws berth::Error.
+    Result (*run)(Context& context, const nlohmann::json& arguments);
+};
+
+/// Every tool, sorted by name: the one place where a tool is registered.
+[[nodiscard]] const std::vector<Entry>& all_tools();
+
+/// Null when there is none.
+[[nodiscard]] const Entry* find_tool(std::string_view name);
+
+/// Runs the tool in its session and retries nothing. Notices of the lease and of the call are
+/// collected in `context.notices`.
+[[nodiscard]] Result run_tool(const Entry& tool, Context& context, const nlohmann::json& arguments);
+
+} // namespace berth::tools
