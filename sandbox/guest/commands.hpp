@@ -1,0 +1,50 @@
+#pragma once
+
+#include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace berth::guest {
+
+/// Runs the commands of a session and keeps the books of what they leave behind. Belongs to the
+/// loop's thread; nothing here blocks it. Also the reaper of every process of the session (the
+/// guest is its pid 1, or a subreaper): nobody else may call wait.
+class Commands {
+  public:
+    /// Exactly one call for each started command: the reply, or the Error that kept it from
+    /// running.
+    using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
+
+    Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session);
+    ~Commands();
+    Commands(const Commands&) = delete;
+    Commands& operator=(const Commands&) = delete;
+
+    /// Throws Error (busy, empty_command, invalid_argument, invalid_path ...) before anything runs.
+    void start(const protocol::ExecuteRequest& request, Done done);
+
+    /// The host wants no more of it: the whole tree is stopped, the reply has fate cancelled. The
+    /// same path as a timeout. Nothing happens when it is not running.
+    void cancel(const std::string& id);
+
+    /// The connection of a running command is gone. It goes on as a job: nobody is answered.
+    void detach(const std::string& id);
+
+    [[nodiscard]] std::vector<protocol::JobEntry> jobs() const;
+    [[nodiscard]] std::size_t running() const noexcept;
+
+    /// What stops a command for sure here: "cgroup-kill" or "subreaper", plus other layers.
+    [[nodiscard]] std::vector<std::string> layers() const;
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace berth::guest {
+
+/// epoll, timers and a mailbox. All members but post() and stop() belong to the thread in run();
+/// callbacks run on it and must not block. A callback may add and remove watches and timers, its
+/// own included.
+class EventLoop {
+  public:
+    using Ready = std::function<void(std::uint32_t events)>;
+    using Task = std::function<void()>;
+    using TimerId = std::uint64_t;
+
+    EventLoop();
+    ~EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
+    /// `fd` stays the caller's and must be unwatched before it is closed. `events`: EPOLLIN ...
+    void watch(int fd, std::uint32_t events, Ready ready);
+    void change(int fd, std::uint32_t events);
+    void unwatch(int fd) noexcept;
+
+    [[nodiscard]] TimerId call_at(BootClock::time_point at, Task task);
+    /// Of a timer that has fired or was cancelled: nothing happens.
+    void cancel(TimerId timer) noexcept;
+
+    /// Runs `task` on the loop's thread soon. Thread-safe.
+    void post(Task task);
+
+    void run();
+    /// Makes run() return. Thread-safe.
+    void stop() noexcept;
+
+  private:
+    struct Watch;
+    void run_posted();
+    void run_timers();
+    [[nodiscard]] int wait_time() const noexcept;
+
+    UniqueFd epoll_;
+    UniqueFd wake_;
+    std::unordered_map<int, std::shared_ptr<Watch>> watches_;
+    std::map<std::pair<BootClock::time_point, TimerId>, Task> timers_;
+    std::unordered_map<TimerId, BootClock::time_point> timer_times_;
+    TimerId next_timer_ = 1;
+    std::mutex mutex_;
+    std::vector<Task> posted_; ///< guarded by mutex_
+    bool stopping_ = false;    ///< guarded by mutex_
+};
+
+} // namespace berth::guest
