@@ -1,0 +1,32 @@
+#!/bin/sh
+# Builds berth into build/ (installing what is missing) and runs it with the given arguments:
+#   packaging/run.sh serve --session demo
+# Without arguments: shows what isolates a sandbox here, makes one tool call, and prints the lines
+# that register berth in a client.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+"$root/packaging/install-packages.sh" packages.txt
+
+# stdout belongs to the protocol, so the build talks on stderr.
+if [ ! -f "$root/build/build.ninja" ]; then
+    meson setup --buildtype=release -Dtests=false "$root/build" "$root" >&2
+fi
+ninja -C "$root/build" >&2
+berth=$root/build/server/berth
+
+if [ $# -gt 0 ]; then
+    exec "$berth" "$@"
+fi
+
+"$berth" doctor || true
+echo
+echo "A tool call (bash_exec in a fresh sandbox):"
+"$berth" call bash_exec '{"command":"echo \"hello from $(whoami)@$(hostname), $(uname -sr)\"; pwd; ls -A"}'
+cat <<EOF
+
+Register it in Claude Code:
+    claude mcp add berth -- $berth serve
+and start Claude Code with the built-in tools that berth replaces switched off:
+    claude --allowedTools mcp__berth --disallowedTools Bash Read Write Edit Glob Grep
+The README has the lines for the Agent SDK, .mcp.json and the Inspector.
+EOF
