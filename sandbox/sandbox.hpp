@@ -27,7 +27,9 @@ using DataSource = std::function<std::string()>;
 /// ends the operation; execute() then still returns a reply (fate cancelled) with what there was.
 class Sandbox {
   public:
-    explicit Sandbox(std::unique_ptr<Machine> machine);
+    /// `token`: the guest's secret, which is shown on every new connection together with the
+    /// generation of the machine's record. Makes no connection yet.
+    Sandbox(std::unique_ptr<Machine> machine, std::string token);
     ~Sandbox();
     Sandbox(const Sandbox&) = delete;
     Sandbox& operator=(const Sandbox&) = delete;
@@ -66,6 +68,7 @@ class Sandbox {
                const DataSink* sink = nullptr, const DataSource* source = nullptr);
 
     std::unique_ptr<Machine> machine_;
+    std::string token_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<Connection>> idle_;
 };

@@ -16,7 +16,7 @@ namespace berth::guest {
 
 /// epoll, timers and a mailbox. All members but post() and stop() belong to the thread in run();
 /// callbacks run on it and must not block. A callback may add and remove watches and timers, its
-/// own included.
+/// own included. An exception that leaves a callback leaves run().
 class EventLoop {
   public:
     using Ready = std::function<void(std::uint32_t events)>;
@@ -41,17 +41,23 @@ class EventLoop {
     void post(Task task);
 
     void run();
-    /// Makes run() return. Thread-safe.
+    /// Makes run() return once it has run what was posted before; a run() that has not begun yet
+    /// returns at once. Thread-safe.
     void stop() noexcept;
 
   private:
     struct Watch;
-    void run_posted();
+    void dispatch(std::uint64_t tag, std::uint32_t events);
+    [[nodiscard]] bool run_posted();
     void run_timers();
-    [[nodiscard]] int wait_time() const noexcept;
+    void arm_timer();
+    void wake() const noexcept;
 
     UniqueFd epoll_;
     UniqueFd wake_;
+    UniqueFd timer_;
+    BootClock::time_point armed_ = BootClock::time_point::max(); ///< when timer_ fires
+    std::uint32_t next_serial_ = 1;
     std::unordered_map<int, std::shared_ptr<Watch>> watches_;
     std::map<std::pair<BootClock::time_point, TimerId>, Task> timers_;
     std::unordered_map<TimerId, BootClock::time_point> timer_times_;
