@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/stat.h>
+
 namespace berth::guest {
 
 /// The path as the caller wrote it, made absolute: `~` and `~/x` are the home, anything that does
@@ -22,9 +24,30 @@ namespace berth::guest {
 void require_readable(const std::string& real, const CallContext& context);
 void require_writable(const std::string& real, const CallContext& context);
 
+/// openat2 relative to `dirfd` that never takes a magic link: /proc/self/fd/N would hand the
+/// guest's own descriptors (its configuration, its cgroups) to the caller. Returns -1 with errno.
+[[nodiscard]] int open_without_magic(int dirfd, const std::string& path, int flags) noexcept;
+
+/// A file or directory as open_readable() found it.
+struct Opened {
+    UniqueFd fd;
+    std::string path; ///< where it really is
+    struct stat status = {};
+};
+
 /// Opens what is there for reading: never blocks on a FIFO, never takes a controlling terminal.
-/// Judged with require_readable(). A missing path gets a hint that names the nearest entry.
+/// Judged with require_readable() before it is opened. A missing path gets a hint that names the
+/// nearest entry; what is neither a regular file nor a directory is Error(not_a_file).
+[[nodiscard]] Opened open_existing(std::string_view path, const CallContext& context,
+                                   int extra_flags = 0);
 [[nodiscard]] UniqueFd open_readable(std::string_view path, const CallContext& context,
                                      int extra_flags = 0);
+
+/// For messages: control characters, bidirectional overrides and bytes that are not UTF-8 are
+/// shown as \xNN, so that a file's name cannot dress up as something else.
+[[nodiscard]] std::string printable(std::string_view path);
+
+/// Throws Error(not_a_file) for a FIFO, socket or device; `path` is for the message.
+void require_file_or_directory(const struct stat& status, const std::string& path);
 
 } // namespace berth::guest

@@ -1,0 +1,156 @@
+#include "sandbox/guest/files/missing.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <memory>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include <dirent.h>
+#include <fcntl.h>
+
+namespace berth::guest {
+namespace {
+
+/// A directory with more entries is not searched to its end for a hint.
+constexpr int max_candidates = 20'000;
+
+std::string lower(std::string_view text)
+{
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+/// Levenshtein's distance.
+std::size_t distance(std::string_view a, std::string_view b)
+{
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0]++;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t above = row[j + 1];
+            row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0U : 1U)});
+            diagonal = above;
+        }
+    }
+    return row.back();
+}
+
+/// The entry of the directory whose name is nearest to `name`, empty when none is near.
+std::string nearest_entry(int directory, const std::string& name)
+{
+    const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(own < 0 ? nullptr : ::fdopendir(own),
+                                                     &::closedir);
+    const std::string wanted = lower(name);
+    std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
+    std::string nearest;
+    for (int i = 0; stream && i < max_candidates; ++i) {
+        const dirent* entry = ::readdir(stream.get());
+        if (entry == nullptr) {
+            break;
+        }
+        const std::string candidate = entry->d_name;
+        const std::size_t longer = std::max(candidate.size(), wanted.size());
+        const std::size_t shorter = std::min(candidate.size(), wanted.size());
+        if (candidate == "." || candidate == ".." || longer - shorter >= best) {
+            continue;
+        }
+        const std::size_t steps = distance(wanted, lower(candidate));
+        if (steps < best || (steps == best && !nearest.empty() && candidate < nearest)) {
+            best = steps;
+            nearest = candidate;
+        }
+    }
+    return nearest;
+}
+
+struct Existing {
+    UniqueFd directory;
+    std::string path;    ///< real
+    std::string missing; ///< the first component that is not there
+    bool is_last = true; ///< nothing follows `missing`
+};
+
+/// The deepest directory on the way to `path` that is there.
+Existing deepest_existing(const std::string& path)
+{
+    Existing found;
+    std::string_view rest = path;
+    while (rest.ends_with('/')) {
+        rest.remove_suffix(1);
+    }
+    while (!rest.empty()) {
+        const auto slash = rest.rfind('/');
+        found.missing = rest.substr(slash + 1);
+        rest = rest.substr(0, slash);
+        found.directory.reset(open_without_magic(AT_FDCWD, rest.empty() ? "/" : std::string(rest),
+                                                 O_PATH | O_DIRECTORY));
+        if (found.directory) {
+            found.path = path_of(found.directory.get());
+            return found;
+        }
+        found.is_last = false;
+    }
+    return found;
+}
+
+} // namespace
+
+void throw_open_error(int error, const std::string& path, const CallContext& context)
+{
+    const std::string shown = printable(path);
+    if (error == ELOOP) {
+        throw Error(ErrorCode::invalid_path,
+                    shown + " leads through too many symbolic links, or "
+                            "through one of /proc/<pid> that is refused",
+                    "name the file itself");
+    }
+    if (error == ENAMETOOLONG) {
+        throw Error(ErrorCode::invalid_path, shown + " has a name of more than 255 bytes",
+                    "shorten it");
+    }
+    if (error != ENOENT && error != ENOTDIR) {
+        const bool denied = error == EACCES || error == EPERM;
+        throw errno_error(error, "open " + shown,
+                          denied ? "look at its mode and owner with ls -l in bash_exec" : "");
+    }
+    const Existing found = deepest_existing(path);
+    if (!found.directory) {
+        throw errno_error(error, "open " + shown);
+    }
+    require_readable(found.path, context);
+    const std::string base = found.path == "/" ? "" : found.path;
+    const UniqueFd entry(
+        ::openat(found.directory.get(), found.missing.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    std::string hint;
+    if (entry && error == ENOTDIR) {
+        hint = printable(base + "/" + found.missing) + " is a file, not a directory";
+    } else if (entry) {
+        hint = printable(base + "/" + found.missing) +
+               " is a symbolic link to something that does not exist";
+    } else {
+        const std::string nearest = nearest_entry(found.directory.get(), found.missing);
+        if (!found.is_last) {
+            hint = "the directory " + printable(base + "/" + found.missing) + " does not exist";
+        }
+        if (!nearest.empty()) {
+            hint += (hint.empty() ? "" : "; ") +
+                    ("did you mean " + printable(base + "/" + nearest)) + "?";
+        } else if (hint.empty()) {
+            hint = "list the directory " + printable(found.path) + " to see what is there";
+        }
+    }
+    throw Error(ErrorCode::not_found, shown + " does not exist", hint);
+}
+
+} // namespace berth::guest

@@ -1,0 +1,239 @@
+#include "sandbox/guest/paths.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/files/missing.hpp"
+
+#include <climits>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+std::string descriptor_path(int fd)
+{
+    return "/proc/self/fd/" + std::to_string(fd);
+}
+
+bool is_below(std::string_view path, std::string_view root)
+{
+    while (root.ends_with('/')) {
+        root.remove_suffix(1);
+    }
+    // The separator is part of the test: /home/user2 is not under /home/user.
+    return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
+}
+
+/// Where a configured root really is: it may have been named through a symlink. The roots are mount
+/// points inside a sandbox, so no command can put a link in their place.
+std::string real_root(const std::string& root)
+{
+    const UniqueFd fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return fd ? path_of(fd.get()) : root;
+}
+
+void require_below(const std::string& real, const std::vector<std::string>& roots,
+                   const std::string& action)
+{
+    std::string allowed;
+    for (const auto& root : roots) {
+        if (root.empty()) {
+            continue; // would be a prefix of everything
+        }
+        if (is_below(real, root) || is_below(real, real_root(root))) {
+            return;
+        }
+        allowed += (allowed.empty() ? "" : ", ") + root;
+    }
+    throw Error(ErrorCode::invalid_path,
+                printable(real) + " is outside of what this tool may " + action,
+                "use a path under " + allowed)
+        .with_detail("allowed", allowed);
+}
+
+/// The guest reads with its own identity, so its memory and environment, which no command can get
+/// at, would be a read_file("/proc/1/mem") away. What every process may know of another stays.
+void refuse_own_process(const std::string& real)
+{
+    static constexpr std::array<std::string_view, 12> harmless = {
+        "cgroup", "cmdline", "comm",   "limits",  "mountinfo", "mounts",
+        "stat",   "statm",   "status", "uid_map", "gid_map",   "oom_score",
+    };
+    const std::string own = "/proc/" + std::to_string(::getpid()) + "/";
+    if (real.starts_with(own) &&
+        std::find(harmless.begin(), harmless.end(), real.substr(own.size())) == harmless.end()) {
+        throw Error(ErrorCode::permission_denied, real + " belongs to the sandbox's own service",
+                    "to look at a process, run a command that reads its /proc/<pid>");
+    }
+}
+
+bool is_bidirectional_control(std::string_view character)
+{
+    // U+200E, U+200F, U+202A..U+202E, U+2066..U+2069, U+FEFF
+    return character == "\u200E" || character == "\u200F" ||
+           (character >= "\u202A" && character <= "\u202E" && character.size() == 3) ||
+           (character >= "\u2066" && character <= "\u2069" && character.size() == 3) ||
+           character == "\uFEFF";
+}
+
+} // namespace
+
+std::string absolute_path(std::string_view path, const CallContext& context)
+{
+    if (path.empty()) {
+        throw Error(ErrorCode::invalid_path, "the path is empty",
+                    "name a file, e.g. src/main.cpp or /home/user/notes.txt");
+    }
+    if (path.find('\0') != std::string_view::npos) {
+        throw Error(ErrorCode::invalid_path, "the path contains a NUL byte", "leave it out");
+    }
+    std::string absolute;
+    if (path.front() == '/') {
+        absolute = path;
+    } else if (path == "~" || path.starts_with("~/")) {
+        absolute = context.config.home + std::string(path.substr(1));
+    } else {
+        const std::string cwd = context.session.cwd();
+        absolute = cwd + (cwd.ends_with('/') ? "" : "/") + std::string(path);
+    }
+    if (absolute.size() >= PATH_MAX) {
+        throw Error(ErrorCode::invalid_path,
+                    "the path has " + std::to_string(absolute.size()) + " bytes",
+                    "a path may have at most 4095 bytes, each name in it 255");
+    }
+    return absolute;
+}
+
+std::string path_of(int fd)
+{
+    std::array<char, PATH_MAX + 16> buffer;
+    const std::string link = descriptor_path(fd);
+    const ssize_t size = ::readlink(link.c_str(), buffer.data(), buffer.size());
+    if (size < 0) {
+        throw errno_error(errno, "find out where a file is");
+    }
+    std::string path(buffer.data(), static_cast<std::size_t>(size));
+    if (!path.starts_with('/')) {
+        throw Error(ErrorCode::not_a_file, printable(path) + " is not in the file system");
+    }
+    if (path.ends_with(" (deleted)")) {
+        // The kernel's mark, or a file that is really called so.
+        struct stat here = {};
+        struct stat there = {};
+        if (::fstat(fd, &here) != 0 || ::lstat(path.c_str(), &there) != 0 ||
+            here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
+            path.resize(path.size() - std::string_view(" (deleted)").size());
+            throw Error(ErrorCode::not_found, printable(path) + " was deleted meanwhile");
+        }
+    }
+    return path;
+}
+
+void require_readable(const std::string& real, const CallContext& context)
+{
+    refuse_own_process(real);
+    if (context.config.path_policy == "home") {
+        require_below(real, {context.config.home}, "read");
+    }
+}
+
+void require_writable(const std::string& real, const CallContext& context)
+{
+    std::vector<std::string> roots{context.config.home};
+    if (context.config.path_policy != "home") {
+        roots.insert(roots.end(), context.config.writable_roots.begin(),
+                     context.config.writable_roots.end());
+    }
+    require_below(real, roots, "write");
+}
+
+int open_without_magic(int dirfd, const std::string& path, int flags) noexcept
+{
+    open_how how = {};
+    how.flags = static_cast<unsigned>(flags | O_CLOEXEC);
+    how.resolve = RESOLVE_NO_MAGICLINKS;
+    int fd = -1;
+    do {
+        fd = sys::openat2(dirfd, path.c_str(), how);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+void require_file_or_directory(const struct stat& status, const std::string& path)
+{
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
+        return;
+    }
+    const std::string type = S_ISFIFO(status.st_mode)   ? "a named pipe"
+                             : S_ISSOCK(status.st_mode) ? "a socket"
+                             : S_ISLNK(status.st_mode)  ? "a symbolic link"
+                                                        : "a device";
+    throw Error(ErrorCode::not_a_file, printable(path) + " is " + type,
+                "file tools work on regular files; use bash_exec for this one");
+}
+
+Opened open_existing(std::string_view path, const CallContext& context, int extra_flags)
+{
+    const std::string absolute = absolute_path(path, context);
+    // First as a mere location: to open a FIFO would wake its writer, to open a device may act.
+    const UniqueFd location(open_without_magic(
+        AT_FDCWD, absolute, O_PATH | (extra_flags & (O_NOFOLLOW | O_DIRECTORY))));
+    if (!location) {
+        throw_open_error(errno, absolute, context);
+    }
+    Opened opened;
+    opened.path = path_of(location.get());
+    require_readable(opened.path, context);
+    if (::fstat(location.get(), &opened.status) != 0) {
+        throw errno_error(errno, "look at " + printable(opened.path));
+    }
+    require_file_or_directory(opened.status, opened.path);
+    // The very inode that was judged, whatever its name leads to by now.
+    opened.fd.reset(
+        ::open(descriptor_path(location.get()).c_str(),
+               O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (extra_flags & ~O_NOFOLLOW)));
+    if (!opened.fd) {
+        throw_open_error(errno, opened.path, context);
+    }
+    return opened;
+}
+
+UniqueFd open_readable(std::string_view path, const CallContext& context, int extra_flags)
+{
+    return std::move(open_existing(path, context, extra_flags).fd);
+}
+
+std::string printable(std::string_view path)
+{
+    std::string result;
+    while (!path.empty()) {
+        const std::size_t length = utf8::character_length(path);
+        const std::string_view character = path.substr(0, std::max<std::size_t>(length, 1));
+        const auto first = static_cast<unsigned char>(character[0]);
+        if (length == 0 || first < 0x20 || first == 0x7F || is_bidirectional_control(character) ||
+            (length == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0)) {
+            for (const char byte : character) {
+                std::array<char, 5> escaped;
+                std::snprintf(escaped.data(), escaped.size(), "\\x%02x",
+                              static_cast<unsigned>(static_cast<unsigned char>(byte)));
+                result += escaped.data();
+            }
+        } else {
+            result += character;
+        }
+        path.remove_prefix(character.size());
+    }
+    return result;
+}
+
+} // namespace berth::guest
