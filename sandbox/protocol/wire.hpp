@@ -7,8 +7,10 @@
 //     template <class Self, class Field> static void fields(Self& self, Field&& field)
 //     { field(1, self.path); field(2, self.limit); }
 //
-// which serves both directions. Numbers are never reused. Fields with their type's zero value are
-// not sent, unknown ones are skipped: so either side may be newer than the other.
+// which serves both directions. Numbers are never reused; unknown ones are skipped, missing ones
+// keep the value that the struct's definition gives them: so either side may be newer than the
+// other. Scalars and strings are always sent, zero or not: a member whose default is `true` could
+// not be told to be false otherwise.
 //
 // decode() treats its input as hostile: lengths are checked against what is there, depth is
 // limited, integers must fit their type.
@@ -64,7 +66,10 @@ class WireReader {
 namespace detail {
 
 struct AnyField {
-    template <class T> void operator()(std::uint32_t /*number*/, T& /*value*/) const {}
+    template <class T>
+    void operator()(std::uint32_t /*number*/, T& /*value*/) const
+    {
+    }
 };
 
 template <class T>
@@ -73,14 +78,22 @@ concept Message = requires(T& value) { T::fields(value, AnyField{}); };
 template <class T>
 concept Scalar = std::integral<T> || std::is_enum_v<T>;
 
-template <class T> struct IsVector : std::false_type {};
-template <class T> struct IsVector<std::vector<T>> : std::true_type {};
-template <class T> struct IsOptional : std::false_type {};
-template <class T> struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsVector : std::false_type {};
+
+template <class T>
+struct IsVector<std::vector<T>> : std::true_type {};
+
+template <class T>
+struct IsOptional : std::false_type {};
+
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
 
 using StringMap = std::map<std::string, std::string>;
 
-template <Scalar T> std::uint64_t to_varint(T value)
+template <Scalar T>
+std::uint64_t to_varint(T value)
 {
     if constexpr (std::is_enum_v<T>) {
         return to_varint(static_cast<std::underlying_type_t<T>>(value));
@@ -93,7 +106,8 @@ template <Scalar T> std::uint64_t to_varint(T value)
     }
 }
 
-template <Scalar T> T from_varint(std::uint64_t raw)
+template <Scalar T>
+T from_varint(std::uint64_t raw)
 {
     if constexpr (std::is_enum_v<T>) {
         return static_cast<T>(from_varint<std::underlying_type_t<T>>(raw));
@@ -133,24 +147,21 @@ class Encoder {
   public:
     explicit Encoder(std::string& out) noexcept : out_(out) {}
 
-    template <class T> void operator()(std::uint32_t number, const T& value)
+    template <class T>
+    void operator()(std::uint32_t number, const T& value)
     {
-        put(number, value, /*even_if_zero=*/false);
+        put(number, value);
     }
 
   private:
-    template <class T> void put(std::uint32_t number, const T& value, bool even_if_zero)
+    template <class T>
+    void put(std::uint32_t number, const T& value)
     {
         if constexpr (Scalar<T>) {
-            const std::uint64_t raw = to_varint(value);
-            if (raw != 0 || even_if_zero) {
-                put_key(out_, number, WireType::varint);
-                put_varint(out_, raw);
-            }
+            put_key(out_, number, WireType::varint);
+            put_varint(out_, to_varint(value));
         } else if constexpr (std::is_same_v<T, std::string>) {
-            if (!value.empty() || even_if_zero) {
-                put_bytes(out_, number, value);
-            }
+            put_bytes(out_, number, value);
         } else if constexpr (std::is_same_v<T, StringMap>) {
             for (const auto& [key, mapped] : value) {
                 std::string pair;
@@ -160,26 +171,25 @@ class Encoder {
             }
         } else if constexpr (IsOptional<T>::value) {
             if (value) {
-                put(number, *value, true);
+                put(number, *value);
             }
         } else if constexpr (IsVector<T>::value) {
             for (const auto& element : value) {
-                put(number, element, true);
+                put(number, element);
             }
         } else {
             static_assert(Message<T>);
             std::string nested;
             T::fields(value, Encoder(nested));
-            if (!nested.empty() || even_if_zero) {
-                put_bytes(out_, number, nested);
-            }
+            put_bytes(out_, number, nested);
         }
     }
 
     std::string& out_;
 };
 
-template <Message T> void decode_into(T& value, std::string_view in, int depth);
+template <Message T>
+void decode_into(T& value, std::string_view in, int depth);
 
 /// Is offered every field of the struct for one key of the input, and takes the one that matches.
 class FieldDecoder {
@@ -191,7 +201,8 @@ class FieldDecoder {
 
     [[nodiscard]] bool taken() const noexcept { return taken_; }
 
-    template <class T> void operator()(std::uint32_t number, T& value)
+    template <class T>
+    void operator()(std::uint32_t number, T& value)
     {
         if (number == key_.number && !taken_) {
             taken_ = true;
@@ -207,7 +218,8 @@ class FieldDecoder {
         }
     }
 
-    template <class T> void take(T& value)
+    template <class T>
+    void take(T& value)
     {
         if constexpr (Scalar<T>) {
             expect(WireType::varint);
@@ -255,7 +267,8 @@ class FieldDecoder {
     bool taken_ = false;
 };
 
-template <Message T> void decode_into(T& value, std::string_view in, int depth)
+template <Message T>
+void decode_into(T& value, std::string_view in, int depth)
 {
     if (depth > max_message_depth) {
         throw WireError("a message nested too deeply");
@@ -273,12 +286,14 @@ template <Message T> void decode_into(T& value, std::string_view in, int depth)
 
 } // namespace detail
 
-template <detail::Message T> void encode_to(std::string& out, const T& message)
+template <detail::Message T>
+void encode_to(std::string& out, const T& message)
 {
     T::fields(message, detail::Encoder(out));
 }
 
-template <detail::Message T> [[nodiscard]] std::string encode(const T& message)
+template <detail::Message T>
+[[nodiscard]] std::string encode(const T& message)
 {
     std::string out;
     encode_to(out, message);
@@ -286,7 +301,8 @@ template <detail::Message T> [[nodiscard]] std::string encode(const T& message)
 }
 
 /// Throws WireError.
-template <detail::Message T> [[nodiscard]] T decode(std::string_view in)
+template <detail::Message T>
+[[nodiscard]] T decode(std::string_view in)
 {
     T message{};
     detail::decode_into(message, in, 0);

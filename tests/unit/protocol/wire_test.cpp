@@ -6,7 +6,7 @@
 
 namespace protocol = berth::protocol;
 
-TEST_CASE("a message survives encoding, zero values cost nothing")
+TEST_CASE("a message survives encoding, also where it differs from its defaults")
 {
     protocol::ExecuteRequest request;
     request.id = "00112233445566778899aabbccddeeff";
@@ -23,6 +23,8 @@ TEST_CASE("a message survives encoding, zero values cost nothing")
     REQUIRE(back.input.has_value());
     CHECK(back.input->empty());
     CHECK(back.sticky_cwd);
+    request.sticky_cwd = false;
+    CHECK_FALSE(protocol::decode<protocol::ExecuteRequest>(protocol::encode(request)).sticky_cwd);
     CHECK(protocol::encode(protocol::Empty{}).empty());
 }
 
@@ -42,7 +44,9 @@ TEST_CASE("negative numbers, nested messages and repeated ones survive")
 TEST_CASE("hostile bytes are refused, never overrun")
 {
     CHECK_THROWS_AS((void)protocol::decode<protocol::Edit>("\x0a\xff"), protocol::WireError);
-    CHECK_THROWS_AS((void)protocol::decode<protocol::Edit>("\x0a\x05" "ab"), protocol::WireError);
+    CHECK_THROWS_AS((void)protocol::decode<protocol::Edit>("\x0a\x05"
+                                                           "ab"),
+                    protocol::WireError);
     CHECK_THROWS_AS((void)protocol::decode<protocol::Edit>("\x08\x01"), protocol::WireError);
     const auto unknown = std::string("\xfa\x3f\x02hi", 5);
     CHECK(protocol::decode<protocol::Edit>(unknown).old_text.empty());
