@@ -1,0 +1,34 @@
+#include "sandbox/base/wall_time.hpp"
+
+#include <ctime>
+
+namespace berth {
+namespace {
+
+constexpr const char* form = "%Y-%m-%dT%H:%M:%SZ";
+
+} // namespace
+
+std::string rfc3339(std::chrono::system_clock::time_point time)
+{
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    char text[64];
+    return {text, std::strftime(text, sizeof(text), form, &parts)};
+}
+
+std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_view text)
+{
+    const std::string copy(text);
+    std::tm parts{};
+    const char* end = ::strptime(copy.c_str(), form, &parts);
+    // strptime allows blanks and short fields; whoever wrote this text did not.
+    if (end == nullptr || *end != '\0' ||
+        copy.size() != std::string_view("2026-11-20T13:46:33Z").size()) {
+        return std::nullopt;
+    }
+    return std::chrono::system_clock::from_time_t(::timegm(&parts));
+}
+
+} // namespace berth

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace berth {
+
+/// "2026-11-20T13:46:33Z": RFC 3339, UTC, whole seconds.
+[[nodiscard]] std::string rfc3339(std::chrono::system_clock::time_point time);
+
+/// The reverse; nothing for what is not exactly of that form.
+[[nodiscard]] std::optional<std::chrono::system_clock::time_point>
+parse_rfc3339(std::string_view text);
+
+} // namespace berth
