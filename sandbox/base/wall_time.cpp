@@ -23,12 +23,12 @@ std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_v
     const std::string copy(text);
     std::tm parts{};
     const char* end = ::strptime(copy.c_str(), form, &parts);
-    // strptime allows blanks and short fields; whoever wrote this text did not.
-    if (end == nullptr || *end != '\0' ||
-        copy.size() != std::string_view("2026-11-20T13:46:33Z").size()) {
+    if (end == nullptr || *end != '\0') {
         return std::nullopt;
     }
-    return std::chrono::system_clock::from_time_t(::timegm(&parts));
+    const auto time = std::chrono::system_clock::from_time_t(::timegm(&parts));
+    // strptime takes blanks and short fields too; whoever wrote this text did not.
+    return rfc3339(time) == text ? std::optional(time) : std::nullopt;
 }
 
 } // namespace berth
