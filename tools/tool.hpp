@@ -3,6 +3,8 @@
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/workspace/store.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,8 +13,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace berth::tools {
 
@@ -39,8 +39,8 @@ struct Context {
     workspace::Store& workspace;
     const Settings& settings;
     session::SessionId session;
-    bool anonymous = false; ///< no principal: workspace tools refuse
-    std::stop_token stop;   ///< the client cancelled, or the server stops
+    bool anonymous = false;           ///< no principal: workspace tools refuse
+    std::stop_token stop;             ///< the client cancelled, or the server stops
     std::vector<std::string> notices; ///< filled by tools: told to the agent once
 };
 
@@ -82,7 +82,13 @@ struct Entry {
     std::string_view bodies; ///< space-separated
     /// For the model, true to the backend in force; under 2000 characters.
     std::string (*describe)(const Settings& settings, sandbox::Backend& backend);
-    /// `arguments` is an object. Throws berth::Error.
+    /// The arguments with canonical names only, as the input schema describes them: aliases are
+    /// renamed, what is ignored is gone. Throws Error(invalid_argument) when two spellings of one
+    /// argument disagree, Error(unsupported).
+    nlohmann::json (*canonical)(const nlohmann::json& arguments);
+    /// Throws what the decoder has against canonical arguments; accepts what the schema accepts.
+    void (*check)(const nlohmann::json& canonical);
+    /// `arguments` is an object, not yet canonical. Throws berth::Error.
     Result (*run)(Context& context, const nlohmann::json& arguments);
 };
 

@@ -142,6 +142,7 @@ struct ExecuteReply {
     std::vector<ProcessEntry> left_running;
     std::uint32_t survivors = 0; ///< after a stop: processes that could not be ended
     StopProof stop_proof = StopProof::none;
+    bool cwd_changed = false; ///< by this command
 
     template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
@@ -160,6 +161,7 @@ struct ExecuteReply {
         field(13, self.left_running);
         field(14, self.survivors);
         field(15, self.stop_proof);
+        field(16, self.cwd_changed);
     }
 };
 

@@ -13,12 +13,17 @@ struct TransferHeader {
     std::string name; ///< relative, '/'-separated, without "." or ".." or empty components
     std::uint64_t size = 0;
     std::uint32_t mode = 0; ///< permission bits
+    /// The request named this very file (no directory, no pattern): `name` is its last component.
+    /// Known to the receiver before the content, which goes straight to its place.
+    bool single = false;
 
-    template <class Self, class Field> static void fields(Self& self, Field&& field)
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
     {
         field(1, self.name);
         field(2, self.size);
         field(3, self.mode);
+        field(4, self.single);
     }
 };
 

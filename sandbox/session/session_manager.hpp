@@ -39,6 +39,9 @@ struct SessionFacts {
     std::string last_used;
     std::string why; ///< when it pauses and ends, and what keeps it awake
     std::string home; ///< on the host, for the operator's own eyes; empty when none
+    sandbox::Limits limits;
+    sandbox::Network network = sandbox::Network::none;
+    std::vector<sandbox::Mount> mounts;
 };
 
 /// A sandbox for the time of one call, and what the agent must be told once.

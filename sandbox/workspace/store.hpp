@@ -26,6 +26,11 @@ class Writer {
     virtual ~Writer() = default;
 
     virtual void write(std::string_view bytes) = 0;
+
+    /// No more bytes will come: descriptors may be let go, so that a thousand files can wait for
+    /// their common commit. Optional; at most once, before commit().
+    virtual void seal() {}
+
     [[nodiscard]] virtual Entry commit() = 0;
 };
 
