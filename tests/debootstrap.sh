@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The README's two commands in a Debian 12 root that has never seen the project, as root and as an
+# ordinary user. Needs root and debootstrap; takes a few minutes. The mirror is the one of this
+# host's own apt configuration.
+#   tests/debootstrap.sh [FOLDER]
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=${1:-$(mktemp -d /tmp/berth-debootstrap.XXXXXX)}
+bare=$folder/root
+
+cleanup()
+{
+    local mount
+    # The deepest first.
+    for mount in $(awk -v at="$bare/" 'index($5, at) == 1 {print $5}' /proc/self/mountinfo | sort -r); do
+        umount -l "$mount" || true
+    done
+    rm -rf --one-file-system "$folder"
+}
+trap cleanup EXIT
+
+mirror=$(apt-cache policy base-files | awk '$2 ~ /^http/ {print $2; exit}')
+debootstrap --variant=minbase --include=ca-certificates,apt bookworm "$bare" "$mirror"
+cp -L /etc/resolv.conf "$bare/etc/resolv.conf"
+cp -a /etc/apt/. "$bare/etc/apt/"
+for kept in /etc/ssl/certs /usr/local/share/ca-certificates /usr/share/ca-certificates; do
+    [ -d "$kept" ] && mkdir -p "$bare$kept" && cp -a "$kept/." "$bare$kept/"
+done
+mount -t proc proc "$bare/proc"
+mount --rbind /sys "$bare/sys"
+mount --rbind /dev "$bare/dev"
+mount -t tmpfs tmpfs "$bare/run"
+
+git clone -q "$root" "$bare/home/berth"
+inside() { chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@"; }
+
+echo "== run.sh, as root"
+inside /home/berth/packaging/run.sh | tee "$folder/run.log"
+grep -q '^hello from user@berth' "$folder/run.log"
+echo "== test.sh, as root"
+inside /home/berth/packaging/test.sh
+
+echo "== run.sh and test.sh, as an ordinary user"
+inside useradd --create-home --shell /bin/bash newcomer
+rm -rf "$bare/home/berth"/build*
+chroot "$bare" chown -R newcomer: /home/berth
+as_user() { inside setpriv --reuid newcomer --regid newcomer --init-groups env HOME=/home/newcomer "$@"; }
+as_user /home/berth/packaging/run.sh | tee "$folder/run-user.log"
+grep -q '^hello from user@berth' "$folder/run-user.log"
+as_user /home/berth/packaging/test.sh
+
+echo "== what is missing is named to a user who may not install it"
+inside dpkg --purge --force-depends ninja-build >/dev/null
+if as_user /home/berth/packaging/run.sh 2>"$folder/missing.log"; then
+    echo "run.sh did not notice a missing package" >&2
+    exit 1
+fi
+grep -q 'apt-get install -y --no-install-recommends ninja-build' "$folder/missing.log"
