@@ -1,0 +1,82 @@
+#include "sandbox/base/directory.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <cerrno>
+#include <memory>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace berth {
+namespace {
+
+constexpr int open_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+
+} // namespace
+
+UniqueFd open_or_make_directory(const std::string& path)
+{
+    UniqueFd fd(::open(path.c_str(), open_flags));
+    for (std::size_t slash = 0; !fd && errno == ENOENT && slash != std::string::npos;) {
+        slash = path.find('/', slash + 1);
+        if (::mkdir(path.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST) {
+            break;
+        }
+        if (slash == std::string::npos) {
+            fd.reset(::open(path.c_str(), open_flags));
+        } else {
+            errno = ENOENT;
+        }
+    }
+    if (!fd) {
+        throw errno_error(errno, "make the directory " + path);
+    }
+    return fd;
+}
+
+UniqueFd open_or_make_subdirectory(int dirfd, const std::string& name, bool* made) noexcept
+{
+    const bool fresh = ::mkdirat(dirfd, name.c_str(), 0700) == 0;
+    if (made != nullptr) {
+        *made = fresh;
+    }
+    if (!fresh && errno != EEXIST) {
+        return {};
+    }
+    return UniqueFd(::openat(dirfd, name.c_str(), open_flags | O_NOFOLLOW));
+}
+
+std::vector<std::string> directory_names(int dirfd)
+{
+    // A descriptor of its own: fdopendir() takes it over, and the position is not shared.
+    UniqueFd own(::openat(dirfd, ".", open_flags));
+    if (!own) {
+        throw_errno("open a directory");
+    }
+    DIR* const opened = ::fdopendir(own.get());
+    if (opened == nullptr) {
+        throw_errno("fdopendir");
+    }
+    (void)own.release();
+    const std::unique_ptr<DIR, int (*)(DIR*)> directory(opened, ::closedir);
+    std::vector<std::string> names;
+    for (;;) {
+        errno = 0;
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): safe on a stream that one thread uses
+        const dirent* const entry = ::readdir(directory.get());
+        if (entry == nullptr) {
+            if (errno != 0) {
+                throw_errno("readdir");
+            }
+            return names;
+        }
+        std::string name(static_cast<const char*>(entry->d_name));
+        if (name != "." && name != "..") {
+            names.push_back(std::move(name));
+        }
+    }
+}
+
+} // namespace berth

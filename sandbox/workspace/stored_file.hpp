@@ -1,0 +1,63 @@
+#pragma once
+
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/workspace/store.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace berth::workspace {
+
+/// The open directories of one principal.
+struct Area {
+    UniqueFd files;     ///< the tree of what is stored
+    UniqueFd temporary; ///< what is being written; never listed, swept after a crash
+};
+
+/// A file on its way into the store: written to `temporary`, renamed into `files` by commit().
+class StoredWriter : public Writer {
+  public:
+    /// `path` is normalised. Throws as Store::create().
+    StoredWriter(Area area, std::string path, std::uint32_t mode, bool overwrite);
+    ~StoredWriter() override;
+
+    void write(std::string_view bytes) override;
+    [[nodiscard]] Entry commit() override;
+
+  private:
+    void append(std::string_view bytes);
+    bool place(int folder, const std::string& name);
+
+    Area area_;
+    bool overwrite_;
+    Entry entry_;
+    std::string temporary_name_;
+    UniqueFd fd_;
+    Sha256 hash_;
+};
+
+class StoredReader : public Reader {
+  public:
+    StoredReader(UniqueFd fd, Entry entry);
+
+    [[nodiscard]] const Entry& entry() const noexcept override { return entry_; }
+
+    [[nodiscard]] std::string read(std::size_t most) override;
+
+  private:
+    void verify();
+
+    UniqueFd fd_;
+    Entry entry_;
+    std::uint64_t remaining_;
+    Sha256 hash_;
+    bool verified_ = false;
+};
+
+/// What the open file says of itself. `sha256` is empty when its footer is missing or damaged.
+[[nodiscard]] Entry read_entry(int fd, std::string path);
+
+} // namespace berth::workspace
