@@ -221,6 +221,7 @@ struct ReadFileReply {
     bool final_newline = false;
     std::vector<DirectoryEntry> entries;
     std::uint64_t total_entries = 0;
+    bool totals_partial = false; ///< too large: lines, ending and encoding are of what was read
 
     template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
@@ -239,6 +240,7 @@ struct ReadFileReply {
         field(13, self.final_newline);
         field(14, self.entries);
         field(15, self.total_entries);
+        field(16, self.totals_partial);
     }
 };
 

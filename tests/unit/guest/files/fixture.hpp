@@ -1,0 +1,152 @@
+#pragma once
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/operations.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace berth::guest::testing {
+
+/// A machine of a test: <base>/home is the home, <base>/outside is out of bounds.
+struct Machine {
+    Machine()
+    {
+        char name[] = "/tmp/berth-files-XXXXXX";
+        REQUIRE(::mkdtemp(name) != nullptr);
+        base = name;
+        home = base + "/home";
+        ::mkdir(home.c_str(), 0755);
+        ::mkdir((base + "/outside").c_str(), 0755);
+        config.home = home;
+        session.set_cwd(home);
+    }
+
+    ~Machine()
+    {
+        std::error_code ignored;
+        std::filesystem::remove_all(base, ignored);
+    }
+
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    void put(const std::string& name, std::string_view content, unsigned mode = 0644) const
+    {
+        const std::string path = home + "/" + name;
+        const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+        REQUIRE(fd.valid());
+        write_full(fd.get(), content);
+        REQUIRE(::fchmod(fd.get(), mode) == 0);
+    }
+
+    void link(const std::string& target, const std::string& name) const
+    {
+        REQUIRE(::symlink(target.c_str(), (home + "/" + name).c_str()) == 0);
+    }
+
+    [[nodiscard]] std::string get(const std::string& name) const
+    {
+        return read_file_limited(AT_FDCWD, home + "/" + name, 512UL * 1024 * 1024);
+    }
+
+    [[nodiscard]] struct stat status(const std::string& name) const
+    {
+        struct stat status = {};
+        REQUIRE(::lstat((home + "/" + name).c_str(), &status) == 0);
+        return status;
+    }
+
+    [[nodiscard]] bool exists(const std::string& name) const
+    {
+        return ::access((home + "/" + name).c_str(), F_OK) == 0;
+    }
+
+    /// Entries of a directory, temporary files that were left behind included.
+    [[nodiscard]] int count(const std::string& directory = "home") const
+    {
+        int entries = 0;
+        for ([[maybe_unused]] const auto& entry :
+             std::filesystem::directory_iterator(base + "/" + directory)) {
+            ++entries;
+        }
+        return entries;
+    }
+
+    std::string base;
+    std::string home;
+    protocol::GuestConfig config;
+    SessionState session{"/"};
+    CallContext context{config, session, {}, {}, {}};
+};
+
+/// The Error that `action` throws; fails the test when it throws none.
+template <class Action>
+Error error_of(Action action)
+{
+    try {
+        action();
+    } catch (const Error& error) {
+        return error;
+    }
+    FAIL("no error");
+    return {ErrorCode::internal, "unreachable"};
+}
+
+/// Runs `action` in a child as an ordinary user, for whom modes mean something; the error word it
+/// ended with, "" when it threw none.
+template <class Action>
+std::string as_nobody(Action action)
+{
+    const Pipe pipe = make_pipe();
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        std::string word;
+        if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) {
+            word = "setuid failed";
+        } else {
+            try {
+                action();
+            } catch (const Error& error) {
+                word = to_string(error.code());
+            } catch (const std::exception& error) {
+                word = error.what();
+            }
+        }
+        write_full(pipe.write.get(), word + "\n");
+        ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    char word[256];
+    const auto size = ::read(pipe.read.get(), word, sizeof(word));
+    REQUIRE(size > 0);
+    return {word, static_cast<std::size_t>(size - 1)};
+}
+
+inline protocol::ReadFileRequest read_request(const std::string& path, std::uint64_t offset = 0,
+                                              std::uint64_t limit = 2000,
+                                              std::uint64_t budget = 50'000)
+{
+    protocol::ReadFileRequest request;
+    request.path = path;
+    request.offset = offset;
+    request.limit = limit;
+    request.budget = budget;
+    request.image_limit = 5UL * 1024 * 1024;
+    return request;
+}
+
+} // namespace berth::guest::testing
