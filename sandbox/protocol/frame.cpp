@@ -16,10 +16,9 @@ std::uint32_t u32_at(std::string_view bytes, std::size_t offset) noexcept
 
 } // namespace
 
-void put_frame(std::string& out, FrameType type, std::string_view payload, std::uint16_t operation,
-               std::uint8_t flags)
+void put_header(std::string& out, FrameType type, std::size_t size, std::uint16_t operation,
+                std::uint8_t flags)
 {
-    const auto size = static_cast<std::uint32_t>(payload.size());
     for (unsigned shift = 0; shift < 32; shift += 8) {
         out += static_cast<char>((size >> shift) & 0xFFU);
     }
@@ -27,6 +26,12 @@ void put_frame(std::string& out, FrameType type, std::string_view payload, std::
     out += static_cast<char>(flags);
     out += static_cast<char>(operation & 0xFFU);
     out += static_cast<char>(operation >> 8U);
+}
+
+void put_frame(std::string& out, FrameType type, std::string_view payload, std::uint16_t operation,
+               std::uint8_t flags)
+{
+    put_header(out, type, payload.size(), operation, flags);
     out += payload;
 }
 
@@ -43,8 +48,8 @@ std::optional<Frame> FrameReader::next()
         throw WireError("an unknown frame type " + std::to_string(type));
     }
     if (size > limit_) {
-        throw WireError("a frame of " + std::to_string(size) + " bytes, " +
-                        std::to_string(limit_) + " are allowed");
+        throw WireError("a frame of " + std::to_string(size) + " bytes, " + std::to_string(limit_) +
+                        " are allowed");
     }
     if (rest.size() < frame_header_size + size) {
         return std::nullopt;

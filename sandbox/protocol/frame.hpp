@@ -48,6 +48,10 @@ struct Frame {
     std::string payload;
 };
 
+/// Appends the header of a frame to `out`; `size` bytes of payload have to follow.
+void put_header(std::string& out, FrameType type, std::size_t size, std::uint16_t operation = 0,
+                std::uint8_t flags = 0);
+
 /// Appends the header and payload to `out`.
 void put_frame(std::string& out, FrameType type, std::string_view payload,
                std::uint16_t operation = 0, std::uint8_t flags = 0);
@@ -62,8 +66,8 @@ class FrameReader {
 
     void feed(std::string_view bytes) { buffer_ += bytes; }
 
-    /// The next whole frame, or nothing yet. Throws WireError for an unknown type or a payload above
-    /// the limit, as soon as the header is there.
+    /// The next whole frame, or nothing yet. Throws WireError for an unknown type or a payload
+    /// above the limit, as soon as the header is there.
     [[nodiscard]] std::optional<Frame> next();
 
     [[nodiscard]] bool empty() const noexcept { return buffer_.size() == consumed_; }

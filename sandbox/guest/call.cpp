@@ -1,0 +1,110 @@
+#include "sandbox/guest/call.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/connection.hpp"
+#include "sandbox/guest/errors.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::guest {
+
+Call::Call(EventLoop& loop, std::weak_ptr<Connection> connection)
+    : loop_(loop), connection_(std::move(connection))
+{
+}
+
+void Call::reply(std::string payload, Task after_sent)
+{
+    if (payload.size() > protocol::max_payload_size) {
+        fail(std::make_exception_ptr(
+            Error(ErrorCode::too_large,
+                  "the result has " + std::to_string(payload.size()) + " bytes, at most " +
+                      std::to_string(protocol::max_payload_size) + " can be returned",
+                  "ask for less at once")));
+        return;
+    }
+    finish(protocol::FrameType::reply, std::move(payload), std::move(after_sent));
+}
+
+void Call::fail(const std::exception_ptr& error)
+{
+    finish(protocol::FrameType::error, encode_error(error), {});
+}
+
+void Call::finish(protocol::FrameType type, std::string payload, Task after_sent)
+{
+    loop_.post([self = shared_from_this(), type, payload = std::move(payload),
+                after_sent = std::move(after_sent)]() mutable {
+        if (const auto connection = self->connection_.lock()) {
+            connection->finish(*self, type, std::move(payload), std::move(after_sent));
+        } else if (after_sent) {
+            after_sent();
+        }
+    });
+}
+
+void Call::send_data(std::string_view data)
+{
+    while (!data.empty()) {
+        const auto piece = data.substr(0, std::min(data.size(), protocol::max_data_size));
+        data.remove_prefix(piece.size());
+        if (!outgoing_.push_waiting(std::string(piece), stop_.get_token())) {
+            throw Error(ErrorCode::cancelled, "the call was cancelled");
+        }
+        loop_.post([connection = connection_] {
+            if (const auto alive = connection.lock()) {
+                alive->pump();
+            }
+        });
+    }
+}
+
+std::string Call::receive_data()
+{
+    auto piece = incoming_.pop_waiting(stop_.get_token());
+    if (!piece) {
+        throw Error(ErrorCode::cancelled, "the call was cancelled");
+    }
+    if (incoming_.bytes() < DataQueue::high_water &&
+        incoming_.bytes() + piece->size() >= DataQueue::high_water) {
+        // This piece was what kept the socket from being read.
+        loop_.post([connection = connection_] {
+            if (const auto alive = connection.lock()) {
+                alive->pump();
+            }
+        });
+    }
+    return std::move(*piece);
+}
+
+void Call::cancel()
+{
+    stop_.request_stop();
+    if (on_cancel_) {
+        on_cancel_();
+    }
+}
+
+void Call::gone()
+{
+    stop_.request_stop();
+    if (on_gone_) {
+        on_gone_();
+    }
+}
+
+bool Call::take_data(std::string piece, bool last)
+{
+    if (!input_open_) {
+        return false;
+    }
+    incoming_.push(std::move(piece));
+    if (last) {
+        input_open_ = false;
+        incoming_.close();
+    }
+    return true;
+}
+
+} // namespace berth::guest

@@ -1,0 +1,77 @@
+#pragma once
+
+#include "sandbox/guest/data_queue.hpp"
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/protocol/frame.hpp"
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace berth::guest {
+
+class Connection;
+
+/// One call in progress: what its handler, on the loop's thread or on a worker's, has of the
+/// connection. Lives on when the connection is gone.
+class Call : public std::enable_shared_from_this<Call> {
+  public:
+    using Task = EventLoop::Task;
+
+    Call(EventLoop& loop, std::weak_ptr<Connection> connection);
+
+    // ---- any thread ----
+
+    /// The answer; the first one counts. `after_sent` runs on the loop's thread when all of it has
+    /// been written or the connection is gone.
+    void reply(std::string payload, Task after_sent = {});
+    void fail(const std::exception_ptr& error);
+
+    [[nodiscard]] std::stop_token stop_token() const { return stop_.get_token(); }
+
+    // ---- a worker ----
+
+    /// See CallContext. Throw Error(cancelled) after a stop request.
+    void send_data(std::string_view data);
+    [[nodiscard]] std::string receive_data();
+
+    // ---- the loop's thread ----
+
+    /// The handler's: what shall happen, besides the stop request, when the host cancels the call
+    /// and when its connection is gone.
+    void on_cancel(Task task) { on_cancel_ = std::move(task); }
+
+    void on_gone(Task task) { on_gone_ = std::move(task); }
+
+    /// The operation takes data frames.
+    void accept_data() noexcept { input_open_ = true; }
+
+    // The connection's.
+    void cancel();
+    void gone();
+    /// False when none is expected.
+    bool take_data(std::string piece, bool last);
+
+    [[nodiscard]] bool input_open() const noexcept { return input_open_; }
+
+    [[nodiscard]] bool input_full() const { return incoming_.bytes() >= DataQueue::high_water; }
+
+    [[nodiscard]] DataQueue& outgoing() noexcept { return outgoing_; }
+
+  private:
+    void finish(protocol::FrameType type, std::string payload, Task after_sent);
+
+    EventLoop& loop_;
+    const std::weak_ptr<Connection> connection_;
+    std::stop_source stop_;
+    Task on_cancel_;
+    Task on_gone_;
+    bool input_open_ = false;
+    DataQueue incoming_;
+    DataQueue outgoing_;
+};
+
+} // namespace berth::guest

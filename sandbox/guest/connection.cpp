@@ -1,0 +1,300 @@
+#include "sandbox/guest/connection.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/errors.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <malloc.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace berth::guest {
+namespace {
+
+/// Of one connection before the others have their turn.
+constexpr int reads_per_turn = 4;
+constexpr int pieces_per_turn = 4;
+
+/// Frees of such sizes are worth the walk through the heap that gives pages back.
+constexpr std::size_t trim_size = 1024UL * 1024;
+
+[[noreturn]] void violate(const std::string& what)
+{
+    throw protocol::WireError(what);
+}
+
+} // namespace
+
+Connection::Connection(EventLoop& loop, UniqueFd socket, ConnectionOwner& owner)
+    : loop_(loop), socket_(std::move(socket)), owner_(owner)
+{
+}
+
+Connection::~Connection()
+{
+    loop_.cancel(timer_);
+    if (socket_) {
+        loop_.unwatch(socket_.get());
+    }
+}
+
+void Connection::start()
+{
+    events_ = EPOLLIN;
+    loop_.watch(socket_.get(), events_, [weak = weak_from_this()](std::uint32_t events) {
+        if (const auto self = weak.lock()) {
+            self->on_events(events);
+        }
+    });
+    set_timer(hello_time);
+}
+
+void Connection::set_timer(std::chrono::seconds time)
+{
+    loop_.cancel(timer_);
+    timer_ = loop_.call_at(BootClock::now() + time, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+            self->close();
+        }
+    });
+}
+
+void Connection::close() noexcept
+{
+    if (state_ == State::closed) {
+        return;
+    }
+    const auto self = shared_from_this(); // the owner lets go of it below
+    state_ = State::closed;
+    loop_.cancel(timer_);
+    loop_.unwatch(socket_.get());
+    socket_.reset();
+    if (const auto call = std::exchange(call_, nullptr)) {
+        call->gone();
+    }
+    if (const auto task = std::exchange(after_sent_, {})) {
+        task();
+    }
+    owner_.closed(*this);
+}
+
+void Connection::on_events(std::uint32_t events)
+{
+    // A peer that has closed reads no answer: what it may have sent before is of no use.
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+        close();
+        return;
+    }
+    if ((events & EPOLLIN) != 0) {
+        receive();
+    }
+    if (state_ != State::closed && (events & EPOLLOUT) != 0) {
+        pump();
+    }
+}
+
+void Connection::receive()
+{
+    std::array<char, 64UL * 1024>
+        buffer; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
+    for (int turn = 0; turn < reads_per_turn && (events_ & EPOLLIN) != 0; ++turn) {
+        const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+        if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return;
+        }
+        if (size <= 0) {
+            close();
+            return;
+        }
+        take({buffer.data(), static_cast<std::size_t>(size)});
+        if (state_ == State::closed) {
+            return;
+        }
+        update_events();
+        if (static_cast<std::size_t>(size) < buffer.size()) {
+            return;
+        }
+    }
+}
+
+void Connection::take(std::string_view bytes)
+{
+    try {
+        reader_.feed(bytes);
+        while (state_ == State::new_comer || state_ == State::ready) {
+            auto frame = reader_.next();
+            if (!frame) {
+                return;
+            }
+            take_frame(std::move(*frame));
+        }
+    } catch (...) {
+        refuse(std::current_exception());
+    }
+}
+
+void Connection::take_frame(protocol::Frame frame)
+{
+    if (state_ == State::new_comer) {
+        take_hello(frame);
+        return;
+    }
+    switch (frame.type) {
+    case protocol::FrameType::request:
+        take_request(frame);
+        return;
+    case protocol::FrameType::data:
+        take_data(std::move(frame));
+        return;
+    case protocol::FrameType::cancel:
+        if (call_) {
+            const auto call = call_;
+            call->cancel();
+        }
+        return; // without a call it has crossed the reply
+    case protocol::FrameType::hello:
+    case protocol::FrameType::hello_reply:
+    case protocol::FrameType::reply:
+    case protocol::FrameType::error:
+    case protocol::FrameType::event:
+        break;
+    }
+    violate("a frame that a host does not send now");
+}
+
+void Connection::take_hello(const protocol::Frame& frame)
+{
+    if (frame.type != protocol::FrameType::hello) {
+        violate("a connection begins with a hello");
+    }
+    const auto reply = owner_.welcome(protocol::decode<protocol::Hello>(frame.payload));
+    loop_.cancel(timer_);
+    state_ = State::ready;
+    reader_.set_limit(protocol::max_payload_size);
+    output_.push(protocol::FrameType::hello_reply, protocol::encode(reply));
+    send();
+}
+
+void Connection::take_request(const protocol::Frame& frame)
+{
+    if (call_) {
+        violate("a request before the answer to the last one");
+    }
+    if (discard_data_) {
+        violate("a request before the end of the last one's data");
+    }
+    const auto call = std::make_shared<Call>(loop_, weak_from_this());
+    call_ = call;
+    try {
+        owner_.begin(call, frame);
+    } catch (...) {
+        call->fail(std::current_exception());
+    }
+}
+
+void Connection::take_data(protocol::Frame frame)
+{
+    const bool last = (frame.flags & protocol::flag_last) != 0;
+    if (frame.payload.size() > protocol::max_data_size) {
+        violate("a piece of data above the limit");
+    }
+    if (discard_data_) {
+        discard_data_ = !last;
+    } else if (!call_ || !call_->take_data(std::move(frame.payload), last)) {
+        violate("data for an operation that takes none");
+    }
+}
+
+void Connection::refuse(const std::exception_ptr& error)
+{
+    if (const auto call = std::exchange(call_, nullptr)) {
+        call->gone();
+    }
+    if (state_ != State::new_comer && state_ != State::ready) {
+        return;
+    }
+    state_ = State::leaving;
+    output_.push(protocol::FrameType::error, encode_error(error));
+    set_timer(farewell_time);
+    send();
+}
+
+void Connection::finish(const Call& call, protocol::FrameType type, std::string payload,
+                        Call::Task after_sent)
+{
+    if (call_.get() != &call) {
+        if (after_sent) {
+            after_sent();
+        }
+        return;
+    }
+    discard_data_ = call_->input_open();
+    while (auto piece = call_->outgoing().pop()) {
+        output_.push(protocol::FrameType::data, std::move(*piece));
+    }
+    call_.reset();
+    if (after_sent) {
+        after_sent_ = std::move(after_sent);
+    }
+    const bool large = payload.size() >= trim_size;
+    output_.push(type, std::move(payload));
+    send();
+    if (large && output_.empty()) {
+        ::malloc_trim(0);
+    }
+}
+
+void Connection::pump()
+{
+    if (state_ == State::closed) {
+        return;
+    }
+    send();
+    for (int piece = 0; call_ && output_.bytes() < protocol::max_data_size; ++piece) {
+        if (piece == pieces_per_turn) {
+            loop_.post([weak = weak_from_this()] {
+                if (const auto self = weak.lock()) {
+                    self->pump();
+                }
+            });
+            return;
+        }
+        auto data = call_->outgoing().pop();
+        if (!data) {
+            return;
+        }
+        output_.push(protocol::FrameType::data, std::move(*data));
+        send();
+    }
+}
+
+void Connection::send()
+{
+    const auto result = output_.flush(socket_.get());
+    const bool sent = result == OutputQueue::Result::empty;
+    if (result == OutputQueue::Result::broken || (sent && state_ == State::leaving)) {
+        close();
+        return;
+    }
+    update_events();
+    if (sent && after_sent_) {
+        std::exchange(after_sent_, {})();
+    }
+}
+
+void Connection::update_events()
+{
+    const bool reading = state_ != State::leaving && !(call_ && call_->input_full());
+    const std::uint32_t wanted =
+        (reading ? EPOLLIN : 0U) | (output_.empty() ? 0U : static_cast<std::uint32_t>(EPOLLOUT));
+    if (wanted != events_) {
+        events_ = wanted;
+        loop_.change(socket_.get(), wanted);
+    }
+}
+
+} // namespace berth::guest

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/call.hpp"
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/output_queue.hpp"
+#include "sandbox/protocol/frame.hpp"
+#include "sandbox/protocol/hello.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace berth::guest {
+
+class Connection;
+
+/// What a connection leaves to its owner, always on the loop's thread.
+class ConnectionOwner {
+  public:
+    ConnectionOwner() = default;
+    ConnectionOwner(const ConnectionOwner&) = delete;
+    ConnectionOwner& operator=(const ConnectionOwner&) = delete;
+    virtual ~ConnectionOwner() = default;
+
+    /// Judges the hello. Throws Error to refuse it.
+    virtual protocol::HelloReply welcome(const protocol::Hello& hello) = 0;
+
+    /// Begins a call. What it throws is the call's answer.
+    virtual void begin(const std::shared_ptr<Call>& call, const protocol::Frame& request) = 0;
+
+    /// The connection's last word.
+    virtual void closed(Connection& connection) noexcept = 0;
+};
+
+/// One connection of the host, as protocol/frame.hpp has it: the hello, then one call at a time.
+/// Belongs to the loop's thread; nothing here blocks. Whatever is not the protocol is answered with
+/// an error frame and the end of the connection, and of nothing else.
+class Connection : public std::enable_shared_from_this<Connection> {
+  public:
+    /// For the hello, and for the host to take the error frame before a close.
+    static constexpr std::chrono::seconds hello_time{5};
+    static constexpr std::chrono::seconds farewell_time{2};
+
+    /// `socket`: a connected stream socket. `owner` must outlive the connection.
+    Connection(EventLoop& loop, UniqueFd socket, ConnectionOwner& owner);
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    void start();
+
+    /// Takes back everything: a call in progress learns that its connection is gone.
+    void close() noexcept;
+
+    [[nodiscard]] bool greeted() const noexcept { return state_ == State::ready; }
+
+    // ---- for Call, by way of the loop ----
+
+    void finish(const Call& call, protocol::FrameType type, std::string payload,
+                Call::Task after_sent);
+    /// Moves on what has been waiting: data of the call, room for more.
+    void pump();
+
+  private:
+    enum class State : unsigned char { new_comer, ready, leaving, closed };
+
+    void on_events(std::uint32_t events);
+    void receive();
+    void take(std::string_view bytes);
+    void take_frame(protocol::Frame frame);
+    void take_hello(const protocol::Frame& frame);
+    void take_request(const protocol::Frame& frame);
+    void take_data(protocol::Frame frame);
+    void refuse(const std::exception_ptr& error);
+    void set_timer(std::chrono::seconds time);
+    void send();
+    void update_events();
+
+    EventLoop& loop_;
+    UniqueFd socket_;
+    ConnectionOwner& owner_;
+    State state_ = State::new_comer;
+    std::uint32_t events_ = 0;
+    EventLoop::TimerId timer_ = 0;
+    protocol::FrameReader reader_{protocol::max_hello_size};
+    OutputQueue output_;
+    std::shared_ptr<Call> call_;
+    bool discard_data_ = false; ///< of a call that was answered before it took all
+    Call::Task after_sent_;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,161 @@
+#include "sandbox/guest/dispatch.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/operations.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <sys/prctl.h>
+
+namespace berth::guest {
+namespace {
+
+using protocol::Operation;
+
+/// An operation on files: on a worker's thread, from request to reply.
+using FileOperation = std::string (*)(std::string_view request, const CallContext& context);
+
+/// Anything else: on the loop's thread.
+struct LoopContext {
+    const Services& services;
+    BootClock::time_point started;
+};
+
+using LoopOperation = void (*)(const LoopContext& context, const std::shared_ptr<Call>& call,
+                               std::string_view request);
+
+template <class Reply, class Request>
+Request request_of(Reply (*)(const Request&, const CallContext&)); // for decltype only
+
+template <auto function>
+std::string on_files(std::string_view request, const CallContext& context)
+{
+    using Request = decltype(request_of(function));
+    return protocol::encode(function(protocol::decode<Request>(request), context));
+}
+
+void ping(const LoopContext& /*context*/, const std::shared_ptr<Call>& call,
+          std::string_view /*request*/)
+{
+    call->reply({});
+}
+
+void info(const LoopContext& context, const std::shared_ptr<Call>& call,
+          std::string_view /*request*/)
+{
+    const Services& services = context.services;
+    protocol::InfoReply reply;
+    reply.build = BERTH_VERSION;
+    reply.cwd = services.session.cwd();
+    reply.home = services.config.home;
+    reply.uptime = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - context.started)
+            .count());
+    reply.connections = static_cast<std::uint32_t>(services.connections());
+    reply.calls = static_cast<std::uint32_t>(services.commands.running());
+    reply.jobs = services.commands.jobs();
+    reply.layers = services.commands.layers();
+    if (::prctl(PR_GET_SECCOMP) == 2) {
+        reply.layers.emplace_back("seccomp");
+    }
+    call->reply(protocol::encode(reply));
+}
+
+void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
+             std::string_view request)
+{
+    const auto decoded = protocol::decode<protocol::ExecuteRequest>(request);
+    Commands& commands = context.services.commands;
+    call->on_cancel([&commands, id = decoded.id] { commands.cancel(id); });
+    call->on_gone([&commands, id = decoded.id] { commands.detach(id); });
+    commands.start(decoded,
+                   [call](const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
+                       if (error) {
+                           call->fail(error);
+                       } else {
+                           call->reply(protocol::encode(reply));
+                       }
+                   });
+}
+
+void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,
+              std::string_view /*request*/)
+{
+    call->reply({}, context.services.end);
+}
+
+struct Entry {
+    Operation operation;
+    FileOperation on_worker = nullptr;
+    LoopOperation on_loop = nullptr;
+    bool takes_data = false;
+};
+
+constexpr std::array table = {
+    Entry{.operation = Operation::ping, .on_loop = ping},
+    Entry{.operation = Operation::info, .on_loop = info},
+    Entry{.operation = Operation::execute, .on_loop = execute},
+    Entry{.operation = Operation::read_file, .on_worker = on_files<read_file>},
+    Entry{.operation = Operation::write_file, .on_worker = on_files<write_file>},
+    Entry{.operation = Operation::edit_file, .on_worker = on_files<edit_file>},
+    Entry{.operation = Operation::glob, .on_worker = on_files<glob_files>},
+    Entry{.operation = Operation::grep, .on_worker = on_files<grep_files>},
+    Entry{.operation = Operation::export_files, .on_worker = on_files<export_files>},
+    Entry{.operation = Operation::import_files,
+          .on_worker = on_files<import_files>,
+          .takes_data = true},
+    Entry{.operation = Operation::shutdown, .on_loop = shutdown},
+};
+
+void run_on_worker(FileOperation operation, const Services& services,
+                   const std::shared_ptr<Call>& call, const std::string& request)
+{
+    try {
+        const CallContext context{
+            .config = services.config,
+            .session = services.session,
+            .stop = call->stop_token(),
+            .send_data = [&call](std::string_view data) { call->send_data(data); },
+            .receive_data = [&call] { return call->receive_data(); },
+        };
+        call->reply(operation(request, context));
+    } catch (...) {
+        call->fail(std::current_exception());
+    }
+}
+
+} // namespace
+
+Dispatcher::Dispatcher(Services services) : services_(std::move(services)) {}
+
+void Dispatcher::begin(const std::shared_ptr<Call>& call, const protocol::Frame& request) const
+{
+    const auto* const entry = std::find_if(table.begin(), table.end(), [&](const Entry& candidate) {
+        return static_cast<std::uint16_t>(candidate.operation) == request.operation;
+    });
+    if (entry == table.end()) {
+        throw Error(ErrorCode::unsupported,
+                    "this guest (" BERTH_VERSION ") has no operation " +
+                        std::to_string(request.operation),
+                    "end the session: a new one gets a guest of the server's version");
+    }
+    if (entry->on_loop != nullptr) {
+        entry->on_loop({services_, started_}, call, request.payload);
+        return;
+    }
+    if (entry->takes_data) {
+        call->accept_data();
+    }
+    services_.workers.run(
+        [operation = entry->on_worker, &services = services_, call, payload = request.payload] {
+            run_on_worker(operation, services, call, payload);
+        });
+}
+
+} // namespace berth::guest

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/event_loop.hpp"
+
+#include <functional>
+
+namespace berth::guest {
+
+/// Ends the guest when it shall: on SIGTERM from outside, when its lifetime pipe closes, after a
+/// time without use. Belongs to the loop's thread.
+class Lifetime {
+  public:
+    struct Options {
+        int lifetime_fd = -1;            ///< owned from here on
+        BootClock::duration idle_end{0}; ///< 0: never
+        std::function<bool()> in_use;    ///< a connection, call or job is there
+    };
+
+    /// SIGTERM must be blocked. `end` is called at most a few times.
+    Lifetime(EventLoop& loop, Options options, std::function<void()> end);
+    ~Lifetime();
+    Lifetime(const Lifetime&) = delete;
+    Lifetime& operator=(const Lifetime&) = delete;
+
+  private:
+    void take_signals();
+    void take_lifetime();
+    void check_use();
+
+    EventLoop& loop_;
+    const Options options_;
+    const std::function<void()> end_;
+    UniqueFd pipe_;
+    UniqueFd signals_;
+    BootClock::time_point last_use_ = BootClock::now();
+    EventLoop::TimerId timer_ = 0;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,133 @@
+#include "sandbox/guest/server.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+/// In a time that depends on the length alone: otherwise the token could be found byte by byte.
+bool equal_secret(const std::string& a, const std::string& b) noexcept
+{
+    return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string range(std::uint32_t oldest, std::uint32_t newest)
+{
+    return oldest == newest ? std::to_string(oldest)
+                            : std::to_string(oldest) + " to " + std::to_string(newest);
+}
+
+} // namespace
+
+Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler)
+    : loop_(loop), listener_(std::move(listener)), credentials_(std::move(credentials)),
+      handler_(std::move(handler))
+{
+    if (credentials_.token.empty()) {
+        throw Error(ErrorCode::invalid_argument, "the guest was given no token");
+    }
+    loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
+}
+
+Server::~Server()
+{
+    loop_.cancel(resume_);
+    if (resume_ == 0) {
+        loop_.unwatch(listener_.get());
+    }
+    while (!connections_.empty()) {
+        connections_.back()->close();
+    }
+}
+
+std::size_t Server::connections() const noexcept
+{
+    return static_cast<std::size_t>(
+        std::count_if(connections_.begin(), connections_.end(),
+                      [](const auto& connection) { return connection->greeted(); }));
+}
+
+void Server::accept()
+{
+    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+        if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+            pause_accepting();
+        }
+        return;
+    }
+    const auto is_new = [](const auto& connection) { return !connection->greeted(); };
+    if (std::count_if(connections_.begin(), connections_.end(), is_new) >=
+        static_cast<std::ptrdiff_t>(most_new_comers)) {
+        const auto oldest = *std::find_if(connections_.begin(), connections_.end(), is_new);
+        oldest->close();
+    }
+    auto connection = std::make_shared<Connection>(loop_, std::move(socket), *this);
+    connections_.push_back(connection);
+    connection->start();
+}
+
+/// Out of descriptors or memory: the connection stays in the queue, and so would the event.
+void Server::pause_accepting()
+{
+    loop_.unwatch(listener_.get());
+    resume_ = loop_.call_at(BootClock::now() + std::chrono::milliseconds(100), [this] {
+        resume_ = 0;
+        loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
+    });
+}
+
+protocol::HelloReply Server::welcome(const protocol::Hello& hello)
+{
+    if (!equal_secret(hello.token, credentials_.token)) {
+        throw Error(ErrorCode::authentication_required,
+                    "the sandbox's guest does not accept this token");
+    }
+    if (hello.generation != credentials_.generation) {
+        throw Error(ErrorCode::session_lost,
+                    "another machine than the one that was asked for answers at this socket");
+    }
+    const std::uint32_t version = std::min(hello.newest, protocol::protocol_version);
+    if (version < std::max(hello.oldest, protocol::protocol_oldest)) {
+        throw Error(ErrorCode::unsupported,
+                    "the guest (" BERTH_VERSION ") speaks protocol " +
+                        range(protocol::protocol_oldest, protocol::protocol_version) +
+                        ", the server (" + hello.build.substr(0, 64) + ") " +
+                        range(hello.oldest, hello.newest),
+                    "end the session: a new one gets a guest of the server's version");
+    }
+    if (connections() >= most_connections) {
+        throw Error(ErrorCode::busy, "the sandbox has too many connections");
+    }
+    return {.version = version,
+            .build = BERTH_VERSION,
+            .generation = credentials_.generation,
+            .pid = ::getpid()};
+}
+
+void Server::begin(const std::shared_ptr<Call>& call, const protocol::Frame& request)
+{
+    handler_(call, request);
+}
+
+void Server::closed(Connection& connection) noexcept
+{
+    const auto found =
+        std::find_if(connections_.begin(), connections_.end(),
+                     [&](const auto& element) { return element.get() == &connection; });
+    if (found != connections_.end()) {
+        connections_.erase(found);
+    }
+}
+
+} // namespace berth::guest

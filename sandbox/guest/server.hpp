@@ -1,0 +1,57 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/connection.hpp"
+#include "sandbox/guest/event_loop.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace berth::guest {
+
+/// Who may speak to this guest. A token is needed although only the host can reach the socket:
+/// SO_PEERCRED cannot tell a server from a command across user namespaces.
+struct Credentials {
+    std::string token;
+    std::string generation;
+};
+
+/// Takes in connections and keeps them. Belongs to the loop's thread.
+class Server : public ConnectionOwner {
+  public:
+    using Handler = std::function<void(const std::shared_ptr<Call>&, const protocol::Frame&)>;
+
+    /// That have not said hello: the oldest gives way, so that a crowd of silent ones cannot keep
+    /// the host out.
+    static constexpr std::size_t most_new_comers = 16;
+    /// In all; further hellos are answered with busy.
+    static constexpr std::size_t most_connections = 128;
+
+    /// `listener`: a listening stream socket.
+    Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler);
+    ~Server() override;
+
+    /// Connections that have said hello.
+    [[nodiscard]] std::size_t connections() const noexcept;
+
+    protocol::HelloReply welcome(const protocol::Hello& hello) override;
+    void begin(const std::shared_ptr<Call>& call, const protocol::Frame& request) override;
+    void closed(Connection& connection) noexcept override;
+
+  private:
+    void accept();
+    void pause_accepting();
+
+    EventLoop& loop_;
+    UniqueFd listener_;
+    const Credentials credentials_;
+    const Handler handler_;
+    std::vector<std::shared_ptr<Connection>> connections_; ///< oldest first
+    EventLoop::TimerId resume_ = 0;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "sandbox/protocol/guest_config.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace berth::guest {
+
+/// Reads the config to the end of `fd` and closes it. What held the bytes is wiped. Throws
+/// berth::Error or WireError when it is not a config, or names a descriptor that is not open.
+[[nodiscard]] protocol::GuestConfig read_config(int fd);
+
+/// Makes every descriptor of the config close-on-exec and closes all others above 2; 0 to 2 are
+/// opened on /dev/null where they are not open.
+void keep_only_descriptors_of(const protocol::GuestConfig& config);
+
+/// What this process is from here on: not dumpable, without new privileges, the parent of every
+/// orphan of the session, all signals blocked, a heap that gives memory back.
+void confine_process();
+
+/// The home and the spill directory, parents included.
+void make_directories(const protocol::GuestConfig& config);
+
+} // namespace berth::guest
