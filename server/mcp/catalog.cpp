@@ -1,0 +1,105 @@
+#include "server/mcp/catalog.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "server/rpc/json_text.hpp"
+
+#include <algorithm>
+
+namespace berth::mcp {
+namespace {
+
+void append_flag(std::string& out, std::string_view name, bool value)
+{
+    out += ",\"";
+    out += name;
+    out += value ? "\":true" : "\":false";
+}
+
+void append_tool(std::string& out, const tools::Entry& tool, const std::string& description,
+                 const tools::Settings& settings)
+{
+    out += R"({"name":)";
+    rpc::append_quoted(out, tool.name);
+    out += R"(,"title":)";
+    rpc::append_quoted(out, tool.title);
+    out += R"(,"description":)";
+    rpc::append_quoted(out, utf8::sanitize(description));
+    out += R"(,"inputSchema":)";
+    out += tool.input_schema;
+    if (settings.structured_content) {
+        out += R"(,"outputSchema":)";
+        out += tool.output_schema;
+    }
+    out += R"(,"annotations":{"title":)";
+    rpc::append_quoted(out, tool.title);
+    append_flag(out, "readOnlyHint", tool.annotations.read_only);
+    append_flag(out, "destructiveHint", tool.annotations.destructive);
+    append_flag(out, "idempotentHint", tool.annotations.idempotent);
+    append_flag(out, "openWorldHint", tool.annotations.open_world);
+    out += R"(},"_meta":{"anthropic/alwaysLoad":true,"anthropic/maxResultSizeChars":)";
+    out += std::to_string(max_result_characters(settings));
+    out += "}}";
+}
+
+} // namespace
+
+const tools::Entry* Catalog::find(std::string_view name) const
+{
+    const auto found = std::lower_bound(
+        served.begin(), served.end(), name,
+        [](const tools::Entry* tool, std::string_view wanted) { return tool->name < wanted; });
+    return found != served.end() && (*found)->name == name ? *found : nullptr;
+}
+
+Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std::string>& wanted,
+                     bool read_only)
+{
+    for (const auto& name : wanted) {
+        if (std::none_of(all.begin(), all.end(),
+                         [&](const tools::Entry& tool) { return tool.name == name; })) {
+            std::string known;
+            for (const auto& tool : all) {
+                known += (known.empty() ? "" : ", ") + std::string(tool.name);
+            }
+            throw Error(ErrorCode::invalid_argument, "no tool is named \"" + name + '"',
+                        "The tools are " + known + '.');
+        }
+    }
+    Catalog catalog;
+    for (const auto& tool : all) {
+        if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), tool.name) == wanted.end()) {
+            catalog.left_out.emplace(tool.name, "the operator did not list it under --tools");
+        } else if (read_only && !tool.annotations.read_only) {
+            catalog.left_out.emplace(tool.name, "the operator started berth with --read-only");
+        } else {
+            catalog.served.push_back(&tool);
+        }
+    }
+    std::sort(catalog.served.begin(), catalog.served.end(),
+              [](const tools::Entry* a, const tools::Entry* b) { return a->name < b->name; });
+    return catalog;
+}
+
+std::string list_tools(const Catalog& catalog, const tools::Settings& settings,
+                       const std::function<std::string(const tools::Entry&)>& describe)
+{
+    std::string out = "[";
+    for (const auto* tool : catalog.served) {
+        out += out.size() > 1 ? "," : "";
+        append_tool(out, *tool, describe(*tool), settings);
+    }
+    out += ']';
+    return out;
+}
+
+std::uint64_t max_result_characters(const tools::Settings& settings)
+{
+    constexpr std::uint64_t least = 100'000;
+    constexpr std::uint64_t most = 500'000; // what Claude Code takes at most
+    // Headers, notices and line numbers come on top of the budgets.
+    const auto needed = std::max(settings.output_budget, settings.read_budget) * 5 / 4;
+    return std::clamp(needed, least, most);
+}
+
+} // namespace berth::mcp

@@ -1,0 +1,156 @@
+#include "server/mcp/reply.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "server/mcp/base64.hpp"
+#include "server/rpc/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace berth::mcp {
+namespace {
+
+using nlohmann::json;
+
+/// The only place where text of a sandbox is made fit for JSON; valid text is not copied.
+void append_text(std::string& out, std::string_view text)
+{
+    if (utf8::is_valid(text)) {
+        rpc::append_quoted(out, text);
+    } else {
+        rpc::append_quoted(out, utf8::sanitize(text));
+    }
+}
+
+void append_notices_meta(std::string& out, const std::vector<std::string>& notices)
+{
+    if (!notices.empty()) {
+        out += R"(,"berth/notice":)" + rpc::to_text(notices);
+    }
+}
+
+std::string with_notices(std::string text, const std::vector<std::string>& notices)
+{
+    if (notices.empty()) {
+        return text;
+    }
+    std::string lines;
+    for (const auto& notice : notices) {
+        lines += "[berth] " + notice + '\n';
+    }
+    return lines + text;
+}
+
+void append_content(std::string& out, std::string_view text,
+                    const std::vector<tools::Image>& images)
+{
+    out += R"("content":[{"type":"text","text":)";
+    append_text(out, text);
+    out += '}';
+    for (const auto& image : images) {
+        out += R"(,{"type":"image","data":")";
+        append_base64(out, image.data);
+        out += R"(","mimeType":)";
+        append_text(out, image.mime_type);
+        out += '}';
+    }
+    out += ']';
+}
+
+/// Every tool's result names these, whatever the tool; what it set itself stands.
+void complete(json& data, const Identity& identity)
+{
+    data.emplace("session", identity.session);
+    data.emplace("backend", identity.backend);
+    data.emplace("ok", true);
+    data.emplace("message", "");
+}
+
+void leave_out(json& data, std::string_view members)
+{
+    while (!members.empty()) {
+        const auto end = std::min(members.find(' '), members.size());
+        data.erase(std::string(members.substr(0, end)));
+        members.remove_prefix(std::min(end + 1, members.size()));
+    }
+}
+
+json error_object(const std::exception& failure)
+{
+    const auto* error = dynamic_cast<const Error*>(&failure);
+    if (error == nullptr) {
+        return {{"code", to_string(ErrorCode::internal)},
+                {"message", failure.what()},
+                {"hint", "This is a fault of the server; its log on stderr has more."},
+                {"retryable", false}};
+    }
+    json object{{"code", to_string(error->code())},
+                {"message", error->what()},
+                {"hint", error->hint()},
+                {"retryable", error->retryable()}};
+    if (!error->details().empty()) {
+        object["details"] = error->details();
+    }
+    return object;
+}
+
+} // namespace
+
+std::string begin_result(Era era, const Identity& identity)
+{
+    if (era == Era::legacy) {
+        return R"({"_meta":{)";
+    }
+    std::string text = R"({"resultType":"complete","_meta":{)"
+                       R"("io.modelcontextprotocol/serverInfo":{"name":"berth","version":)";
+    rpc::append_quoted(text, identity.version);
+    text += '}';
+    return text;
+}
+
+std::string tool_result(tools::Result result, const std::vector<std::string>& notices,
+                        std::string_view bodies, Era era, const Identity& identity)
+{
+    json data = result.data ? std::move(*result.data) : json::object();
+    complete(data, identity);
+    std::string structured;
+    if (identity.structured_content) {
+        structured = rpc::to_text(data);
+    } else {
+        leave_out(data, bodies);
+    }
+    std::string out = begin_result(era, identity);
+    out += era == Era::modern ? "," : "";
+    out += R"("berth/result":)";
+    out += structured.empty() ? rpc::to_text(data) : structured;
+    append_notices_meta(out, notices);
+    out += "},";
+    append_content(out, with_notices(std::move(result.text), notices), result.images);
+    if (!structured.empty()) {
+        out += R"(,"structuredContent":)" + structured;
+    }
+    out += R"(,"isError":false})";
+    return out;
+}
+
+std::string tool_failure(const std::exception& failure, const std::vector<std::string>& notices,
+                         Era era, const Identity& identity)
+{
+    const json error = error_object(failure);
+    std::string text = error["message"].get<std::string>();
+    if (const auto& hint = error["hint"].get_ref<const std::string&>(); !hint.empty()) {
+        text += '\n' + hint;
+    }
+    std::string out = begin_result(era, identity);
+    out += era == Era::modern ? "," : "";
+    out += R"("berth/error":)" + rpc::to_text(error);
+    append_notices_meta(out, notices);
+    out += "},";
+    append_content(out, with_notices(std::move(text), notices), {});
+    out += R"(,"isError":true})";
+    return out;
+}
+
+} // namespace berth::mcp

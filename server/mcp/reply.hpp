@@ -1,0 +1,36 @@
+#pragma once
+
+#include "server/mcp/era.hpp"
+#include "tools/tool.hpp"
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::mcp {
+
+/// What every result of a server says beside its own content.
+struct Identity {
+    std::string version; ///< of berth
+    std::string session; ///< as the operator named it; empty: unnamed
+    std::string backend;
+    bool structured_content = false;
+};
+
+/// Opens a result object of either era, without the closing brace: `{"resultType":...,"_meta":{`.
+/// Members of `_meta` may be appended; then close with `}` and go on with `,"key":...}`.
+[[nodiscard]] std::string begin_result(Era era, const Identity& identity);
+
+/// The result of tools/call for a tool that did its work. `bodies` names the members of the data
+/// that its text carries already.
+[[nodiscard]] std::string tool_result(tools::Result result, const std::vector<std::string>& notices,
+                                      std::string_view bodies, Era era, const Identity& identity);
+
+/// The one map from an exception to what a caller of a tool is told: a result with `isError`, two
+/// lines for the model and `_meta["berth/error"]` for programs.
+[[nodiscard]] std::string tool_failure(const std::exception& failure,
+                                       const std::vector<std::string>& notices, Era era,
+                                       const Identity& identity);
+
+} // namespace berth::mcp

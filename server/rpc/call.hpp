@@ -1,0 +1,68 @@
+#pragma once
+
+#include "server/rpc/error.hpp"
+#include "server/rpc/message.hpp"
+#include "server/rpc/sink.hpp"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+namespace berth::rpc {
+
+/// One request until it is answered. Exactly one answer leaves it: the first reply() or fail(), or
+/// an internal error from the destructor when nobody answered; after cancel() none at all.
+/// Thread-safe.
+class Call {
+  public:
+    /// `answers` takes the answer, `notifications` what is said before it; `on_closed` runs once,
+    /// just before the answer is sent or when the call is dropped.
+    Call(Message message, std::shared_ptr<Sink> answers, std::shared_ptr<Sink> notifications,
+         std::function<void()> on_closed);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    [[nodiscard]] const Message& message() const noexcept { return message_; }
+
+    [[nodiscard]] const nlohmann::json& params() const noexcept { return *message_.params; }
+
+    /// Fires when the client cancelled the request or the server stops.
+    [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
+
+    /// `result` is JSON text. False when the call was answered or cancelled before.
+    bool reply(const std::string& result);
+    bool fail(const ProtocolError& error);
+
+    /// `params` is JSON text. Sends nothing once the call is answered or cancelled.
+    bool notify(const std::string& method, const std::string& params);
+
+    /// The client no longer wants an answer: stops the work, sends nothing from here on. Never
+    /// blocks. An answer that is being written already is not called back.
+    void cancel() noexcept;
+
+    /// The server stops: ends the work, but an answer is still sent.
+    void request_stop() noexcept { stop_.request_stop(); }
+
+  private:
+    enum class State : unsigned char { open, answered, cancelled };
+
+    bool answer(std::string text);
+    void close() noexcept;
+
+    Message message_;
+    std::shared_ptr<Sink> answers_;
+    std::shared_ptr<Sink> notifications_;
+    std::function<void()> on_closed_;
+    std::once_flag closed_;
+    std::stop_source stop_;
+    std::atomic<State> state_{State::open};
+    /// Held while something is sent, so that no notification follows the answer. cancel() does
+    /// without: it runs on the thread that reads, which must not wait for a slow peer.
+    std::mutex sending_;
+};
+
+} // namespace berth::rpc

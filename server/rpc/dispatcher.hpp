@@ -1,0 +1,86 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "server/rpc/call.hpp"
+#include "server/rpc/json_reader.hpp"
+#include "server/rpc/message.hpp"
+#include "server/rpc/sink.hpp"
+#include "server/rpc/worker_pool.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+namespace berth::rpc {
+
+class Dispatcher;
+
+/// The protocol on top of JSON-RPC, for one peer.
+class Handler {
+  public:
+    Handler() = default;
+    Handler(const Handler&) = delete;
+    Handler& operator=(const Handler&) = delete;
+    virtual ~Handler() = default;
+
+    /// Answers `call`, on a thread of the pool; may block. A ProtocolError becomes the answer, any
+    /// other exception an internal error.
+    virtual void request(const std::shared_ptr<Call>& call) = 0;
+
+    /// On the thread that reads: must not block. What it throws is dropped.
+    virtual void notification(const Message& message, Dispatcher& dispatcher) = 0;
+
+    /// Whether this array of messages may be processed as a batch.
+    [[nodiscard]] virtual bool accepts_batch(const nlohmann::json& messages) = 0;
+};
+
+struct DispatcherLimits {
+    ReadLimits read;
+    std::size_t in_flight = 256;
+};
+
+/// Turns messages of one peer into calls of a handler, many at a time, and sees to it that each
+/// request is answered once. receive() and too_long() are for one thread, the rest for any.
+class Dispatcher {
+  public:
+    Dispatcher(Handler& handler, std::shared_ptr<Sink> sink, WorkerPool& pool,
+               DispatcherLimits limits);
+    /// Waits for calls in flight.
+    ~Dispatcher();
+    Dispatcher(const Dispatcher&) = delete;
+    Dispatcher& operator=(const Dispatcher&) = delete;
+
+    /// One message, or a batch. Never waits for a call.
+    void receive(std::string_view text);
+
+    /// A message longer than `limit` bytes came; it was skipped.
+    void too_long(std::size_t limit);
+
+    /// The peer no longer wants the answer to `id`. Unknown and finished ids are no error: the
+    /// answer and the cancellation may have crossed.
+    void cancel(const Id& id);
+
+    /// Ends the work of every call in flight; their answers are still sent.
+    void stop() noexcept;
+
+    /// Waits until no call is in flight. False when the deadline passed first.
+    bool drain(const Deadline& deadline);
+
+  private:
+    struct Table;
+    class Batch;
+
+    void dispatch(nlohmann::json&& message, const std::shared_ptr<Sink>& answers);
+    void start(Message message, const std::shared_ptr<Sink>& answers);
+    void receive_batch(nlohmann::json&& messages);
+
+    Handler& handler_;
+    std::shared_ptr<Sink> sink_;
+    WorkerPool& pool_;
+    DispatcherLimits limits_;
+    std::shared_ptr<Table> table_;
+};
+
+} // namespace berth::rpc

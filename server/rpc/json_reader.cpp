@@ -1,0 +1,135 @@
+#include "server/rpc/json_reader.hpp"
+
+#include "server/rpc/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace berth::rpc {
+namespace {
+
+using nlohmann::json;
+
+/// Builds the document from the parser's events, and stops it at the first broken limit. The
+/// library's own builder copies every string; this one takes it.
+class Builder {
+  public:
+    explicit Builder(const ReadLimits& limits) : limits_(limits) {}
+
+    bool null() { return add(nullptr); }
+
+    bool boolean(bool value) { return add(value); }
+
+    bool number_integer(std::int64_t value) { return add(value); }
+
+    bool number_unsigned(std::uint64_t value) { return add(value); }
+
+    bool number_float(double value, const std::string& /*text*/) { return add(value); }
+
+    bool string(std::string& value) { return add(std::move(value)); }
+
+    bool binary(json::binary_t& /*value*/) { return false; } // not in JSON text
+
+    bool start_object(std::size_t /*size*/) { return open(json::object()); }
+
+    bool end_object() { return close(); }
+
+    bool start_array(std::size_t /*size*/) { return open(json::array()); }
+
+    bool end_array() { return close(); }
+
+    bool key(std::string& name)
+    {
+        auto& members = open_.back()->get_ref<json::object_t&>();
+        const auto [member, is_new] = members.try_emplace(std::move(name));
+        member_ = &member->second;
+        return is_new || refuse("a key is given twice: " + member->first.substr(0, 64));
+    }
+
+    bool parse_error(std::size_t position, const std::string& /*token*/,
+                     const json::exception& /*error*/)
+    {
+        code_ = rpc::parse_error;
+        problem_ = "not valid JSON in UTF-8, at byte " + std::to_string(position);
+        return false;
+    }
+
+    [[nodiscard]] json take() { return std::move(root_); }
+
+    [[noreturn]] void fail() const { throw ProtocolError(code_, problem_); }
+
+  private:
+    bool refuse(std::string problem)
+    {
+        code_ = invalid_request;
+        problem_ = std::move(problem);
+        return false;
+    }
+
+    json* place(json&& value)
+    {
+        if (open_.empty()) {
+            root_ = std::move(value);
+            return &root_;
+        }
+        if (open_.back()->is_array()) {
+            return &open_.back()->get_ref<json::array_t&>().emplace_back(std::move(value));
+        }
+        *member_ = std::move(value);
+        return member_;
+    }
+
+    bool add(json&& value)
+    {
+        if (++values_ > limits_.values) {
+            return refuse("more than " + std::to_string(limits_.values) + " values");
+        }
+        place(std::move(value));
+        return true;
+    }
+
+    bool open(json&& container)
+    {
+        if (open_.size() >= limits_.depth) {
+            return refuse("nested deeper than " + std::to_string(limits_.depth));
+        }
+        if (++values_ > limits_.values) {
+            return refuse("more than " + std::to_string(limits_.values) + " values");
+        }
+        open_.push_back(place(std::move(container)));
+        return true;
+    }
+
+    bool close()
+    {
+        open_.pop_back();
+        return true;
+    }
+
+    ReadLimits limits_;
+    json root_;
+    /// The containers around the present position. A parent does not grow while a child is open,
+    /// so the pointers stay good.
+    std::vector<json*> open_;
+    json* member_ = nullptr; ///< takes the value of the key read last
+    std::size_t values_ = 0;
+    int code_ = invalid_request;
+    std::string problem_ = "not readable";
+};
+
+} // namespace
+
+json read_json(std::string_view text, const ReadLimits& limits)
+{
+    Builder builder(limits);
+    if (!json::sax_parse(text, &builder)) {
+        builder.fail();
+    }
+    return builder.take();
+}
+
+} // namespace berth::rpc

@@ -1,0 +1,75 @@
+#include "server/rpc/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace berth::rpc {
+namespace {
+
+constexpr std::array<bool, 256> make_specials()
+{
+    std::array<bool, 256> specials{};
+    for (std::size_t control = 0; control < 0x20; ++control) {
+        specials.at(control) = true;
+    }
+    specials.at('"') = true;
+    specials.at('\\') = true;
+    specials.at(0x7f) = true;
+    return specials;
+}
+
+constexpr std::array<bool, 256> specials = make_specials();
+
+void append_escaped(std::string& out, unsigned char byte)
+{
+    constexpr std::string_view digits = "0123456789abcdef";
+    switch (byte) {
+    case '"':
+        out += "\\\"";
+        break;
+    case '\\':
+        out += "\\\\";
+        break;
+    case '\n':
+        out += "\\n";
+        break;
+    case '\t':
+        out += "\\t";
+        break;
+    case '\r':
+        out += "\\r";
+        break;
+    default:
+        out += "\\u00";
+        out += digits[byte >> 4U];
+        out += digits[byte & 0xFU];
+    }
+}
+
+} // namespace
+
+void append_quoted(std::string& out, std::string_view text)
+{
+    out.reserve(out.size() + text.size() + text.size() / 16 + 2);
+    out += '"';
+    std::size_t plain = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        if (specials[byte]) {
+            out.append(text, plain, at - plain);
+            append_escaped(out, byte);
+            plain = at + 1;
+        }
+    }
+    out.append(text, plain);
+    out += '"';
+}
+
+std::string to_text(const nlohmann::json& value)
+{
+    return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+} // namespace berth::rpc

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace berth::rpc {
+
+/// Appends `text` as a JSON string. `text` must be valid UTF-8. Large bodies go this way rather
+/// than through a document: one pass, one copy.
+void append_quoted(std::string& out, std::string_view text);
+
+/// One line of JSON; what is not UTF-8 becomes U+FFFD instead of an exception.
+[[nodiscard]] std::string to_text(const nlohmann::json& value);
+
+} // namespace berth::rpc

@@ -1,0 +1,118 @@
+#include "server/transport/stdio.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "server/transport/line_reader.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace berth::transport {
+namespace {
+
+constexpr std::size_t read_size = 64U << 10U;
+
+void wake(int eventfd) noexcept
+{
+    const std::uint64_t one = 1;
+    // It fails only when the counter is full: then it is readable already.
+    [[maybe_unused]] const auto written = ::write(eventfd, &one, sizeof(one));
+}
+
+/// Blocks until `input` has something, or somebody wants the reader to return.
+bool wait_for_input(int input, int eventfd)
+{
+    std::array<pollfd, 2> waiting{{{.fd = input, .events = POLLIN, .revents = 0},
+                                   {.fd = eventfd, .events = POLLIN, .revents = 0}}};
+    while (::poll(waiting.data(), waiting.size(), -1) < 0) {
+        if (errno != EINTR) {
+            throw_errno("poll standard input");
+        }
+    }
+    return waiting[1].revents == 0;
+}
+
+} // namespace
+
+class Stdio::Writer final : public rpc::Sink {
+  public:
+    Writer(UniqueFd output, int eventfd) : output_(std::move(output)), wake_(eventfd) {}
+
+    void send(std::string message) noexcept override
+    {
+        message += '\n';
+        const std::lock_guard lock(mutex_);
+        if (broken_) {
+            return;
+        }
+        try {
+            write_full(output_.get(), message);
+        } catch (const std::system_error&) {
+            broken_ = true;
+            wake(wake_);
+        }
+    }
+
+    [[nodiscard]] bool broken() const noexcept { return broken_; }
+
+  private:
+    std::mutex mutex_;
+    UniqueFd output_;
+    int wake_;
+    std::atomic<bool> broken_{false};
+};
+
+Stdio::Stdio(UniqueFd input, UniqueFd output, std::size_t message_limit)
+    : input_(std::move(input)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      message_limit_(message_limit)
+{
+    if (!wake_) {
+        throw_errno("eventfd");
+    }
+    writer_ = std::make_shared<Writer>(std::move(output), wake_.get());
+}
+
+Stdio::~Stdio() = default;
+
+std::shared_ptr<rpc::Sink> Stdio::sink() const
+{
+    return writer_;
+}
+
+Stdio::End Stdio::run(rpc::Dispatcher& dispatcher)
+{
+    LineReader lines(message_limit_,
+                     {.line = [&](std::string_view line) { dispatcher.receive(line); },
+                      .too_long = [&] { dispatcher.too_long(message_limit_); }});
+    for (;;) {
+        if (!wait_for_input(input_.get(), wake_.get())) {
+            return writer_->broken() ? End::broken : End::stopped;
+        }
+        const auto count = ::read(input_.get(), lines.prepare(read_size), read_size);
+        if (count > 0) {
+            lines.commit(static_cast<std::size_t>(count));
+        } else if (count == 0) {
+            lines.finish();
+            return End::end_of_file;
+        } else if (errno != EINTR && errno != EAGAIN) {
+            return End::end_of_file; // a terminal that hung up reads as EIO
+        }
+    }
+}
+
+void Stdio::stop() noexcept
+{
+    wake(wake_.get());
+}
+
+} // namespace berth::transport

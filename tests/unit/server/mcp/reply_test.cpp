@@ -1,0 +1,116 @@
+#include "sandbox/base/error.hpp"
+#include "server/mcp/base64.hpp"
+#include "server/mcp/reply.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace berth;      // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::mcp; // NOLINT(google-build-using-namespace): the subject of the test
+using nlohmann::json;
+
+namespace {
+
+const Identity plain{
+    .version = "1.2", .session = "s", .backend = "local", .structured_content = false};
+const Identity structured{
+    .version = "1.2", .session = "s", .backend = "local", .structured_content = true};
+
+} // namespace
+
+TEST_CASE("base64 agrees with RFC 4648")
+{
+    const auto encode = [](std::string_view data) {
+        std::string out;
+        append_base64(out, data);
+        return out;
+    };
+    CHECK(encode("") == "");
+    CHECK(encode("f") == "Zg==");
+    CHECK(encode("fo") == "Zm8=");
+    CHECK(encode("foo") == "Zm9v");
+    CHECK(encode("foobar") == "Zm9vYmFy");
+    CHECK(encode("\xff\xfe\xfd") == "//79");
+}
+
+TEST_CASE("a result is text for the model and data for programs")
+{
+    tools::Result result("out", json{{"stdout", "out"}, {"stderr", ""}, {"exit_code", 0}});
+    const auto reply =
+        json::parse(tool_result(std::move(result), {}, "stdout stderr", Era::modern, plain));
+    CHECK(reply["resultType"] == "complete");
+    CHECK(reply["isError"] == false);
+    CHECK(reply["content"] == json::parse(R"([{"type":"text","text":"out"}])"));
+    CHECK(reply["_meta"]["io.modelcontextprotocol/serverInfo"]["version"] == "1.2");
+    CHECK(reply["_meta"]["berth/result"] ==
+          json::parse(R"({"exit_code":0,"session":"s","backend":"local","ok":true,"message":""})"));
+    CHECK_FALSE(reply["_meta"].contains("berth/notice"));
+    CHECK_FALSE(reply.contains("structuredContent"));
+}
+
+TEST_CASE("the legacy era has no result type and no server info")
+{
+    const auto reply =
+        json::parse(tool_result(tools::Result("", json::object()), {}, "", Era::legacy, plain));
+    CHECK_FALSE(reply.contains("resultType"));
+    CHECK(reply["_meta"].size() == 1);
+}
+
+TEST_CASE("structured content carries the bodies, when it is asked for")
+{
+    const auto reply =
+        json::parse(tool_result(tools::Result("out", json{{"stdout", "out"}, {"ok", false}}), {},
+                                "stdout", Era::modern, structured));
+    CHECK(reply["structuredContent"]["stdout"] == "out");
+    CHECK(reply["structuredContent"]["ok"] == false);
+    CHECK(reply["_meta"]["berth/result"] == reply["structuredContent"]);
+}
+
+TEST_CASE("notices come first in the text and once more for programs")
+{
+    const auto reply = json::parse(tool_result(tools::Result("out\n", json::object()),
+                                               {"woken", "lost"}, "", Era::modern, plain));
+    CHECK(reply["content"][0]["text"] == "[berth] woken\n[berth] lost\nout\n");
+    CHECK(reply["_meta"]["berth/notice"] == json::parse(R"(["woken","lost"])"));
+}
+
+TEST_CASE("bytes that are no UTF-8 leave as replacement characters, in text and data")
+{
+    const auto reply = json::parse(
+        tool_result(tools::Result("a\xff", json{{"path", "b\xfe"}}), {}, "", Era::modern, plain));
+    CHECK(reply["content"][0]["text"] == "a\xef\xbf\xbd");
+    CHECK(reply["_meta"]["berth/result"]["path"] == "b\xef\xbf\xbd");
+}
+
+TEST_CASE("images follow the text")
+{
+    tools::Result result("a picture", json::object());
+    result.images.push_back({.data = "foo", .mime_type = "image/png"});
+    const auto reply = json::parse(tool_result(std::move(result), {}, "", Era::legacy, plain));
+    REQUIRE(reply["content"].size() == 2);
+    CHECK(reply["content"][1] ==
+          json::parse(R"({"type":"image","data":"Zm9v","mimeType":"image/png"})"));
+}
+
+TEST_CASE("an error is two lines for the model and its parts for programs")
+{
+    Error error(ErrorCode::conflict, "changed meanwhile", "Read it again.");
+    error.with_detail("sha256", "ab");
+    const auto reply = json::parse(tool_failure(error, {"woken"}, Era::modern, structured));
+    CHECK(reply["isError"] == true);
+    CHECK(reply["resultType"] == "complete");
+    CHECK(reply["content"][0]["text"] == "[berth] woken\nchanged meanwhile\nRead it again.");
+    CHECK(reply["_meta"]["berth/error"]["code"] == "conflict");
+    CHECK(reply["_meta"]["berth/error"]["hint"] == "Read it again.");
+    CHECK(reply["_meta"]["berth/error"]["details"]["sha256"] == "ab");
+    CHECK(reply["_meta"]["berth/error"]["retryable"].is_boolean());
+    CHECK_FALSE(reply.contains("structuredContent"));
+}
+
+TEST_CASE("an exception of another kind is an internal error")
+{
+    const auto reply =
+        json::parse(tool_failure(std::runtime_error("boom"), {}, Era::legacy, plain));
+    CHECK(reply["isError"] == true);
+    CHECK(reply["_meta"]["berth/error"]["code"] == "internal");
+}

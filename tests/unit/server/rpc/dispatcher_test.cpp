@@ -1,0 +1,215 @@
+#include "server/rpc/dispatcher.hpp"
+#include "tests/unit/server/recording_sink.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <latch>
+#include <stdexcept>
+#include <thread>
+
+using namespace berth::rpc; // NOLINT(google-build-using-namespace): the subject of the test
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+/// `echo` answers at once; `wait` when it is stopped; `drop` never; `twice` twice; `throw` throws.
+class Probe final : public Handler {
+  public:
+    void request(const std::shared_ptr<Call>& call) override
+    {
+        const auto& method = call->message().method;
+        ++requests;
+        if (method == "wait") {
+            while (!call->stop_token().stop_requested()) {
+                std::this_thread::sleep_for(1ms);
+            }
+            call->notify("late", "{}");
+            call->reply(R"("stopped")");
+        } else if (method == "twice") {
+            CHECK(call->reply("1"));
+            CHECK_FALSE(call->reply("2"));
+            CHECK_FALSE(call->fail(ProtocolError(1, "x")));
+            CHECK_FALSE(call->notify("n", "{}"));
+        } else if (method == "throw") {
+            throw std::runtime_error("broke");
+        } else if (method == "refuse") {
+            throw ProtocolError(-32001, "no", R"({"why":1})");
+        } else if (method == "echo") {
+            call->reply(call->params().dump());
+        }
+    }
+
+    void notification(const Message& message, Dispatcher& dispatcher) override
+    {
+        if (message.method == "cancel") {
+            dispatcher.cancel(id_from(message.params->at("id")));
+        }
+    }
+
+    bool accepts_batch(const json& /*messages*/) override { return batches; }
+
+    std::atomic<int> requests = 0;
+    bool batches = true;
+};
+
+struct Bench {
+    explicit Bench(std::size_t in_flight = 8)
+        : dispatcher(probe, sink, pool, {.read = {}, .in_flight = in_flight})
+    {
+    }
+
+    void request(const std::string& id, const std::string& method)
+    {
+        dispatcher.receive(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method + "\"}");
+    }
+
+    Probe probe;
+    std::shared_ptr<berth::test::RecordingSink> sink =
+        std::make_shared<berth::test::RecordingSink>();
+    WorkerPool pool{64};
+    Dispatcher dispatcher;
+};
+
+int error_code(const json& message)
+{
+    return message.contains("error") ? message["error"]["code"].get<int>() : 0;
+}
+
+} // namespace
+
+TEST_CASE("every request has one answer, whatever its handler does")
+{
+    Bench bench;
+    for (const auto* method : {"twice", "drop", "throw", "refuse", "echo"}) {
+        bench.request("\"" + std::string(method) + "\"", method);
+    }
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(3s)));
+    const auto answers = bench.sink->wait(5);
+    REQUIRE(answers.size() == 5);
+    for (const auto& answer : answers) {
+        const auto id = answer["id"].get<std::string>();
+        CAPTURE(id);
+        const int expected = id == "drop" || id == "throw" ? internal_error
+                             : id == "refuse"              ? -32001
+                                                           : 0;
+        CHECK(error_code(answer) == expected);
+    }
+}
+
+TEST_CASE("a slow call does not hold a fast one")
+{
+    Bench bench;
+    bench.request("1", "wait");
+    bench.request("2", "echo");
+    const auto first = bench.sink->wait(1);
+    REQUIRE(first.size() == 1);
+    CHECK(first[0]["id"] == 2);
+    bench.dispatcher.stop();
+    const auto both = bench.sink->wait(3);
+    REQUIRE(both.size() == 3); // its late notification, then its answer
+    CHECK(both[2]["result"] == "stopped");
+}
+
+TEST_CASE("after a cancellation nothing is sent for the request")
+{
+    Bench bench;
+    bench.request("\"1\"", "wait");
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":"cancel","params":{"id":1}})");
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":"cancel","params":{"id":[]}})");
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":"cancel","params":{}})");
+    CHECK_FALSE(bench.dispatcher.drain(berth::Deadline::after(50ms))); // 1 is not "1"
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":"cancel","params":{"id":"1"}})");
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(3s)));
+    CHECK(bench.sink->take().empty());
+}
+
+TEST_CASE("an id in flight cannot be used again; a finished one can")
+{
+    Bench bench;
+    bench.request("1", "wait");
+    bench.request("1", "echo");
+    auto answers = bench.sink->wait(1);
+    REQUIRE(answers.size() == 1);
+    CHECK(error_code(answers[0]) == invalid_request);
+    bench.sink->take();
+    bench.request("2", "echo");
+    bench.sink->wait(1);
+    bench.request("2", "echo");
+    answers = bench.sink->wait(2);
+    REQUIRE(answers.size() == 2);
+    CHECK(error_code(answers[1]) == 0);
+    bench.dispatcher.stop();
+}
+
+TEST_CASE("requests beyond the limit are told that it is busy")
+{
+    Bench bench(2);
+    bench.request("1", "wait");
+    bench.request("2", "wait");
+    bench.request("3", "echo");
+    const auto answers = bench.sink->wait(1);
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0]["id"] == 3);
+    CHECK(answers[0]["error"]["message"].get<std::string>().find("busy") == 0);
+    bench.dispatcher.stop();
+    bench.dispatcher.drain(berth::Deadline::after(3s));
+    bench.sink->take();
+    bench.request("4", "echo");
+    CHECK(error_code(bench.sink->wait(1).at(0)) == 0);
+}
+
+TEST_CASE("what cannot be read is answered without an id, and the next message works")
+{
+    Bench bench;
+    bench.dispatcher.receive("{");
+    bench.dispatcher.too_long(7);
+    bench.dispatcher.receive("\"text\"");
+    auto answers = bench.sink->take();
+    REQUIRE(answers.size() == 3);
+    CHECK(error_code(answers[0]) == parse_error);
+    CHECK(error_code(answers[1]) == invalid_request);
+    CHECK(error_code(answers[2]) == invalid_request);
+    CHECK(answers[0]["id"].is_null());
+    bench.request("1", "echo");
+    CHECK(bench.sink->wait(1).at(0)["id"] == 1);
+}
+
+TEST_CASE("responses and unknown notifications are ignored")
+{
+    Bench bench;
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","id":1,"result":{}})");
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":"whatever"})");
+    CHECK(bench.sink->take().empty());
+    CHECK(bench.probe.requests == 0);
+}
+
+TEST_CASE("a batch is answered by one array, cancelled and malformed members included")
+{
+    Bench bench;
+    bench.dispatcher.receive(R"([{"jsonrpc":"2.0","id":1,"method":"echo"},7,
+        {"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"wait"},
+        {"jsonrpc":"2.0","id":3,"method":"throw"}])");
+    CHECK_FALSE(bench.dispatcher.drain(berth::Deadline::after(20ms)));
+    bench.dispatcher.cancel("2");
+    const auto sent = bench.sink->wait(1);
+    REQUIRE(sent.size() == 1);
+    REQUIRE(sent[0].is_array());
+    CHECK(sent[0].size() == 3);
+}
+
+TEST_CASE("batches are refused where the handler says so, and when empty")
+{
+    Bench bench;
+    bench.dispatcher.receive("[]");
+    bench.dispatcher.receive(R"([{"jsonrpc":"2.0","method":"n"}])");
+    CHECK(bench.sink->take().size() == 1);
+    bench.probe.batches = false;
+    bench.dispatcher.receive(R"([{"jsonrpc":"2.0","id":1,"method":"echo"}])");
+    const auto answers = bench.sink->take();
+    REQUIRE(answers.size() == 1);
+    CHECK(error_code(answers[0]) == invalid_request);
+    CHECK(bench.probe.requests == 0);
+}
