@@ -59,15 +59,6 @@ void append_content(std::string& out, std::string_view text,
     out += ']';
 }
 
-/// Every tool's result names these, whatever the tool; what it set itself stands.
-void complete(json& data, const Identity& identity)
-{
-    data.emplace("session", identity.session);
-    data.emplace("backend", identity.backend);
-    data.emplace("ok", true);
-    data.emplace("message", "");
-}
-
 void leave_out(json& data, std::string_view members)
 {
     while (!members.empty()) {
@@ -114,7 +105,6 @@ std::string tool_result(tools::Result result, const std::vector<std::string>& no
                         std::string_view bodies, Era era, const Identity& identity)
 {
     json data = result.data ? std::move(*result.data) : json::object();
-    complete(data, identity);
     std::string structured;
     if (identity.structured_content) {
         structured = rpc::to_text(data);

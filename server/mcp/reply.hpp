@@ -13,8 +13,6 @@ namespace berth::mcp {
 /// What every result of a server says beside its own content.
 struct Identity {
     std::string version; ///< of berth
-    std::string session; ///< as the operator named it; empty: unnamed
-    std::string backend;
     bool structured_content = false;
 };
 

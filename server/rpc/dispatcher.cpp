@@ -62,14 +62,15 @@ class Dispatcher::Batch final : public Sink {
     ~Batch() override
     {
         if (!answers_.empty()) {
-            sink_->send('[' + std::move(answers_) + ']');
+            answers_ += ']';
+            sink_->send(std::move(answers_));
         }
     }
 
     void send(std::string message) noexcept override
     {
         const std::lock_guard lock(mutex_);
-        answers_ += answers_.empty() ? "" : ",";
+        answers_ += answers_.empty() ? '[' : ',';
         answers_ += message;
     }
 

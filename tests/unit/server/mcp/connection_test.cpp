@@ -53,8 +53,7 @@ struct Bench {
                    bool structured = false)
     {
         Configuration configuration;
-        configuration.identity = {
-            .version = "9", .session = "s", .backend = "fake", .structured_content = structured};
+        configuration.identity = {.version = "9", .structured_content = structured};
         configuration.settings.structured_content = structured;
         configuration.catalog = select_tools(fake_tools(), wanted, read_only);
         configuration.describe = [](const tools::Entry& tool) {

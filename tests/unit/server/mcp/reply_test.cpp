@@ -11,10 +11,8 @@ using nlohmann::json;
 
 namespace {
 
-const Identity plain{
-    .version = "1.2", .session = "s", .backend = "local", .structured_content = false};
-const Identity structured{
-    .version = "1.2", .session = "s", .backend = "local", .structured_content = true};
+const Identity plain{.version = "1.2", .structured_content = false};
+const Identity structured{.version = "1.2", .structured_content = true};
 
 } // namespace
 
@@ -42,8 +40,7 @@ TEST_CASE("a result is text for the model and data for programs")
     CHECK(reply["isError"] == false);
     CHECK(reply["content"] == json::parse(R"([{"type":"text","text":"out"}])"));
     CHECK(reply["_meta"]["io.modelcontextprotocol/serverInfo"]["version"] == "1.2");
-    CHECK(reply["_meta"]["berth/result"] ==
-          json::parse(R"({"exit_code":0,"session":"s","backend":"local","ok":true,"message":""})"));
+    CHECK(reply["_meta"]["berth/result"] == json::parse(R"({"exit_code":0})"));
     CHECK_FALSE(reply["_meta"].contains("berth/notice"));
     CHECK_FALSE(reply.contains("structuredContent"));
 }
