@@ -20,11 +20,6 @@
 namespace berth::guest {
 namespace {
 
-std::string descriptor_path(int fd)
-{
-    return "/proc/self/fd/" + std::to_string(fd);
-}
-
 bool is_below(std::string_view path, std::string_view root)
 {
     while (root.ends_with('/')) {
@@ -112,6 +107,11 @@ std::string absolute_path(std::string_view path, const CallContext& context)
                     "a path may have at most 4095 bytes, each name in it 255");
     }
     return absolute;
+}
+
+std::string descriptor_path(int fd)
+{
+    return "/proc/self/fd/" + std::to_string(fd);
 }
 
 std::string path_of(int fd)

@@ -18,6 +18,9 @@ namespace berth::guest {
 /// Where an open descriptor really is. Throws Error(not_found) when it was deleted.
 [[nodiscard]] std::string path_of(int fd);
 
+/// A name that opens the very inode of `fd` again, e.g. a location (O_PATH) for reading.
+[[nodiscard]] std::string descriptor_path(int fd);
+
 /// Throws Error(invalid_path) when `real`, which must come from path_of(), is outside of what
 /// reading (writing) tools may touch. The string of the request is never judged: only where its
 /// descriptor really is (a symlink could lead anywhere).

@@ -1,0 +1,229 @@
+#include "sandbox/guest/files/replacement.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/stream.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+std::string random_name()
+{
+    std::uint64_t number = 0;
+    if (::getrandom(&number, sizeof(number), 0) != sizeof(number)) {
+        throw_errno("getrandom");
+    }
+    std::array<char, 32> name;
+    std::snprintf(name.data(), name.size(), ".berth-%016llx.tmp",
+                  static_cast<unsigned long long>(number));
+    return name.data();
+}
+
+bool same_time(const timespec& a, const timespec& b) noexcept
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/// From the beginning to the beginning; `to` is cut to that size.
+void copy_content(int from, int to, std::uint64_t size, const std::string& path,
+                  const CallContext& context)
+{
+    if (::lseek(to, 0, SEEK_SET) != 0) {
+        throw errno_error(errno, "write " + printable(path));
+    }
+    PieceReader reader(from, 0, size, path, context);
+    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+        write_piece(to, piece, path);
+    }
+    if (::ftruncate(to, static_cast<off_t>(size)) != 0) {
+        throw_write_error(errno, to, "write " + printable(path));
+    }
+}
+
+/// Names of the extended attributes that a copy of the file should have.
+std::vector<std::string> kept_attributes(const std::string& file)
+{
+    std::vector<std::string> kept;
+    const ssize_t room = ::listxattr(file.c_str(), nullptr, 0);
+    std::string names(static_cast<std::size_t>(room > 0 ? room : 0), '\0');
+    const ssize_t size = ::listxattr(file.c_str(), names.data(), names.size());
+    names.resize(static_cast<std::size_t>(size > 0 ? size : 0));
+    for (std::size_t at = 0; at < names.size();) {
+        std::string name = names.c_str() + at;
+        at += name.size() + 1;
+        if (name.starts_with("user.") || name == "system.posix_acl_access") {
+            kept.push_back(std::move(name));
+        }
+    }
+    return kept;
+}
+
+} // namespace
+
+TemporaryFile::TemporaryFile(int directory, const std::string& directory_path, unsigned mode)
+    : directory_(directory)
+{
+    do {
+        name_ = random_name();
+        fd_.reset(::openat(directory, name_.c_str(),
+                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    } while (!fd_ && errno == EEXIST);
+    if (!fd_) {
+        throw_write_error(errno, directory, "create a file in " + printable(directory_path));
+    }
+}
+
+TemporaryFile::~TemporaryFile()
+{
+    if (!name_.empty()) {
+        ::unlinkat(directory_, name_.c_str(), 0);
+    }
+}
+
+int TemporaryFile::rename_to(const std::string& name, bool exclusive) noexcept
+{
+    int result = ::renameat2(directory_, name_.c_str(), directory_, name.c_str(),
+                             exclusive ? RENAME_NOREPLACE : 0U);
+    if (result != 0 && exclusive && errno == EINVAL) {
+        // A file system that does not know the flag: a link never replaces anything either.
+        result = ::linkat(directory_, name_.c_str(), directory_, name.c_str(), 0);
+        if (result == 0) {
+            return 0; // the destructor removes the other name
+        }
+    }
+    if (result != 0) {
+        return errno;
+    }
+    name_.clear();
+    return 0;
+}
+
+Replacement::Replacement(const WriteTarget& target, Options options)
+    : target_(target), options_(options),
+      // Private until it is whole; a file that is new gets its mode from the kernel, umask applied.
+      temporary_(target.directory.get(), target.directory_path,
+                 target.exists() || options.mode ? 0600 : 0644)
+{
+}
+
+void Replacement::write(std::string_view piece)
+{
+    write_piece(temporary_.fd(), piece, target_.path());
+    hash_.update(piece);
+    size_ += piece.size();
+}
+
+void Replacement::require_unchanged() const
+{
+    struct stat now = {};
+    const auto& before = target_.status;
+    if (::fstatat(target_.directory.get(), target_.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+        now.st_ino != before.st_ino || now.st_dev != before.st_dev ||
+        now.st_size != before.st_size || !same_time(now.st_mtim, before.st_mtim) ||
+        !same_time(now.st_ctim, before.st_ctim)) {
+        throw Error(ErrorCode::conflict,
+                    printable(target_.path()) + " was changed by a command at the same time",
+                    "read it again, then repeat the change");
+    }
+}
+
+bool Replacement::take_owner() const
+{
+    struct stat own = {};
+    const auto& old = target_.status;
+    return ::fstat(temporary_.fd(), &own) == 0 &&
+           ((own.st_uid == old.st_uid && own.st_gid == old.st_gid) ||
+            ::fchown(temporary_.fd(), old.st_uid, old.st_gid) == 0);
+}
+
+void Replacement::take_attributes() const
+{
+    const std::string old = descriptor_path(target_.file.get());
+    for (const auto& name : kept_attributes(old)) {
+        std::array<char, 64UL * 1024> value; // the kernel's limit for one
+        const ssize_t size = ::getxattr(old.c_str(), name.c_str(), value.data(), value.size());
+        if (size >= 0 && ::fsetxattr(temporary_.fd(), name.c_str(), value.data(),
+                                     static_cast<std::size_t>(size), 0) != 0) {
+            throw_write_error(errno, temporary_.fd(),
+                              "keep the attribute " + name + " of " + printable(target_.path()));
+        }
+    }
+}
+
+void Replacement::write_in_place(const CallContext& context)
+{
+    const std::string path = target_.path();
+    const UniqueFd file(::open(descriptor_path(target_.file.get()).c_str(), O_RDWR | O_CLOEXEC));
+    if (!file) {
+        throw_write_error(errno, target_.directory.get(), "write " + printable(path));
+    }
+    struct stat now = {};
+    if (::fstat(file.get(), &now) != 0) {
+        throw errno_error(errno, "look at " + printable(path));
+    }
+    const auto old_size = static_cast<std::uint64_t>(now.st_size);
+    const TemporaryFile backup(target_.directory.get(), target_.directory_path, 0600);
+    copy_content(file.get(), backup.fd(), old_size, path, context);
+    if (size_ > old_size &&
+        ::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_)) != 0 &&
+        errno != EOPNOTSUPP) {
+        throw_write_error(errno, file.get(), "write " + printable(path));
+    }
+    const CallContext unstoppable{context.config, context.session, {}, {}, {}};
+    try {
+        copy_content(temporary_.fd(), file.get(), size_, path, unstoppable);
+    } catch (...) {
+        copy_content(backup.fd(), file.get(), old_size, path, unstoppable);
+        throw;
+    }
+    if (options_.mode && ::fchmod(file.get(), *options_.mode & 0777U) != 0) {
+        throw_write_error(errno, file.get(), "set the mode of " + printable(path));
+    }
+}
+
+std::string Replacement::commit(const CallContext& context)
+{
+    throw_if_stopped(context);
+    if (target_.exists()) {
+        if (options_.only_unchanged) {
+            require_unchanged();
+        }
+        if (target_.status.st_nlink > 1 || !take_owner()) {
+            write_in_place(context);
+            return hash_.finish();
+        }
+        take_attributes();
+    }
+    // After the owner, since a change of it clears bits. A set-user-id bit does not survive a
+    // change of content, as with write(2).
+    if (target_.exists() || options_.mode) {
+        const unsigned mode = options_.mode.value_or(target_.status.st_mode) & 0777U;
+        if (::fchmod(temporary_.fd(), mode) != 0) {
+            throw_write_error(errno, temporary_.fd(),
+                              "set the mode of " + printable(target_.path()));
+        }
+    }
+    const bool exclusive = options_.exclusive && !target_.exists();
+    const int error = temporary_.rename_to(target_.name, exclusive);
+    if (error == EEXIST) {
+        throw Error(ErrorCode::conflict, printable(target_.path()) + " exists meanwhile",
+                    "look at it first");
+    }
+    if (error != 0) {
+        throw_write_error(error, target_.directory.get(), "replace " + printable(target_.path()));
+    }
+    return hash_.finish();
+}
+
+} // namespace berth::guest

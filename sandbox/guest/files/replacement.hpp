@@ -1,0 +1,73 @@
+#pragma once
+
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/files/write_target.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace berth::guest {
+
+/// A file of ours in a directory, gone with this object unless it was renamed. One that a crash
+/// leaves behind is called ".berth-<16 hex digits>.tmp".
+class TemporaryFile {
+  public:
+    /// Throws Error. `directory` must outlive it.
+    TemporaryFile(int directory, const std::string& directory_path, unsigned mode);
+    ~TemporaryFile();
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+
+    /// In the same directory; `exclusive`: never over something. Returns 0 or an errno.
+    [[nodiscard]] int rename_to(const std::string& name, bool exclusive) noexcept;
+
+  private:
+    int directory_;
+    std::string name_;
+    UniqueFd fd_;
+};
+
+/// The new content of a file, which takes the old one's place at once and as a whole in commit().
+///
+/// Normally by rename. A file with several hard links, or with an owner that could not be kept, is
+/// written in place instead (so that it stays one file, and whose it was): the new content is
+/// complete on the same file system by then, room for it is reserved, and the old content is put
+/// back when writing fails; only a crash in that moment leaves a mixture.
+class Replacement {
+  public:
+    struct Options {
+        std::optional<unsigned> mode; ///< permission bits; else those of the old file, or 0644
+        bool exclusive = false;       ///< Error(conflict) when a file has appeared meanwhile
+        bool only_unchanged = false;  ///< Error(conflict) when the file was changed meanwhile
+    };
+
+    /// `target` must outlive it; its parents exist.
+    Replacement(const WriteTarget& target, Options options);
+
+    void write(std::string_view piece);
+
+    [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+    /// Returns the new content's hash. Once only. Throws Error.
+    std::string commit(const CallContext& context);
+
+  private:
+    void require_unchanged() const;
+    [[nodiscard]] bool take_owner() const;
+    void take_attributes() const;
+    void write_in_place(const CallContext& context);
+
+    const WriteTarget& target_;
+    Options options_;
+    TemporaryFile temporary_;
+    Sha256 hash_;
+    std::uint64_t size_ = 0;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,101 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/replacement.hpp"
+#include "sandbox/guest/files/stream.hpp"
+#include "sandbox/guest/files/write_target.hpp"
+#include "sandbox/guest/operations.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+using protocol::WriteFileReply;
+using protocol::WriteFileRequest;
+using protocol::WriteMode;
+
+/// In place, since to rewrite a large log for one line would be costly. What was written of it is
+/// taken back when the rest fails, unless a command has written behind it meanwhile.
+void append(const WriteTarget& target, const WriteFileRequest& request, const CallContext& context,
+            WriteFileReply& reply)
+{
+    // Read too, for the hash of the whole.
+    UniqueFd file(
+        ::open(descriptor_path(target.file.get()).c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+    if (!file) {
+        throw_write_error(errno, target.directory.get(), "write " + printable(target.path()));
+    }
+    struct stat before = {};
+    if (::fstat(file.get(), &before) != 0) {
+        throw errno_error(errno, "look at " + printable(target.path()));
+    }
+    try {
+        write_piece(file.get(), request.content, target.path());
+    } catch (...) {
+        struct stat now = {};
+        const off_t end = ::lseek(file.get(), 0, SEEK_CUR); // where our last byte went
+        if (end > before.st_size && ::fstat(file.get(), &now) == 0 && now.st_size == end &&
+            ::ftruncate(file.get(), before.st_size) != 0) {
+            throw_write_error(errno, file.get(), "take back a part of " + printable(target.path()));
+        }
+        throw;
+    }
+    struct stat after = {};
+    if (::fstat(file.get(), &after) != 0) {
+        throw errno_error(errno, "look at " + printable(target.path()));
+    }
+    reply.size = static_cast<std::uint64_t>(after.st_size);
+    if (reply.size <= max_hashed_size) {
+        reply.sha256 = hash_file(file.get(), reply.size, target.path(), context);
+    }
+}
+
+void replace(const WriteTarget& target, const WriteFileRequest& request, const CallContext& context,
+             WriteFileReply& reply)
+{
+    // Who overwrites without a condition wants to win, over a log that grows just now, too.
+    Replacement replacement(target, {.mode = {},
+                                     .exclusive = request.mode != WriteMode::overwrite,
+                                     .only_unchanged = !request.if_sha256.empty()});
+    std::string_view rest = request.content;
+    while (!rest.empty()) {
+        throw_if_stopped(context);
+        replacement.write(rest.substr(0, stream_piece));
+        rest.remove_prefix(std::min(rest.size(), stream_piece));
+    }
+    reply.size = replacement.size();
+    reply.sha256 = replacement.commit(context);
+}
+
+} // namespace
+
+WriteFileReply write_file(const WriteFileRequest& request, const CallContext& context)
+{
+    LockedTarget locked = lock_write_target(request.path, context);
+    WriteTarget& target = locked.target;
+    require_hash(target, request.if_sha256, context);
+    if (request.mode == WriteMode::create && target.exists()) {
+        throw Error(ErrorCode::conflict, printable(target.path()) + " exists already",
+                    "change it with edit_file, or replace it with mode \"overwrite\"")
+            .set_retryable(false);
+    }
+    require_replaceable(target);
+    WriteFileReply reply;
+    reply.path = target.path();
+    reply.bytes = request.content.size();
+    reply.created = !target.exists();
+    make_parents(target, context);
+    if (request.mode == WriteMode::append && target.exists()) {
+        append(target, request, context, reply);
+    } else {
+        replace(target, request, context, reply);
+    }
+    return reply;
+}
+
+} // namespace berth::guest

@@ -1,0 +1,276 @@
+#include "sandbox/guest/files/write_target.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/missing.hpp"
+#include "sandbox/guest/files/stream.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <climits>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+constexpr int max_links = 40; // as the kernel
+
+struct Split {
+    std::string parent;
+    std::string name;
+    bool names_directory = false; ///< by a trailing slash, "." or ".."
+};
+
+Split split(std::string path)
+{
+    Split parts;
+    while (path.size() > 1 && path.ends_with('/')) {
+        path.pop_back();
+        parts.names_directory = true;
+    }
+    const auto slash = path.rfind('/');
+    parts.name = path.substr(slash + 1);
+    parts.parent = slash == 0 ? "/" : path.substr(0, slash);
+    parts.names_directory |= parts.name.empty() || parts.name == "." || parts.name == "..";
+    return parts;
+}
+
+[[noreturn]] void refuse_directory(const std::string& path, const CallContext& context)
+{
+    // Judged first: what is out of bounds is out of bounds, whatever it is.
+    const UniqueFd location(open_without_magic(AT_FDCWD, path, O_PATH));
+    if (location) {
+        require_writable(path_of(location.get()), context);
+        struct stat status = {};
+        if (::fstat(location.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
+            throw Error(ErrorCode::is_directory, printable(path) + " is a directory",
+                        "name a file in it");
+        }
+    }
+    throw Error(ErrorCode::invalid_path, printable(path) + " names a directory",
+                "leave out the slash or dots at its end");
+}
+
+/// Opens the deepest directory on the way to `parent` that exists.
+void open_parent(std::string parent, WriteTarget& target, const CallContext& context)
+{
+    const std::string whole = parent;
+    while (true) {
+        target.directory.reset(open_without_magic(AT_FDCWD, parent, O_PATH | O_DIRECTORY));
+        if (target.directory) {
+            break;
+        }
+        if (errno != ENOENT || parent == "/") {
+            throw_open_error(errno, whole, context);
+        }
+        Split parts = split(std::move(parent));
+        if (parts.name == "..") {
+            throw Error(ErrorCode::invalid_path,
+                        printable(whole) + " goes up (..) from a directory that does not exist",
+                        "name the directory directly");
+        }
+        if (parts.name != "." && !parts.name.empty()) {
+            target.missing.insert(target.missing.begin(), parts.name);
+        }
+        parent = std::move(parts.parent);
+    }
+    target.directory_path = path_of(target.directory.get());
+    const auto too_long = [](const std::string& name) { return name.size() > NAME_MAX; };
+    if (too_long(target.name) ||
+        std::any_of(target.missing.begin(), target.missing.end(), too_long)) {
+        throw_open_error(ENAMETOOLONG, whole + "/" + target.name, context);
+    }
+}
+
+std::string read_link(int link, const WriteTarget& target)
+{
+    std::array<char, PATH_MAX> buffer;
+    const ssize_t size = ::readlinkat(link, "", buffer.data(), buffer.size());
+    if (size <= 0 || static_cast<std::size_t>(size) >= buffer.size()) {
+        throw errno_error(ENAMETOOLONG, "follow " + printable(target.path()));
+    }
+    std::string destination(buffer.data(), static_cast<std::size_t>(size));
+    if (!destination.starts_with('/')) {
+        destination = target.directory_path + "/" + destination;
+    }
+    return destination;
+}
+
+/// Whether the name is a symlink, whose destination goes into `path`; else the target is judged.
+bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& context)
+{
+    if (target.missing.empty()) {
+        target.file.reset(
+            ::openat(target.directory.get(), target.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+        if (!target.file && errno != ENOENT) {
+            throw_open_error(errno, target.path(), context);
+        }
+    }
+    if (!target.file) {
+        require_writable(target.directory_path, context);
+        return false;
+    }
+    if (::fstat(target.file.get(), &target.status) != 0) {
+        throw errno_error(errno, "look at " + printable(target.path()));
+    }
+    if (S_ISLNK(target.status.st_mode)) {
+        path = read_link(target.file.get(), target);
+        return true;
+    }
+    if (S_ISDIR(target.status.st_mode)) {
+        refuse_directory(target.path(), context);
+    }
+    // Both: the file may be mounted from elsewhere, and what replaces it goes into the directory.
+    require_writable(path_of(target.file.get()), context);
+    require_writable(target.directory_path, context);
+    require_file_or_directory(target.status, target.path());
+    return false;
+}
+
+/// The descriptor of a directory just made, or found there, without following a link.
+UniqueFd enter(const WriteTarget& target, const std::string& name, const CallContext& context)
+{
+    if (::mkdirat(target.directory.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+        throw_write_error(errno, target.directory.get(),
+                          "make the directory " + printable(target.directory_path + "/" + name));
+    }
+    UniqueFd made(::openat(target.directory.get(), name.c_str(),
+                           O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!made) {
+        // Somebody put a link or a file there: to follow it could lead out of what was judged.
+        throw_open_error(errno, target.directory_path + "/" + name, context);
+    }
+    return made;
+}
+
+} // namespace
+
+std::string WriteTarget::path() const
+{
+    std::string result = directory_path == "/" ? "" : directory_path;
+    for (const auto& component : missing) {
+        result += "/" + component;
+    }
+    return result + "/" + name;
+}
+
+WriteTarget find_write_target(std::string_view path, const CallContext& context)
+{
+    std::string present = absolute_path(path, context);
+    for (int links = 0; links <= max_links; ++links) {
+        Split parts = split(present);
+        if (parts.names_directory) {
+            refuse_directory(present, context);
+        }
+        WriteTarget target;
+        target.name = std::move(parts.name);
+        open_parent(std::move(parts.parent), target, context);
+        if (!follow_or_judge(target, present, context)) {
+            return target;
+        }
+    }
+    throw_open_error(ELOOP, present, context);
+}
+
+void make_parents(WriteTarget& target, const CallContext& context)
+{
+    for (const auto& name : std::exchange(target.missing, {})) {
+        UniqueFd next = enter(target, name, context);
+        target.directory = std::move(next);
+        target.directory_path = path_of(target.directory.get());
+        require_writable(target.directory_path, context);
+    }
+}
+
+LockedTarget lock_write_target(std::string_view path, const CallContext& context)
+{
+    constexpr int attempts = 100;
+    for (int i = 0; i < attempts; ++i) {
+        const WriteTarget seen = find_write_target(path, context);
+        LockedTarget locked;
+        locked.by_path = FileLock(seen.path(), context);
+        if (seen.exists()) {
+            locked.by_inode = FileLock("inode " + std::to_string(seen.status.st_dev) + ":" +
+                                           std::to_string(seen.status.st_ino),
+                                       context);
+        }
+        // Whoever held the locks before may have put another file there.
+        locked.target = find_write_target(path, context);
+        if (locked.target.path() == seen.path() && locked.target.exists() == seen.exists() &&
+            locked.target.status.st_ino == seen.status.st_ino &&
+            locked.target.status.st_dev == seen.status.st_dev) {
+            return locked;
+        }
+    }
+    throw Error(ErrorCode::conflict, printable(path) + " is being replaced again and again",
+                "wait until the program that does so has ended");
+}
+
+void require_replaceable(const WriteTarget& target)
+{
+    if (!target.exists()) {
+        return;
+    }
+    const bool may = ::faccessat(target.directory.get(), target.name.c_str(), W_OK,
+                                 AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
+    const int error = may ? 0 : errno;
+    if (error == EROFS) {
+        throw_write_error(error, target.directory.get(), "write " + printable(target.path()));
+    }
+    // Without any w bit the owner wanted it kept, even from a superuser, who may always write.
+    if (!may || (target.status.st_mode & 0222) == 0) {
+        throw Error(ErrorCode::permission_denied, printable(target.path()) + " is read-only",
+                    "make it writable first, e.g. chmod u+w in bash_exec, if it should be changed");
+    }
+}
+
+UniqueFd open_for_reading(const WriteTarget& target)
+{
+    UniqueFd fd(::open(descriptor_path(target.file.get()).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) {
+        throw_write_error(errno, target.directory.get(), "read " + printable(target.path()));
+    }
+    return fd;
+}
+
+void require_hash(const WriteTarget& target, const std::string& if_sha256,
+                  const CallContext& context)
+{
+    if (if_sha256.empty()) {
+        return;
+    }
+    std::string wanted = if_sha256;
+    std::transform(wanted.begin(), wanted.end(), wanted.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (wanted.size() != 64 || wanted.find_first_not_of("0123456789abcdef") != std::string::npos) {
+        throw Error(ErrorCode::invalid_argument, "if_sha256 is not a SHA-256",
+                    "give the 64 hex digits that read_file told");
+    }
+    const std::string path = printable(target.path());
+    if (!target.exists()) {
+        throw Error(ErrorCode::conflict, path + " does not exist any more",
+                    "leave out if_sha256 to create it")
+            .with_detail("sha256", "");
+    }
+    const auto size = static_cast<std::uint64_t>(target.status.st_size);
+    if (size > max_hashed_size) {
+        throw Error(ErrorCode::too_large, path + " is too large to be compared by its hash",
+                    "leave out if_sha256");
+    }
+    const UniqueFd fd = open_for_reading(target);
+    const std::string present = hash_file(fd.get(), size, target.path(), context);
+    if (present != wanted) {
+        throw Error(ErrorCode::conflict,
+                    path + " has changed: its sha256 is " + present + ", not " + wanted,
+                    "read it again, then repeat the change with the present sha256")
+            .with_detail("sha256", present);
+    }
+}
+
+} // namespace berth::guest

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/files/file_lock.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+namespace berth::guest {
+
+/// A file that is to be written, or the place where it will be. Everything is relative to a
+/// directory that was opened first and judged then, so whatever is renamed or linked meanwhile,
+/// what is written stays in it.
+struct WriteTarget {
+    UniqueFd directory;               ///< O_PATH: the deepest one on the way that exists
+    std::string directory_path;       ///< where it really is
+    std::vector<std::string> missing; ///< directories that make_parents() makes below it
+    std::string name;
+    UniqueFd file;           ///< O_PATH; none: absent
+    struct stat status = {}; ///< of file
+
+    [[nodiscard]] bool exists() const noexcept { return file.valid(); }
+
+    /// Where the file really is, or will be.
+    [[nodiscard]] std::string path() const;
+};
+
+/// Follows symlinks to the file itself; for a dangling one, to where its target would be. Creates
+/// nothing. Throws Error: invalid_path outside of what may be written, is_directory, not_a_file.
+[[nodiscard]] WriteTarget find_write_target(std::string_view path, const CallContext& context);
+
+/// Makes what is missing, one directory at a time below judged descriptors.
+void make_parents(WriteTarget& target, const CallContext& context);
+
+/// A target that no other call of this guest changes while this lives.
+struct LockedTarget {
+    FileLock by_path;
+    FileLock by_inode; ///< a hard link is the same file under another path
+    WriteTarget target;
+};
+
+[[nodiscard]] LockedTarget lock_write_target(std::string_view path, const CallContext& context);
+
+/// Throws Error(permission_denied) for a file without a writable bit, immutable, or on a read-only
+/// file system: to put a new file in its place would succeed and go round the protection.
+void require_replaceable(const WriteTarget& target);
+
+/// Opens the existing file for reading. Throws Error.
+[[nodiscard]] UniqueFd open_for_reading(const WriteTarget& target);
+
+/// Throws Error(conflict) with the present hash, unless `if_sha256` is empty or is that hash, and
+/// Error(invalid_argument) when it is no hash at all.
+void require_hash(const WriteTarget& target, const std::string& if_sha256,
+                  const CallContext& context);
+
+} // namespace berth::guest
