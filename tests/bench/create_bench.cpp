@@ -1,0 +1,76 @@
+// Creates and destroys sandboxes in turn with `bwrap --unshare-all … true`, and prints
+// "berth SECONDS" and "bwrap SECONDS" for each round. Destruction is not timed.
+
+#include "sandbox/base/process.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/local/local_backend.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+namespace {
+
+template <class Work> double seconds(Work work)
+{
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void run_bwrap()
+{
+    berth::SpawnOptions options;
+    options.arguments = {"bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"};
+    options.environment = {"PATH=/usr/bin:/bin"};
+    auto process = berth::Process::spawn("/usr/bin/bwrap", options);
+    if (process.wait(berth::Deadline()) != 0) {
+        std::fputs("bwrap fails here\n", stderr);
+        std::exit(1);
+    }
+}
+
+void run(const std::string& state, int rounds)
+{
+    berth::local::Settings settings;
+    settings.guest_program = BERTH_GUEST;
+    settings.launcher_program = BERTH_LAUNCHER;
+    settings.state_directory = state;
+    const auto backend = berth::local::make_backend(settings);
+    for (int round = -2; round < rounds; ++round) {
+        berth::sandbox::MachineSpec spec;
+        spec.key_hash = berth::random_hex(32);
+        spec.session = "bench";
+        spec.generation = berth::random_hex(16);
+        spec.token = berth::random_hex(32);
+        std::unique_ptr<berth::sandbox::Machine> machine;
+        const double ours = seconds([&] {
+            machine = backend->create(spec);
+            (void)machine->connect(berth::Deadline::after(std::chrono::seconds(10)));
+        });
+        const double theirs = seconds(run_bwrap);
+        backend->destroy(machine->record(), true);
+        if (round >= 0) {
+            std::printf("berth %.9f\nbwrap %.9f\n", ours, theirs);
+        }
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    try {
+        if (argc != 3) {
+            std::fputs("usage: create-bench STATE-DIRECTORY ROUNDS\n", stderr);
+            return 2;
+        }
+        run(argv[1], std::atoi(argv[2]));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+    return 0;
+}
