@@ -54,7 +54,8 @@ struct MachineRecord {
     std::string backend;
     std::string id; ///< the sandbox id that users see
     std::string generation;
-    std::map<std::string, std::string> data; ///< the backend's own
+    /// The backend's own, and "key_hash"; "home", if set, is the home folder's path on the host.
+    std::map<std::string, std::string> data;
 };
 
 /// What confines a machine, as found when it was made; shown by session_info and doctor.
@@ -108,6 +109,9 @@ class Backend {
 
     /// Ends the machine of a record and removes what it occupied: processes, cgroups, socket,
     /// temporary folders, and with `purge` the home too. Idempotent.
+    ///
+    /// `data` always has "key_hash". A record whose `id` is empty and that has nothing else is of a
+    /// creation that was interrupted (its server was killed): whatever that key occupies is removed.
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
 
     /// How the model is told of the machine: "a Linux namespace sandbox on this host ..."

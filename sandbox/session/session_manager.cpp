@@ -1,1 +1,384 @@
 #include "sandbox/session/session_manager.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/registry.hpp"
+
+#include <atomic>
+#include <map>
+#include <thread>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+/// The books are touched at most so often: a call on a session in use costs no system call.
+constexpr std::chrono::seconds touch_interval{30};
+constexpr std::chrono::seconds collect_time{10};
+constexpr std::chrono::seconds close_time{1};
+
+/// What this server knows of one session.
+struct Slot {
+    SessionId id; ///< an unnamed one has its random name
+    std::string key;
+    bool unnamed = false;
+
+    std::timed_mutex making; ///< held while the machine is made or ended; taken before `mutex`
+    std::unique_ptr<Registry::Hold> claim; ///< under `making`
+
+    std::mutex mutex; ///< guards what follows; held for moments only
+    std::shared_ptr<sandbox::Sandbox> sandbox;
+    std::string generation;
+    std::vector<std::string> notices;
+    BootClock::time_point touched;
+};
+
+std::string duration_text(std::chrono::seconds duration)
+{
+    const auto count = duration.count();
+    return count % 3600 == 0 ? std::to_string(count / 3600) + " h" : std::to_string(count) + " s";
+}
+
+} // namespace
+
+class SessionManager::Implementation {
+  public:
+    Implementation(Settings settings, std::shared_ptr<sandbox::Backend> backend)
+        : settings_(std::move(settings)), backend_(std::move(backend)),
+          registry_(make_file_registry(settings_.state_directory)),
+          keeper_(settings_, *backend_, *registry_)
+    {
+    }
+
+    Lease acquire(const SessionId& id);
+    void report_lost(const SessionId& id, const Lease& lease);
+    SessionFacts facts(const SessionId& id);
+    std::vector<SessionFacts> list();
+    bool kill(const SessionId& id, bool purge);
+    std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
+    void close() noexcept;
+
+    sandbox::Backend& backend() noexcept { return *backend_; }
+
+  private:
+    std::shared_ptr<Slot> slot_of(const SessionId& id);
+    std::optional<Lease> lease_of(Slot& slot);
+    void obtain(Slot& slot);
+    void end_unnamed(Slot& slot) noexcept;
+    void start_collector();
+    SessionFacts describe(Record record) const;
+    SessionFacts describe_key(const std::string& key) const;
+
+    Settings settings_;
+    std::shared_ptr<sandbox::Backend> backend_;
+    std::unique_ptr<Registry> registry_;
+    MachineKeeper keeper_;
+    std::mutex mutex_; ///< guards slots_ and collector_
+    std::map<SessionId, std::shared_ptr<Slot>> slots_;
+    std::atomic<bool> closed_{false};
+    std::once_flag collector_started_;
+    std::jthread collector_;
+};
+
+std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& id)
+{
+    const std::lock_guard lock(mutex_);
+    auto& slot = slots_[id];
+    if (!slot) {
+        slot = std::make_shared<Slot>();
+        slot->id = id;
+        slot->unnamed = id.session.empty();
+        if (slot->unnamed) {
+            // Random, so that no other server's unnamed session and no named one is met.
+            slot->id.session = "unnamed-" + random_hex(16);
+        }
+        slot->key = key_hash(slot->id);
+    }
+    return slot;
+}
+
+/// The fast path. Nothing when there is no sandbox yet.
+std::optional<Lease> SessionManager::Implementation::lease_of(Slot& slot)
+{
+    bool touch = false;
+    Lease lease;
+    {
+        const std::lock_guard lock(slot.mutex);
+        if (!slot.sandbox) {
+            return std::nullopt;
+        }
+        lease.sandbox = slot.sandbox;
+        lease.notices = std::exchange(slot.notices, {});
+        const auto now = BootClock::now();
+        touch = now - slot.touched >= touch_interval;
+        if (touch) {
+            slot.touched = now;
+        }
+    }
+    if (touch) {
+        registry_->touch(slot.key);
+    }
+    return lease;
+}
+
+/// Under slot.making.
+void SessionManager::Implementation::obtain(Slot& slot)
+{
+    if (slot.unnamed) {
+        // Anew each time: whoever deleted the session has deleted the claimed file with it.
+        slot.claim.reset();
+        slot.claim = registry_->claim(slot.key);
+        if (!slot.claim) {
+            throw Error(ErrorCode::busy, "the session is being cleared up by another server",
+                        "try again in a few seconds");
+        }
+    }
+    MachineKeeper::Wanted wanted{slot.id, slot.key, slot.unnamed, {}};
+    {
+        const std::lock_guard lock(slot.mutex);
+        wanted.seen_generation = slot.generation;
+    }
+    auto obtained = keeper_.obtain(wanted);
+    const std::lock_guard lock(slot.mutex);
+    slot.sandbox = std::move(obtained.sandbox);
+    slot.generation = std::move(obtained.generation);
+    for (auto& notice : obtained.notices) {
+        slot.notices.push_back(std::move(notice));
+    }
+    slot.touched = BootClock::now();
+}
+
+Lease SessionManager::Implementation::acquire(const SessionId& id)
+{
+    if (closed_) {
+        throw Error(ErrorCode::sandbox_unavailable, "the server is stopping");
+    }
+    const auto slot = slot_of(id);
+    if (auto lease = lease_of(*slot)) {
+        return std::move(*lease);
+    }
+    start_collector();
+    const std::unique_lock making(slot->making, settings_.lock_wait);
+    if (!making) {
+        throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
+                    "try again in a few seconds");
+    }
+    for (;;) {
+        if (auto lease = lease_of(*slot)) {
+            return std::move(*lease);
+        }
+        obtain(*slot);
+    }
+}
+
+void SessionManager::Implementation::report_lost(const SessionId& id, const Lease& lease)
+{
+    const auto slot = slot_of(id);
+    const std::lock_guard lock(slot->mutex);
+    // A lease of an older machine says nothing of the present one.
+    if (slot->sandbox == lease.sandbox) {
+        slot->sandbox.reset();
+    }
+}
+
+SessionFacts SessionManager::Implementation::describe(Record record) const
+{
+    keeper_.check(record);
+    SessionFacts facts;
+    facts.session = record.id.session;
+    facts.principal = record.id.principal;
+    facts.backend = record.machine.backend;
+    facts.sandbox_id = record.machine.id;
+    facts.state = to_string(record.state);
+    facts.created = rfc3339(record.created);
+    facts.last_used = rfc3339(record.last_used);
+    if (const auto home = record.machine.data.find("home"); home != record.machine.data.end()) {
+        facts.home = home->second;
+    }
+    facts.why = record.why;
+    if (record.state == State::running) {
+        facts.why = record.unnamed
+                        ? "it ends, with its files, when its server stops"
+                        : "it ends after " + duration_text(settings_.ttl) + " without use, at " +
+                              rfc3339(record.last_used + settings_.ttl) +
+                              " or later; files in "
+                              "the home are kept";
+    }
+    return facts;
+}
+
+SessionFacts SessionManager::Implementation::facts(const SessionId& id)
+{
+    const auto slot = slot_of(id);
+    if (auto record = registry_->find(slot->key)) {
+        return describe(std::move(*record));
+    }
+    SessionFacts facts;
+    facts.session = slot->id.session;
+    facts.principal = slot->id.principal;
+    facts.backend = backend_->name();
+    facts.state = to_string(State::absent);
+    facts.why = "no call has needed a sandbox yet";
+    return facts;
+}
+
+SessionFacts SessionManager::Implementation::describe_key(const std::string& key) const
+{
+    try {
+        auto record = registry_->find(key);
+        return record ? describe(std::move(*record)) : SessionFacts{};
+    } catch (const Error& error) {
+        SessionFacts facts;
+        facts.session = key;
+        facts.state = "damaged";
+        facts.why = error.what();
+        return facts;
+    }
+}
+
+std::vector<SessionFacts> SessionManager::Implementation::list()
+{
+    std::vector<SessionFacts> all;
+    for (const auto& key : registry_->keys()) {
+        auto facts = describe_key(key);
+        if (!facts.state.empty()) { // else it was ended meanwhile
+            all.push_back(std::move(facts));
+        }
+    }
+    return all;
+}
+
+bool SessionManager::Implementation::kill(const SessionId& id, bool purge)
+{
+    const auto slot = slot_of(id);
+    const std::unique_lock making(slot->making, settings_.lock_wait);
+    if (!making) {
+        throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
+                    "try again in a few seconds");
+    }
+    const bool ended = keeper_.end(slot->key, purge, Deadline::after(settings_.lock_wait));
+    const std::lock_guard lock(slot->mutex);
+    slot->sandbox.reset();
+    return ended;
+}
+
+std::size_t SessionManager::Implementation::collect(const Deadline& deadline,
+                                                    const std::stop_token& stop)
+{
+    std::size_t collected = 0;
+    for (const auto& key : registry_->keys()) {
+        if (deadline.expired() || stop.stop_requested()) {
+            break;
+        }
+        try {
+            if (keeper_.collect(key)) {
+                ++collected;
+            }
+        } catch (const std::exception&) {
+            continue; // a damaged or busy one is no reason to leave the others
+        }
+    }
+    return collected;
+}
+
+void SessionManager::Implementation::start_collector()
+{
+    std::call_once(collector_started_, [&] {
+        const std::lock_guard lock(mutex_);
+        collector_ = std::jthread([this](const std::stop_token& stop) {
+            try {
+                collect(Deadline::after(collect_time), stop);
+            } catch (const std::exception&) {
+                return; // the next server tries again
+            }
+        });
+    });
+}
+
+void SessionManager::Implementation::end_unnamed(Slot& slot) noexcept
+{
+    try {
+        // A creation in flight is given a moment; what it leaves, the next server collects.
+        const std::unique_lock making(slot.making, close_time);
+        if (making && slot.claim) {
+            keeper_.end(slot.key, true, Deadline::after(close_time));
+            slot.claim.reset();
+        }
+    } catch (const std::exception&) {
+        return; // its record stays, its claim ends with this process
+    }
+}
+
+void SessionManager::Implementation::close() noexcept
+{
+    closed_ = true;
+    std::vector<std::shared_ptr<Slot>> unnamed;
+    std::jthread collector;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [id, slot] : slots_) {
+            if (slot->unnamed) {
+                unnamed.push_back(slot);
+            }
+        }
+        collector = std::move(collector_);
+    }
+    collector.request_stop();
+    for (const auto& slot : unnamed) {
+        end_unnamed(*slot);
+    }
+}
+
+SessionManager::SessionManager(Settings settings, std::shared_ptr<sandbox::Backend> backend)
+    : implementation_(std::make_unique<Implementation>(std::move(settings), std::move(backend)))
+{
+}
+
+SessionManager::~SessionManager()
+{
+    implementation_->close();
+}
+
+Lease SessionManager::acquire(const SessionId& id)
+{
+    return implementation_->acquire(id);
+}
+
+void SessionManager::report_lost(const SessionId& id, const Lease& lease)
+{
+    implementation_->report_lost(id, lease);
+}
+
+SessionFacts SessionManager::facts(const SessionId& id)
+{
+    return implementation_->facts(id);
+}
+
+std::vector<SessionFacts> SessionManager::list()
+{
+    return implementation_->list();
+}
+
+bool SessionManager::kill(const SessionId& id, bool purge)
+{
+    return implementation_->kill(id, purge);
+}
+
+sandbox::Backend& SessionManager::backend() noexcept
+{
+    return implementation_->backend();
+}
+
+std::size_t SessionManager::collect_leftovers(const Deadline& deadline, const std::stop_token& stop)
+{
+    return implementation_->collect(deadline, stop);
+}
+
+void SessionManager::close() noexcept
+{
+    implementation_->close();
+}
+
+} // namespace berth::session

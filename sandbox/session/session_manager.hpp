@@ -2,42 +2,26 @@
 
 #include "sandbox/backend.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/key.hpp"
+#include "sandbox/session/settings.hpp"
 
-#include <chrono>
-#include <cstdint>
+#include <cstddef>
 #include <memory>
-#include <mutex>
-#include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace berth::session {
-
-/// What the operator decided for the sessions of this server.
-struct Settings {
-    std::string state_directory; ///< absolute; made 0700 when missing
-    std::vector<sandbox::Mount> mounts;
-    sandbox::Network network = sandbox::Network::none;
-    sandbox::Limits limits;
-    std::string path_policy;
-    std::chrono::seconds ttl{12 * 3600};
-};
-
-/// Whose session and which. An empty `session` is an unnamed one: it ends with this server.
-struct SessionId {
-    std::string principal;
-    std::string session;
-};
 
 struct SessionFacts {
     std::string session;
     std::string principal;
     std::string backend;
     std::string sandbox_id;
-    std::string state; ///< absent, running
+    std::string state;   ///< absent, creating, running, ended, lost; damaged: unreadable books
     std::string created; ///< RFC 3339, UTC
     std::string last_used;
-    std::string why; ///< when it pauses and ends, and what keeps it awake
+    std::string why;  ///< when it pauses and ends, and what keeps it awake
     std::string home; ///< on the host, for the operator's own eyes; empty when none
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;
@@ -53,7 +37,8 @@ struct Lease {
 /// Decides which machine a session has. Thread-safe; several processes may serve one session.
 ///
 /// No machine is made before acquire(). Creation, replacement and destruction of one key are
-/// serialised by a kernel lock on the session's folder, between threads and between processes.
+/// serialised by a kernel lock on the session's folder, between threads and between processes; a
+/// call on a session in use takes no such lock and reads no file.
 class SessionManager {
   public:
     SessionManager(Settings settings, std::shared_ptr<sandbox::Backend> backend);
@@ -78,16 +63,18 @@ class SessionManager {
 
     [[nodiscard]] sandbox::Backend& backend() noexcept;
 
-    /// Ends the unnamed sessions of this server. Called once, when it stops.
+    /// Ends the unnamed sessions of servers that died without doing so themselves; those of living
+    /// servers are not touched. Stops at the deadline or when asked. The first acquire() does this
+    /// in the background. Returns how many it ended.
+    std::size_t collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {});
+
+    /// Ends the unnamed sessions of this server; acquire() refuses from then on. Idempotent; the
+    /// destructor calls it.
     void close() noexcept;
 
   private:
-    struct State;
-    std::unique_ptr<State> state_;
+    class Implementation;
+    std::unique_ptr<Implementation> implementation_;
 };
-
-/// SHA-256 over principal and session, unambiguous ("a","bc" and "ab","c" differ): names the
-/// session's folder, so no two sessions ever share one.
-[[nodiscard]] std::string key_hash(const SessionId& id);
 
 } // namespace berth::session

@@ -1,0 +1,20 @@
+#include "sandbox/session/key.hpp"
+
+#include "sandbox/base/sha256.hpp"
+
+namespace berth::session {
+
+std::string key_hash(const SessionId& id)
+{
+    // The length says where the principal ends: whoever may choose the session's name cannot write
+    // a separator into it and land in the session of another principal.
+    Sha256 hash;
+    hash.update("berth session 1\n");
+    hash.update(std::to_string(id.principal.size()));
+    hash.update(":");
+    hash.update(id.principal);
+    hash.update(id.session);
+    return hash.finish();
+}
+
+} // namespace berth::session

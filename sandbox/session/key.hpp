@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+namespace berth::session {
+
+/// Whose session and which. An empty `session` is an unnamed one: it ends with this server.
+struct SessionId {
+    std::string principal;
+    std::string session;
+
+    friend auto operator<=>(const SessionId&, const SessionId&) = default;
+};
+
+/// SHA-256 over principal and session, unambiguous ("a","bc" and "ab","c" differ): names the
+/// session's folder, so no two sessions ever share one.
+[[nodiscard]] std::string key_hash(const SessionId& id);
+
+} // namespace berth::session

@@ -1,0 +1,75 @@
+#include "sandbox/session/lifecycle.hpp"
+
+#include <array>
+
+namespace berth::session {
+namespace {
+
+struct Rule {
+    State from;
+    Event event;
+    Transition transition;
+};
+
+constexpr std::array rules{
+    Rule{State::absent, Event::create, {State::creating, "its first call needs a machine"}},
+    Rule{State::creating, Event::created, {State::running, "its guest answered"}},
+    Rule{State::creating, Event::gone, {State::lost, "the server that made it died meanwhile"}},
+    Rule{State::creating, Event::end, {State::ended, "it was ended while it was made"}},
+    Rule{State::creating, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::running, Event::gone, {State::lost, "its machine is gone and nobody ended it"}},
+    Rule{State::running, Event::expired, {State::ended, "it was not used for its time to live"}},
+    Rule{State::running, Event::end, {State::ended, "it was ended on request"}},
+    Rule{State::running, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::ended, Event::create, {State::creating, "a call needs a machine again"}},
+    Rule{State::ended, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::lost, Event::create, {State::creating, "a fresh machine replaces the lost one"}},
+    Rule{State::lost, Event::end, {State::ended, "it was ended on request"}},
+    Rule{State::lost, Event::purge, {State::absent, "it was deleted with its files"}},
+};
+
+constexpr std::array<std::string_view, 5> names{"absent", "creating", "running", "ended", "lost"};
+
+} // namespace
+
+std::optional<Transition> next(State state, Event event) noexcept
+{
+    for (const auto& rule : rules) {
+        if (rule.from == state && rule.event == event) {
+            return rule.transition;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string_view replacement_notice(State before) noexcept
+{
+    switch (before) {
+    case State::ended:
+        return "the sandbox had ended; a fresh one is in use; files in the home are kept";
+    case State::lost:
+        return "the sandbox was lost; a fresh one is in use; files in the home are kept";
+    case State::absent:
+    case State::creating:
+    case State::running:
+        return {};
+    }
+    return {};
+}
+
+std::string_view to_string(State state) noexcept
+{
+    return names.at(static_cast<std::size_t>(state));
+}
+
+std::optional<State> state_from(std::string_view name) noexcept
+{
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (names.at(i) == name) {
+            return static_cast<State>(i);
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace berth::session

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace berth::session {
+
+/// The states of a session, as its record has them.
+enum class State : unsigned char {
+    absent,   ///< no record
+    creating, ///< a server makes the machine, or died while it did
+    running,
+    ended, ///< no machine; the home is kept
+    lost,  ///< the backend no longer has the machine, and nobody ended it
+};
+
+enum class Event : unsigned char {
+    create,  ///< a call needs a machine
+    created, ///< its guest answered
+    gone,    ///< the backend does not have it any more
+    expired, ///< the same, after longer than the time to live without use
+    end,     ///< somebody ended it
+    purge,   ///< somebody ended it with its home
+};
+
+struct Transition {
+    State to = State::absent;
+    std::string_view why; ///< for people: completes "the session is <state>: ..."
+};
+
+/// The whole lifecycle, without a backend or a clock: what follows, or nothing where the event
+/// cannot happen in that state. A creation that fails is no event: it is rolled back to the state
+/// before it, so that what the agent must be told is not forgotten.
+[[nodiscard]] std::optional<Transition> next(State state, Event event) noexcept;
+
+/// What the agent is told when it gets a fresh machine after `before`; empty when nothing.
+[[nodiscard]] std::string_view replacement_notice(State before) noexcept;
+
+[[nodiscard]] std::string_view to_string(State state) noexcept;
+[[nodiscard]] std::optional<State> state_from(std::string_view name) noexcept;
+
+} // namespace berth::session

@@ -1,0 +1,274 @@
+#include "sandbox/session/machine_keeper.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include <unistd.h>
+
+namespace berth::session {
+namespace {
+
+constexpr const char* replaced_notice =
+    "the sandbox was lost; a fresh one is in use; files in the home are kept";
+constexpr const char* deleted_notice =
+    "the session was deleted with its files; a fresh one is in use";
+constexpr const char* settings_notice =
+    "the sandbox was made with other mounts, network or limits than this server asks for; those it "
+    "was made with stay in force until it ends";
+
+void apply(Record& record, Event event)
+{
+    const auto transition = next(record.state, event);
+    if (!transition) {
+        throw Error(ErrorCode::internal, "a session that is " +
+                                             std::string(to_string(record.state)) +
+                                             " cannot go where it was sent");
+    }
+    record.state = transition->to;
+    record.why = transition->why;
+}
+
+/// Whether a machine that is gone ended itself for want of use, or was lost.
+Event gone_event(const Record& record, std::chrono::seconds ttl)
+{
+    return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired : Event::gone;
+}
+
+} // namespace
+
+MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
+                             Registry& registry)
+    : settings_(settings), backend_(backend), registry_(registry),
+      fingerprint_(fingerprint(settings))
+{
+}
+
+void MachineKeeper::require_same_backend(const Record& record) const
+{
+    // Never a silent change: the files of the session are on the other backend.
+    if (!record.machine.backend.empty() && record.machine.backend != backend_.name()) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "session '" + record.id.session + "' is on the backend '" +
+                        record.machine.backend + "', this server uses '" +
+                        std::string(backend_.name()) + "'",
+                    "start the server with that backend, or use another session");
+    }
+}
+
+sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
+{
+    sandbox::MachineRecord machine;
+    machine.backend = backend_.name();
+    machine.data["key_hash"] = key;
+    return machine;
+}
+
+MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
+{
+    // Without the lock first: most servers come to a session whose machine runs.
+    if (const auto record = registry_.find(wanted.key)) {
+        require_same_backend(*record);
+        if (auto obtained = attach(wanted, *record)) {
+            return std::move(*obtained);
+        }
+    }
+    if (const auto availability = backend_.availability(); !availability.available) {
+        throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
+    }
+    const auto lock = registry_.lock(wanted.key, Deadline::after(settings_.lock_wait));
+    auto record = registry_.find(wanted.key);
+    if (record) {
+        require_same_backend(*record);
+        if (auto obtained = attach(wanted, *record)) {
+            return std::move(*obtained);
+        }
+    }
+    return replace(wanted, std::move(record));
+}
+
+std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wanted,
+                                                             const Record& record)
+{
+    if (record.state != State::running) {
+        return std::nullopt;
+    }
+    auto machine = backend_.attach(record.machine);
+    if (!machine) {
+        return std::nullopt;
+    }
+    Obtained obtained;
+    obtained.generation = record.machine.generation;
+    if (!wanted.seen_generation.empty() && wanted.seen_generation != obtained.generation) {
+        obtained.notices.emplace_back(replaced_notice);
+    }
+    if (record.fingerprint != fingerprint_) {
+        obtained.notices.emplace_back(settings_notice);
+    }
+    obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
+    registry_.touch(wanted.key);
+    return obtained;
+}
+
+void MachineKeeper::check(Record& record) const noexcept
+{
+    try {
+        if (record.state == State::running && record.machine.backend == backend_.name() &&
+            !backend_.attach(record.machine)) {
+            apply(record, gone_event(record, settings_.ttl));
+        }
+    } catch (const std::exception&) {
+        return; // cannot be told now: the books stand
+    }
+}
+
+/// Whatever is left of a machine that does not answer any more is removed, and its record says what
+/// became of it.
+void MachineKeeper::settle(const std::string& key, Record& record)
+{
+    if (record.state == State::running) {
+        apply(record, gone_event(record, settings_.ttl));
+        backend_.destroy(record.machine, false);
+    } else if (record.state == State::creating) {
+        apply(record, Event::gone);
+        backend_.destroy(interrupted(key), false);
+    } else if (record.state == State::lost) {
+        backend_.destroy(interrupted(key), false);
+    }
+}
+
+MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before)
+{
+    std::string notice = before || wanted.seen_generation.empty() ? "" : deleted_notice;
+    Record record;
+    if (before) {
+        // The first machine was never ready: nobody has lost anything.
+        const bool unused = before->state == State::creating && before->epoch == 1;
+        settle(wanted.key, *before);
+        notice = unused ? "" : replacement_notice(before->state);
+        record = *before;
+    } else {
+        record.created = std::chrono::system_clock::now();
+    }
+    apply(record, Event::create);
+    record.id = wanted.id;
+    record.unnamed = wanted.unnamed;
+    record.machine = interrupted(wanted.key);
+    record.machine.generation = random_hex(16);
+    record.token = random_hex(32);
+    record.fingerprint = fingerprint_;
+    record.owner = "pid " + std::to_string(::getpid());
+    ++record.epoch;
+    Obtained obtained;
+    try {
+        // Written before the machine is made: who finds it knows that there may be one.
+        registry_.put(wanted.key, record);
+        obtained = create(wanted, record);
+    } catch (...) {
+        roll_back(wanted.key, before);
+        throw;
+    }
+    if (!notice.empty()) {
+        obtained.notices.push_back(std::move(notice));
+    }
+    return obtained;
+}
+
+MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record)
+{
+    auto machine = backend_.create(specify(wanted, record));
+    record.machine = machine->record();
+    record.machine.data["key_hash"] = wanted.key;
+    apply(record, Event::created);
+    try {
+        registry_.put(wanted.key, record);
+    } catch (...) {
+        // A machine that no book knows could never be ended.
+        backend_.destroy(record.machine, false);
+        throw;
+    }
+    Obtained obtained;
+    obtained.generation = record.machine.generation;
+    obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
+    return obtained;
+}
+
+void MachineKeeper::roll_back(const std::string& key, const std::optional<Record>& before) noexcept
+{
+    try {
+        if (before) {
+            registry_.put(key, *before);
+        } else {
+            registry_.erase(key);
+        }
+    } catch (const std::exception&) {
+        // What stays says "creating": the next server clears it up.
+        return;
+    }
+}
+
+sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& record) const
+{
+    sandbox::MachineSpec spec;
+    spec.key_hash = wanted.key;
+    spec.session = wanted.id.session;
+    spec.generation = record.machine.generation;
+    spec.token = record.token;
+    spec.mounts = settings_.mounts;
+    spec.network = settings_.network;
+    spec.limits = settings_.limits;
+    spec.path_policy = settings_.path_policy;
+    spec.ends_with_server = wanted.unnamed;
+    if (!wanted.unnamed) {
+        spec.idle_end = settings_.ttl;
+    }
+    return spec;
+}
+
+bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& deadline)
+{
+    std::optional<Record> record;
+    const auto look = [&] {
+        try {
+            record = registry_.find(key);
+        } catch (const Error&) {
+            record.emplace(); // damaged: whatever the key occupies is removed
+            record->state = State::lost;
+            record->machine = interrupted(key);
+        }
+        return record && (purge || record->state != State::ended);
+    };
+    // Before the lock: asking for a session that never was must not make a folder for it.
+    if (!look()) {
+        return false;
+    }
+    const auto lock = registry_.lock(key, deadline);
+    if (!look()) {
+        return false;
+    }
+    require_same_backend(*record);
+    const bool running = record->state == State::running || record->state == State::ended;
+    backend_.destroy(running ? record->machine : interrupted(key), purge);
+    // A damaged record has no session to be kept.
+    if (purge || record->created == std::chrono::system_clock::time_point{}) {
+        registry_.erase(key);
+        return true;
+    }
+    apply(*record, Event::end);
+    registry_.put(key, *record);
+    return true;
+}
+
+bool MachineKeeper::collect(const std::string& key)
+{
+    const auto record = registry_.find(key);
+    if (!record || !record->unnamed || record->machine.backend != backend_.name()) {
+        return false;
+    }
+    const auto claim = registry_.claim(key);
+    return claim && end(key, true, Deadline::after({}));
+}
+
+} // namespace berth::session

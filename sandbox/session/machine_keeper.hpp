@@ -1,0 +1,63 @@
+#pragma once
+
+#include "sandbox/sandbox.hpp"
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/settings.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// Makes, finds and ends the machine of one key at a time, with the registry as its memory: all
+/// that several servers must agree on is here. Holds nothing between calls; thread-safe.
+class MachineKeeper {
+  public:
+    struct Wanted {
+        SessionId id;
+        std::string key;
+        bool unnamed = false;
+        std::string seen_generation; ///< of the machine this server had, to notice another one
+    };
+
+    struct Obtained {
+        std::shared_ptr<sandbox::Sandbox> sandbox;
+        std::string generation;
+        std::vector<std::string> notices;
+    };
+
+    MachineKeeper(const Settings& settings, sandbox::Backend& backend, Registry& registry);
+
+    /// Attaches to the living machine of the key, else makes one.
+    [[nodiscard]] Obtained obtain(const Wanted& wanted);
+
+    /// Corrects a record that says "running" of a machine that is gone; in memory only, the books
+    /// follow at the next obtain().
+    void check(Record& record) const noexcept;
+
+    /// Ends the machine, with `purge` the session and its home. False when there is nothing to end.
+    /// A damaged record is no obstacle: this is the way out of it.
+    bool end(const std::string& key, bool purge, const Deadline& deadline);
+
+    /// Ends the unnamed session `key` if its server is dead. False when it lives, or is none.
+    bool collect(const std::string& key);
+
+  private:
+    [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& record);
+    [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before);
+    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record);
+    void settle(const std::string& key, Record& record);
+    void roll_back(const std::string& key, const std::optional<Record>& before) noexcept;
+    void require_same_backend(const Record& record) const;
+    [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
+    [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record) const;
+
+    const Settings& settings_;
+    sandbox::Backend& backend_;
+    Registry& registry_;
+    std::string fingerprint_;
+};
+
+} // namespace berth::session

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/session/key.hpp"
+#include "sandbox/session/lifecycle.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// What is remembered of one session.
+struct Record {
+    SessionId id;
+    bool unnamed = false; ///< ends with the server that made it
+    State state = State::absent;
+    std::string why;                ///< of the state
+    sandbox::MachineRecord machine; ///< of the present machine, or of the last one
+    std::string token;              ///< the guest's secret; never in a log, never in the JSON
+    std::string fingerprint;        ///< of what the machine was made with
+    std::chrono::system_clock::time_point created;
+    std::chrono::system_clock::time_point last_used; ///< kept by touch(), not by put()
+    std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
+    std::string owner;       ///< the server that made the machine, for people
+};
+
+/// The books of all sessions, shared by every server of one state directory (or, one day, one
+/// Redis). Keys are key_hash(). Thread-safe.
+class Registry {
+  public:
+    /// Something held until it is destroyed, or its process dies however it dies.
+    class Hold {
+      public:
+        Hold() = default;
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+        virtual ~Hold() = default;
+    };
+
+    Registry() = default;
+    Registry(const Registry&) = delete;
+    Registry& operator=(const Registry&) = delete;
+    virtual ~Registry() = default;
+
+    /// The right to create, replace or destroy the session's machine. Throws Error(busy) when
+    /// another has it until the deadline.
+    [[nodiscard]] virtual std::unique_ptr<Hold> lock(const std::string& key,
+                                                     const Deadline& deadline) = 0;
+
+    /// Proof that the server of an unnamed session lives. Null when another holds it.
+    [[nodiscard]] virtual std::unique_ptr<Hold> claim(const std::string& key) = 0;
+
+    /// Throws Error(backend_error) that names the place when the record cannot be read: a guess
+    /// could make a second machine beside a living one.
+    [[nodiscard]] virtual std::optional<Record> find(const std::string& key) = 0;
+
+    /// Under lock(). A reader sees the old record or the new one.
+    virtual void put(const std::string& key, const Record& record) = 0;
+
+    /// Under lock(). Idempotent.
+    virtual void erase(const std::string& key) = 0;
+
+    /// The session is in use now. Needs no lock; a session that is gone is ignored.
+    virtual void touch(const std::string& key) noexcept = 0;
+
+    /// Of every session there is a record of, in order.
+    [[nodiscard]] virtual std::vector<std::string> keys() = 0;
+};
+
+/// One folder per session below <state_directory>/sessions. Nothing is made before the first
+/// lock(), claim() or put(); those throw Error(sandbox_unavailable) for a directory that is on a
+/// network file system or that others may write to.
+[[nodiscard]] std::unique_ptr<Registry> make_file_registry(const std::string& state_directory);
+
+} // namespace berth::session

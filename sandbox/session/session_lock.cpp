@@ -1,0 +1,59 @@
+#include "sandbox/session/session_lock.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+namespace berth::session {
+namespace {
+
+/// Whether `name` still is the file that was locked: its holder may have deleted it with the
+/// session, and a lock on a deleted file excludes nobody.
+bool still_named(int folder, const std::string& name, int fd) noexcept
+{
+    struct stat locked{};
+    struct stat named{};
+    return ::fstat(fd, &locked) == 0 &&
+           ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           locked.st_dev == named.st_dev && locked.st_ino == named.st_ino;
+}
+
+} // namespace
+
+UniqueFd lock_file(const std::function<UniqueFd()>& open_folder, const std::string& name,
+                   const Deadline& deadline)
+{
+    constexpr std::chrono::milliseconds longest_pause{10};
+    std::chrono::milliseconds pause{1};
+    for (;;) {
+        const UniqueFd folder = open_folder();
+        UniqueFd fd(
+            ::openat(folder.get(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+        if (!fd && errno != ENOENT) {
+            throw errno_error(errno, "open the session's lock file");
+        }
+        if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+            if (still_named(folder.get(), name, fd.get())) {
+                return fd;
+            }
+            continue;
+        }
+        if (fd && errno != EWOULDBLOCK && errno != EINTR) {
+            throw errno_error(errno, "lock the session");
+        }
+        if (deadline.expired()) {
+            return {};
+        }
+        std::this_thread::sleep_for(pause);
+        pause = std::min(pause * 2, longest_pause);
+    }
+}
+
+} // namespace berth::session
