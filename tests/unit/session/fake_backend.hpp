@@ -1,0 +1,147 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/base/error.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace berth::tests {
+
+class FakeMachine : public sandbox::Machine {
+  public:
+    explicit FakeMachine(sandbox::MachineRecord record) : record_(std::move(record)) {}
+
+    [[nodiscard]] const sandbox::MachineRecord& record() const noexcept override { return record_; }
+
+    [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
+    {
+        return layers_;
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& /*deadline*/) override
+    {
+        throw Error(ErrorCode::session_lost, "a fake machine has no guest");
+    }
+
+  private:
+    sandbox::MachineRecord record_;
+    std::vector<sandbox::Layer> layers_;
+};
+
+/// Machines that are files in a folder, so that every process sees the same ones: `alive/<key>`
+/// holds the generation, `home/<key>` is the home, and `log` has a line for each creation and
+/// destruction.
+class FakeBackend : public sandbox::Backend {
+  public:
+    explicit FakeBackend(std::string folder) : folder_(std::move(folder))
+    {
+        for (const char* name : {"/alive", "/home"}) {
+            std::filesystem::create_directories(folder_ + name);
+        }
+    }
+
+    std::function<void()> before_ready; ///< called in create(), when the machine exists
+    std::atomic<bool> available{true};
+    std::string backend_name = "fake";
+    sandbox::MachineSpec last_spec;
+
+    [[nodiscard]] std::string_view name() const noexcept override { return backend_name; }
+
+    [[nodiscard]] sandbox::Availability availability() override
+    {
+        return {available, "no fakes here", "allow fakes"};
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    create(const sandbox::MachineSpec& spec) override
+    {
+        log("create " + spec.key_hash);
+        if (std::filesystem::exists(alive(spec.key_hash))) {
+            log("TWICE " + spec.key_hash);
+        }
+        std::ofstream(alive(spec.key_hash)) << spec.generation;
+        std::ofstream(home(spec.key_hash)) << "files";
+        if (before_ready) {
+            try {
+                before_ready();
+            } catch (...) {
+                std::filesystem::remove(alive(spec.key_hash));
+                throw;
+            }
+        }
+        {
+            const std::lock_guard lock(mutex_);
+            last_spec = spec;
+        }
+        sandbox::MachineRecord record;
+        record.backend = backend_name;
+        record.id = "fake-" + spec.generation.substr(0, 8);
+        record.generation = spec.generation;
+        record.data["home"] = home(spec.key_hash);
+        record.data["key_hash"] = spec.key_hash;
+        return std::make_unique<FakeMachine>(std::move(record));
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    attach(const sandbox::MachineRecord& record) override
+    {
+        std::string generation;
+        std::ifstream(alive(record.data.at("key_hash"))) >> generation;
+        return generation == record.generation ? std::make_unique<FakeMachine>(record) : nullptr;
+    }
+
+    void destroy(const sandbox::MachineRecord& record, bool purge) override
+    {
+        const auto& key = record.data.at("key_hash");
+        log((purge ? "purge " : "destroy ") + key);
+        std::filesystem::remove(alive(key));
+        if (purge) {
+            std::filesystem::remove(home(key));
+        }
+    }
+
+    [[nodiscard]] std::string description() const override { return "a fake"; }
+
+    [[nodiscard]] std::string alive(const std::string& key) const
+    {
+        return folder_ + "/alive/" + key;
+    }
+
+    [[nodiscard]] std::string home(const std::string& key) const
+    {
+        return folder_ + "/home/" + key;
+    }
+
+    /// How many lines of the log begin with `prefix`, in every process.
+    [[nodiscard]] int count(const std::string& prefix) const
+    {
+        std::ifstream lines(folder_ + "/log");
+        int found = 0;
+        for (std::string line; std::getline(lines, line);) {
+            found += line.starts_with(prefix) ? 1 : 0;
+        }
+        return found;
+    }
+
+  private:
+    void log(const std::string& line)
+    {
+        const std::lock_guard lock(mutex_);
+        std::ofstream(folder_ + "/log", std::ios::app) << line + "\n" << std::flush;
+    }
+
+    std::string folder_;
+    std::mutex mutex_;
+};
+
+} // namespace berth::tests

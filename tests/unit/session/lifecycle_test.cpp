@@ -1,0 +1,137 @@
+#include "sandbox/session/lifecycle.hpp"
+#include "sandbox/session/settings.hpp"
+#include "sandbox/session/state_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <map>
+#include <utility>
+
+using namespace berth;
+using namespace berth::session;
+
+TEST_SUITE("session/lifecycle")
+{
+    TEST_CASE("every event in every state")
+    {
+        constexpr std::array states{State::absent, State::creating, State::running, State::ended,
+                                    State::lost};
+        constexpr std::array events{Event::create,  Event::created, Event::gone,
+                                    Event::expired, Event::end,     Event::purge};
+        const std::map<std::pair<State, Event>, State> expected{
+            {{State::absent, Event::create}, State::creating},
+            {{State::creating, Event::created}, State::running},
+            {{State::creating, Event::gone}, State::lost},
+            {{State::creating, Event::end}, State::ended},
+            {{State::creating, Event::purge}, State::absent},
+            {{State::running, Event::gone}, State::lost},
+            {{State::running, Event::expired}, State::ended},
+            {{State::running, Event::end}, State::ended},
+            {{State::running, Event::purge}, State::absent},
+            {{State::ended, Event::create}, State::creating},
+            {{State::ended, Event::purge}, State::absent},
+            {{State::lost, Event::create}, State::creating},
+            {{State::lost, Event::end}, State::ended},
+            {{State::lost, Event::purge}, State::absent},
+        };
+        for (const State state : states) {
+            for (const Event event : events) {
+                CAPTURE(to_string(state));
+                CAPTURE(static_cast<int>(event));
+                const auto transition = next(state, event);
+                const auto wanted = expected.find({state, event});
+                REQUIRE(transition.has_value() == (wanted != expected.end()));
+                if (transition) {
+                    CHECK(transition->to == wanted->second);
+                    CHECK_FALSE(transition->why.empty());
+                }
+            }
+        }
+    }
+
+    TEST_CASE("states have names that lead back to them")
+    {
+        for (const State state :
+             {State::absent, State::creating, State::running, State::ended, State::lost}) {
+            CHECK(state_from(to_string(state)) == state);
+        }
+        CHECK_FALSE(state_from("paused?").has_value());
+    }
+
+    TEST_CASE("only what an agent had can be missed")
+    {
+        CHECK(replacement_notice(State::absent).empty());
+        CHECK_FALSE(replacement_notice(State::lost).empty());
+        CHECK_FALSE(replacement_notice(State::ended).empty());
+    }
+}
+
+TEST_SUITE("session/settings")
+{
+    TEST_CASE("the fingerprint changes with each thing a machine is made with")
+    {
+        const Settings plain;
+        Settings other;
+        SUBCASE("a mount")
+        {
+            other.mounts.push_back({"/a", "/b", false});
+        }
+        SUBCASE("network")
+        {
+            other.network = sandbox::Network::host;
+        }
+        SUBCASE("memory")
+        {
+            ++other.limits.memory;
+        }
+        SUBCASE("pids")
+        {
+            ++other.limits.pids;
+        }
+        SUBCASE("cpus")
+        {
+            other.limits.cpus = 2.5;
+        }
+        SUBCASE("spill")
+        {
+            ++other.limits.spill_session;
+        }
+        SUBCASE("path policy")
+        {
+            other.path_policy = "home";
+        }
+        CHECK(fingerprint(plain) != fingerprint(other));
+        CHECK(fingerprint(other) == fingerprint(Settings(other)));
+    }
+
+    TEST_CASE("the fingerprint does not change with what the server alone uses")
+    {
+        Settings other;
+        other.state_directory = "/elsewhere";
+        CHECK(fingerprint(Settings{}) == fingerprint(other));
+    }
+
+    TEST_CASE("mounts do not read alike when their texts run together")
+    {
+        Settings one;
+        Settings two;
+        one.mounts = {{"/a", "b/c", true}};
+        two.mounts = {{"/ab", "/c", true}};
+        CHECK(fingerprint(one) != fingerprint(two));
+    }
+}
+
+TEST_SUITE("session/state_directory")
+{
+    TEST_CASE("network file systems are known by their numbers")
+    {
+        CHECK(network_file_system(0x6969) == "NFS");
+        CHECK(network_file_system(0x01021997) == "9p");
+        CHECK(network_file_system(0xFF534D42) == "SMB");
+        CHECK(network_file_system(static_cast<std::int32_t>(0xFE534D42)) == "SMB");
+        CHECK(network_file_system(0xEF53).empty());     // ext4
+        CHECK(network_file_system(0x01021994).empty()); // tmpfs
+        CHECK(network_file_system(0x794c7630).empty()); // overlayfs
+    }
+}
