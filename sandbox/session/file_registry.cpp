@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -61,17 +62,33 @@ class FileRegistry : public Registry {
 
     std::optional<Record> find(const std::string& key) override
     {
-        const UniqueFd folder = open_folder(key);
-        if (!folder) {
-            return std::nullopt;
+        // Read without a lock: when the record was replaced or deleted meanwhile, what was read of
+        // it and of its token may not belong together, and is read again.
+        constexpr int rounds = 1000;
+        for (int round = 0; round < rounds; ++round) {
+            const UniqueFd folder = open_folder(key);
+            const UniqueFd file(
+                folder ? ::openat(folder.get(), record_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+                       : -1);
+            if (!file) {
+                if (errno == ENOENT) {
+                    return std::nullopt;
+                }
+                refuse_damaged(key, std::generic_category().message(errno));
+            }
+            try {
+                Record record = read_record(file.get(), folder.get());
+                if (is_named(folder.get(), record_name, file.get())) {
+                    return record;
+                }
+            } catch (const std::exception& error) {
+                if (is_named(folder.get(), record_name, file.get()) || round == rounds - 1) {
+                    refuse_damaged(key, error.what());
+                }
+            }
         }
-        struct stat status{};
-        if (::fstatat(folder.get(), record_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            return std::nullopt;
-        }
-        Record record = read_record(folder.get(), key);
-        record.last_used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
-        return record;
+        throw Error(ErrorCode::busy, "the session's record changes too often to be read",
+                    "try again in a few seconds");
     }
 
     void put(const std::string& key, const Record& record) override
@@ -158,26 +175,36 @@ class FileRegistry : public Registry {
         return folder;
     }
 
-    [[nodiscard]] Record read_record(int folder, const std::string& key) const
+    [[nodiscard]] static Record read_record(int file, int folder)
     {
-        try {
-            const std::string text = read_file_limited(folder, record_name, max_record);
-            if (text.empty()) {
-                Record lost;
-                lost.state = State::lost;
-                lost.why = "the host lost power before its record reached the disk";
-                return lost;
-            }
-            Record record = decode_record(text);
-            record.token = read_file_limited(folder, token_name, max_record);
-            return record;
-        } catch (const std::exception& error) {
-            throw Error(ErrorCode::backend_error,
-                        "the session's record " + path(key) + "/" + record_name +
-                            " cannot be used: " + error.what(),
-                        "end the session with `berth sessions kill KEY`, or delete that file; the "
-                        "files in its home are kept");
+        struct stat status{};
+        if (::fstat(file, &status) != 0) {
+            throw_errno("look at it");
         }
+        Record record;
+        if (status.st_size == 0) {
+            record.state = State::lost;
+            record.why = "the host lost power before its record reached the disk";
+            return record;
+        }
+        if (static_cast<std::size_t>(status.st_size) > max_record) {
+            throw std::length_error("it is too large");
+        }
+        std::string text(static_cast<std::size_t>(status.st_size), '\0');
+        text.resize(read_full(file, text.data(), text.size()));
+        record = decode_record(text);
+        record.token = read_file_limited(folder, token_name, max_record);
+        record.last_used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
+        return record;
+    }
+
+    [[noreturn]] void refuse_damaged(const std::string& key, const std::string& why) const
+    {
+        throw Error(ErrorCode::backend_error,
+                    "the session's record " + path(key) + "/" + record_name +
+                        " cannot be used: " + why,
+                    "end the session with `berth sessions kill KEY`, or delete that file; the "
+                    "files in its home are kept");
     }
 
     std::string state_directory_;

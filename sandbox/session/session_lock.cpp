@@ -12,20 +12,15 @@
 #include <sys/stat.h>
 
 namespace berth::session {
-namespace {
 
-/// Whether `name` still is the file that was locked: its holder may have deleted it with the
-/// session, and a lock on a deleted file excludes nobody.
-bool still_named(int folder, const std::string& name, int fd) noexcept
+bool is_named(int folder, const std::string& name, int fd) noexcept
 {
-    struct stat locked{};
+    struct stat opened{};
     struct stat named{};
-    return ::fstat(fd, &locked) == 0 &&
+    return ::fstat(fd, &opened) == 0 &&
            ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           locked.st_dev == named.st_dev && locked.st_ino == named.st_ino;
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
-
-} // namespace
 
 UniqueFd lock_file(const std::function<UniqueFd()>& open_folder, const std::string& name,
                    const Deadline& deadline)
@@ -40,7 +35,9 @@ UniqueFd lock_file(const std::function<UniqueFd()>& open_folder, const std::stri
             throw errno_error(errno, "open the session's lock file");
         }
         if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
-            if (still_named(folder.get(), name, fd.get())) {
+            // Its last holder may have deleted it with the session: a lock on a file without a name
+            // excludes nobody.
+            if (is_named(folder.get(), name, fd.get())) {
                 return fd;
             }
             continue;

@@ -8,6 +8,9 @@
 
 namespace berth::session {
 
+/// Whether `name` in the folder is the very file that `fd` is open on, not a later one.
+[[nodiscard]] bool is_named(int folder, const std::string& name, int fd) noexcept;
+
 /// An exclusive flock(2) on the file `name`. The kernel frees it when the last descriptor goes, so
 /// a server that is killed frees it at once; close-on-exec keeps it from the server's children.
 /// `open_folder` gives the folder, made anew where another has deleted it. Waits, by polling (there
