@@ -55,6 +55,7 @@ struct Image {
 struct Result {
     Result();
     Result(std::string text, const nlohmann::json& data);
+    Result(std::string text, nlohmann::json&& data);
     Result(Result&&) noexcept;
     Result& operator=(Result&&) noexcept;
     ~Result();
@@ -79,7 +80,7 @@ struct Entry {
     std::string_view output_schema; ///< the text of schemas/tools/<name>.output.json
     Annotations annotations;
     /// Members of `data` that are in the text already: left out of `_meta["berth/result"]`.
-    std::string_view bodies; ///< space-separated
+    std::string_view bodies = ""; ///< space-separated
     /// For the model, true to the backend in force; under 2000 characters.
     std::string (*describe)(const Settings& settings, sandbox::Backend& backend);
     /// The arguments with canonical names only, as the input schema describes them: aliases are

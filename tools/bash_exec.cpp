@@ -1,0 +1,176 @@
+#include "tools/bash_exec.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "tools/decode.hpp"
+#include "tools/exec_report.hpp"
+#include "tools/output_budget.hpp"
+#include "tools/sandbox_call.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace berth::tools {
+namespace {
+
+constexpr std::size_t id_bytes = 16;
+constexpr std::int64_t longest_timeout = 7200;
+
+/// Claude's built-in Bash counts milliseconds, so models write 120000 and mean two minutes.
+std::string timeout_hint(std::int64_t value)
+{
+    constexpr std::int64_t milliseconds = 1000;
+    return "timeout is in seconds; did you mean " +
+           std::to_string(std::max<std::int64_t>(value / milliseconds, 1)) + " s?";
+}
+
+std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
+{
+    const std::int64_t most = settings.exec_max_timeout.count();
+    const std::int64_t timeout =
+        args.timeout.value_or(std::min<std::int64_t>(settings.exec_timeout.count(), most));
+    if (timeout > most) {
+        throw Error(ErrorCode::invalid_argument,
+                    "/timeout: " + std::to_string(timeout) + " is above the maximum of " +
+                        std::to_string(most) + " s that is set here",
+                    timeout_hint(timeout));
+    }
+    return timeout;
+}
+
+void check_command(const std::string& command)
+{
+    if (command.find_first_not_of(" \t\r\n") == std::string::npos) {
+        throw Error(ErrorCode::empty_command, "/command: there is nothing to run",
+                    "If the command was cut off because it was too long, write it to a file with "
+                    "write_file and run that.");
+    }
+    // The kernel ends an argument at its first NUL: the rest of the command would silently not run.
+    if (command.find('\0') != std::string::npos) {
+        throw Error(ErrorCode::invalid_argument, "/command: a command cannot contain a NUL byte",
+                    "Use printf '\\0' to write one.");
+    }
+}
+
+void check_environment(const std::map<std::string, std::string>& environment)
+{
+    for (const auto& [key, value] : environment) {
+        if (key.empty() || key.find_first_of(std::string_view("=\0", 2)) != std::string::npos ||
+            value.find('\0') != std::string::npos) {
+            throw Error(ErrorCode::invalid_argument,
+                        "/env: " + nlohmann::json(key).dump() + " is no environment variable",
+                        "A name is not empty and holds no '='; neither name nor value hold a NUL.");
+        }
+    }
+}
+
+} // namespace
+
+std::span<const Alias> BashExec::aliases()
+{
+    // Jobs in the background are a later issue; `false` is what foreground is.
+    static constexpr std::string_view background =
+        "Append & to the command: what it leaves running goes on as a job that the result names. "
+        "Send its output to a file and read that.";
+    static constexpr std::array table = {
+        Alias{"cmd", "command"},
+        Alias{"timeout_sec", "timeout"},
+        Alias{"cwd", "workdir"},
+        Alias{"environment", "env"},
+        Alias{"input", "stdin"},
+        Alias{"dangerouslyDisableSandbox", ""},
+        Alias{.from = "background", .to = "", .unsupported = background},
+        Alias{.from = "run_in_background", .to = "", .unsupported = background},
+    };
+    return table;
+}
+
+BashExec::Args BashExec::decode(const nlohmann::json& arguments)
+{
+    Args args;
+    std::string description;
+    Decoder in(arguments);
+    in.required("command", args.command);
+    in.optional("timeout", args.timeout, Range{1, longest_timeout, &timeout_hint});
+    in.optional("workdir", args.workdir, Length{1});
+    in.optional("env", args.env);
+    in.optional("stdin", args.input);
+    in.optional("description", description);
+    in.finish();
+    return args;
+}
+
+std::string BashExec::describe(const Settings& settings, sandbox::Backend& backend)
+{
+    const auto most = std::min<std::int64_t>(settings.exec_max_timeout.count(), longest_timeout);
+    return "Runs a bash command in this session's own sandbox: " + backend.description() +
+           "\n\nFiles and background processes stay from call to call; environment variables and "
+           "shell settings do not. " +
+           (settings.sticky_cwd
+                ? "cd is remembered: the next call starts where this one ended. "
+                : "Every call starts in the home directory; pass workdir or begin with cd. ") +
+           "timeout is in seconds (default " + std::to_string(settings.exec_timeout.count()) +
+           ", at most " + std::to_string(most) +
+           "); at the timeout the command and all it started are stopped and you get what it had "
+           "printed. There is no terminal, and standard input is empty unless you pass stdin.\n\n"
+           "The result is standard output, then standard error below [stderr], then one line in "
+           "brackets when there is something to say, such as [exit 1]; a failing command is an "
+           "ordinary result. Output above " +
+           std::to_string(settings.output_budget) +
+           " characters loses its middle; the whole of it is in a file in the sandbox that the "
+           "line names.\n\nThe call returns when the shell exits. A server started with "
+           "`server >log 2>&1 &` runs on as a job. Use read_file, edit_file, glob_files and "
+           "grep_files on files: they see the same file system.\n\n"
+           "Example: {\"command\": \"make -j4 && ./run_tests\", \"timeout\": 600}";
+}
+
+protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& settings)
+{
+    check_command(args.command);
+    check_environment(args.env);
+    // In bytes: enough for the budget in characters even where each takes four.
+    constexpr std::uint64_t widest_character = 4;
+    const std::uint64_t kept = settings.output_budget * widest_character;
+    protocol::ExecuteRequest request;
+    request.id = random_hex(id_bytes);
+    request.command = args.command;
+    request.timeout = static_cast<std::uint64_t>(timeout_of(args, settings)) * 1000;
+    request.workdir = args.workdir;
+    request.environment = args.env;
+    request.input = args.input;
+    request.head_limit = kept * head_percent / 100;
+    request.tail_limit = kept - request.head_limit;
+    request.spill_above = settings.output_budget;
+    request.sticky_cwd = settings.sticky_cwd;
+    return request;
+}
+
+Result BashExec::run(Context& context, const Args& args)
+{
+    const auto asked = request(args, context.settings);
+    const auto reply = with_sandbox(
+        context, [&](sandbox::Sandbox& sandbox) { return sandbox.execute(asked, context.stop); });
+    if (!reply.notice.empty()) {
+        context.notices.push_back(reply.notice);
+    }
+    return render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
+}
+
+Result BashExec::render(const protocol::ExecuteReply& reply, std::chrono::seconds timeout,
+                        const Settings& settings)
+{
+    const auto budgets = divide_budget(settings.output_budget, known_characters(reply.out),
+                                       known_characters(reply.err));
+    std::string out_storage;
+    std::string err_storage;
+    const Excerpt out = fit(reply.out, budgets.out, out_storage);
+    const Excerpt err = fit(reply.err, budgets.err, err_storage);
+    const ShownStream shown_out{to_text(out), out.omitted_bytes, out.omitted_lines};
+    const ShownStream shown_err{to_text(err), err.omitted_bytes, err.omitted_lines};
+    return {exec_text(reply, shown_out, shown_err, timeout),
+            exec_data(reply, shown_out, shown_err, timeout)};
+}
+
+} // namespace berth::tools

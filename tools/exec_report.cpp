@@ -1,0 +1,234 @@
+#include "tools/exec_report.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <vector>
+
+namespace berth::tools {
+namespace {
+
+using protocol::ExecuteReply;
+using protocol::Fate;
+
+std::string_view fate_word(Fate fate)
+{
+    switch (fate) {
+    case Fate::exited:
+        return "exited";
+    case Fate::signaled:
+        return "signaled";
+    case Fate::timed_out:
+        return "timed_out";
+    case Fate::cancelled:
+        return "cancelled";
+    case Fate::oom_killed:
+        return "oom_killed";
+    case Fate::lost:
+        break;
+    }
+    return "lost";
+}
+
+std::string_view proof_word(protocol::StopProof proof)
+{
+    switch (proof) {
+    case protocol::StopProof::cgroup:
+        return "cgroup";
+    case protocol::StopProof::subreaper:
+        return "subreaper";
+    case protocol::StopProof::none:
+        break;
+    }
+    return "none";
+}
+
+/// Empty for an ordinary end with exit code 0.
+std::string fate_phrase(const ExecuteReply& reply, std::chrono::seconds timeout)
+{
+    switch (reply.fate) {
+    case Fate::exited:
+        return reply.exit_code == 0 ? "" : "exit " + std::to_string(reply.exit_code);
+    case Fate::signaled:
+        return "killed by " + signal_name(reply.signal) + " (exit " +
+               std::to_string(reply.exit_code) + ")";
+    case Fate::timed_out:
+        return "timed out after " + thousands(static_cast<std::uint64_t>(timeout.count())) + " s";
+    case Fate::cancelled:
+        return "cancelled";
+    case Fate::oom_killed:
+        return "killed: out of memory (exit " + std::to_string(reply.exit_code) + ")";
+    case Fate::lost:
+        break;
+    }
+    return "the outcome was lost";
+}
+
+/// What became of the processes of a command that was stopped.
+std::string stop_phrase(const ExecuteReply& reply)
+{
+    if (reply.fate != Fate::timed_out && reply.fate != Fate::cancelled) {
+        return {};
+    }
+    if (reply.survivors > 0) {
+        return counted(reply.survivors, "process") + " could not be stopped";
+    }
+    const auto proof = proof_word(reply.stop_proof);
+    return proof == "none"
+               ? "stopped, not verified"
+               : "all its processes are stopped (verified by " + std::string(proof) + ")";
+}
+
+std::string spill_phrase(const protocol::StreamOutput& stream)
+{
+    if (stream.spill_path.empty()) {
+        return stream.spill_error.empty() ? "not kept" : "not kept: " + visible(stream.spill_error);
+    }
+    const std::string path = visible(stream.spill_path);
+    if (stream.spill_bytes >= stream.total_bytes) {
+        return "whole in " + path + " (read_file pages it)";
+    }
+    return "the first " + human_bytes(stream.spill_bytes) + " in " + path +
+           " (read_file pages it)" +
+           (stream.spill_error.empty() ? "" : ": " + visible(stream.spill_error));
+}
+
+std::string truncation_phrase(std::string_view name, const protocol::StreamOutput& stream,
+                              const ShownStream& shown)
+{
+    if (shown.omitted_bytes == 0) {
+        return {};
+    }
+    return std::string(name) + " " + human_bytes(stream.total_bytes) + ", middle left out, " +
+           spill_phrase(stream);
+}
+
+std::string left_running_phrase(const ExecuteReply& reply)
+{
+    if (reply.job_id.empty() && reply.left_running.empty()) {
+        return {};
+    }
+    constexpr std::size_t named = 5;
+    std::string text = "left running";
+    if (!reply.job_id.empty()) {
+        text += " as job " + reply.job_id;
+    }
+    for (std::size_t i = 0; i < reply.left_running.size() && i < named; ++i) {
+        const auto& process = reply.left_running[i];
+        text += (i == 0 ? ": pid " : ", pid ") + std::to_string(process.pid);
+        text += process.name.empty() ? "" : " (" + visible(process.name) + ")";
+    }
+    if (reply.left_running.size() > named) {
+        text += " and " + std::to_string(reply.left_running.size() - named) + " more";
+    }
+    return text;
+}
+
+std::string status(const ExecuteReply& reply, const ShownStream& out, const ShownStream& err,
+                   std::chrono::seconds timeout)
+{
+    constexpr std::chrono::milliseconds long_run{10'000};
+    const std::chrono::milliseconds duration(reply.duration);
+    std::vector<std::string> parts = {
+        stop_phrase(reply),
+        reply.cwd_changed ? "cwd " + visible(reply.cwd) : "",
+        truncation_phrase("stdout", reply.out, out),
+        truncation_phrase("stderr", reply.err, err),
+        left_running_phrase(reply),
+    };
+    const std::string fate = fate_phrase(reply, timeout);
+    if (!fate.empty() || duration >= long_run) {
+        parts.insert(parts.begin(), {fate, human_duration(duration)});
+    }
+    return status_line(parts);
+}
+
+void append_block(std::string& text, const std::string& block)
+{
+    if (!text.empty() && text.back() != '\n') {
+        text += '\n';
+    }
+    text += block;
+}
+
+nlohmann::json stream_data(const protocol::StreamOutput& stream, const ShownStream& shown)
+{
+    return {
+        {"total_bytes", stream.total_bytes},
+        {"total_lines", stream.total_lines},
+        {"omitted_bytes", shown.omitted_bytes},
+        {"omitted_lines", shown.omitted_lines},
+        {"spill_path", utf8::sanitize(stream.spill_path)},
+        {"spill_bytes", stream.spill_bytes},
+        {"spill_error", utf8::sanitize(stream.spill_error)},
+        {"held_open", stream.held_open},
+    };
+}
+
+std::string message(const ExecuteReply& reply, std::chrono::seconds timeout)
+{
+    const std::string fate = fate_phrase(reply, timeout);
+    return "The command ended: " + (fate.empty() ? "exit 0" : fate);
+}
+
+nlohmann::json processes(const ExecuteReply& reply)
+{
+    auto list = nlohmann::json::array();
+    for (const auto& process : reply.left_running) {
+        list.push_back({{"pid", process.pid}, {"name", utf8::sanitize(process.name)}});
+    }
+    return list;
+}
+
+} // namespace
+
+std::string exec_text(const ExecuteReply& reply, const ShownStream& out, const ShownStream& err,
+                      std::chrono::seconds timeout)
+{
+    std::string text = out.text;
+    if (!err.text.empty()) {
+        append_block(text, "[stderr]\n" + err.text);
+    }
+    const std::string line = status(reply, out, err, timeout);
+    if (text.empty()) {
+        text = "(no output)";
+    }
+    if (!line.empty()) {
+        append_block(text, line);
+    }
+    return text;
+}
+
+nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, const ShownStream& err,
+                         std::chrono::seconds timeout)
+{
+    constexpr std::uint64_t microseconds = 1000;
+    return {
+        {"message", message(reply, timeout)},
+        {"stdout", out.text},
+        {"stderr", err.text},
+        {"exit_code", reply.exit_code},
+        {"fate", fate_word(reply.fate)},
+        {"signal", reply.signal > 0 ? signal_name(reply.signal) : ""},
+        {"timed_out", reply.fate == Fate::timed_out},
+        {"duration_ms", reply.duration},
+        {"cwd", utf8::sanitize(reply.cwd)},
+        {"cwd_changed", reply.cwd_changed},
+        {"stdout_truncated", out.omitted_bytes > 0},
+        {"stderr_truncated", err.omitted_bytes > 0},
+        {"stdout_stream", stream_data(reply.out, out)},
+        {"stderr_stream", stream_data(reply.err, err)},
+        {"peak_memory_bytes", reply.peak_memory},
+        {"cpu_time_ms", reply.cpu_time / microseconds},
+        {"usage_scope", reply.usage_scope},
+        {"job_id", reply.job_id},
+        {"left_running", processes(reply)},
+        {"survivors", reply.survivors},
+        {"stop_verified_by", proof_word(reply.stop_proof)},
+        {"denials", nlohmann::json::array()},
+    };
+}
+
+} // namespace berth::tools

@@ -1,0 +1,208 @@
+#include "tools/grep_report.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <vector>
+
+namespace berth::tools {
+namespace {
+
+using nlohmann::json;
+using protocol::GrepMode;
+using protocol::GrepReply;
+
+std::string_view mode_word(GrepMode mode)
+{
+    switch (mode) {
+    case GrepMode::files:
+        return "files";
+    case GrepMode::count:
+        return "count";
+    case GrepMode::content:
+        break;
+    }
+    return "content";
+}
+
+/// The report as far as it fits.
+struct Listing {
+    std::string text;
+    json files = json::array();
+    std::uint64_t listed = 0; ///< what limit and offset count
+    std::uint64_t left = 0;   ///< characters
+    bool full = false;
+
+    /// False, and nothing is added, when it does not fit any more.
+    bool add(const std::string& line)
+    {
+        const std::uint64_t needed = utf8::count(line);
+        if (needed > left) {
+            full = true;
+            return false;
+        }
+        left -= needed;
+        text += line;
+        return true;
+    }
+};
+
+/// A match may span lines (multiline): each of its lines is one of the report.
+std::string numbered(const std::string& path, const protocol::GrepLine& line)
+{
+    const char separator = line.is_match ? ':' : '-';
+    std::string result;
+    std::uint64_t number = line.number;
+    std::string_view rest = line.text;
+    do {
+        const auto end = rest.find('\n');
+        std::string_view body = rest.substr(0, end);
+        if (body.ends_with('\r')) {
+            body.remove_suffix(1);
+        }
+        result += path + separator + std::to_string(number) + separator + utf8::sanitize(body);
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+        result += rest.empty() && line.cut ? " [cut]\n" : "\n";
+        ++number;
+    } while (!rest.empty());
+    return result;
+}
+
+bool add_lines(Listing& listing, const protocol::GrepFile& file, const GrepView& view, json& lines)
+{
+    const std::string path = visible(file.path);
+    for (const auto& line : file.lines) {
+        const bool gap =
+            view.groups && !listing.text.empty() && (line.group_start || lines.empty());
+        if (!listing.add((gap ? "--\n" : "") + numbered(path, line))) {
+            return false;
+        }
+        listing.listed += line.is_match ? 1 : 0;
+        lines.push_back({{"number", line.number},
+                         {"text", utf8::sanitize(line.text)},
+                         {"is_match", line.is_match},
+                         {"cut", line.cut}});
+    }
+    return true;
+}
+
+void add_file(Listing& listing, const protocol::GrepFile& file, const GrepView& view)
+{
+    auto lines = json::array();
+    switch (view.mode) {
+    case GrepMode::content:
+        add_lines(listing, file, view, lines);
+        if (lines.empty()) {
+            return;
+        }
+        break;
+    case GrepMode::files:
+    case GrepMode::count: {
+        const std::string count =
+            view.mode == GrepMode::count ? ":" + std::to_string(file.count) : "";
+        if (!listing.add(visible(file.path) + count + "\n")) {
+            return;
+        }
+        ++listing.listed;
+        break;
+    }
+    }
+    listing.files.push_back(
+        {{"path", utf8::sanitize(file.path)}, {"count", file.count}, {"lines", std::move(lines)}});
+}
+
+std::string totals_phrase(const GrepView& view, const GrepReply& reply)
+{
+    const std::string more = reply.complete ? "" : " or more";
+    if (reply.total_files == 0) {
+        return "No matches for " + visible(view.pattern) + " in " + visible(reply.root) + " (" +
+               counted(reply.searched_files, "file") + " searched)";
+    }
+    return counted(reply.total_matches, "match") + more + " in " +
+           counted(reply.total_files, "file") + more;
+}
+
+std::string page_phrase(const GrepView& view, const Listing& listing, std::uint64_t total)
+{
+    if (listing.listed == 0) {
+        return view.offset > 0 && total > 0
+                   ? "offset " + thousands(view.offset) + " is past the end"
+                   : "";
+    }
+    if (view.offset == 0 && listing.listed == total) {
+        return {};
+    }
+    return "showing " + thousands(view.offset + 1) + "–" + thousands(view.offset + listing.listed);
+}
+
+std::string cause_phrase(const std::string& truncated_by)
+{
+    if (truncated_by == "limit") {
+        return "cut at limit";
+    }
+    if (truncated_by == "budget") {
+        return "cut at the size of a result";
+    }
+    return truncated_by == "time" ? "stopped for its time; narrow the path" : "";
+}
+
+std::vector<std::string> skipped_phrases(const GrepView& view, const GrepReply& reply)
+{
+    const auto phrase = [](std::uint64_t count, const std::string& what) {
+        return count == 0 ? std::string() : counted(count, "file") + " " + what;
+    };
+    return {
+        view.no_ignore ? std::string()
+                       : phrase(reply.ignored_files, "skipped as ignored (no_ignore)"),
+        phrase(reply.binary_files, "skipped as binary"),
+        phrase(reply.unreadable, "could not be read"),
+    };
+}
+
+} // namespace
+
+Result grep_report(const GrepView& view, const GrepReply& reply)
+{
+    Listing listing;
+    listing.left = view.budget;
+    for (const auto& file : reply.files) {
+        if (listing.full) {
+            break;
+        }
+        add_file(listing, file, view);
+    }
+    const std::string truncated_by = listing.full ? "budget" : reply.truncated_by;
+    const std::uint64_t total =
+        view.mode == GrepMode::content ? reply.total_matches : reply.total_files;
+    const std::uint64_t next = view.offset + listing.listed;
+    const bool more = listing.listed > 0 && (next < total || listing.full);
+
+    const std::string totals = totals_phrase(view, reply);
+    std::vector<std::string> parts = {totals, page_phrase(view, listing, total),
+                                      cause_phrase(truncated_by),
+                                      more ? "next: offset " + std::to_string(next) : ""};
+    const auto skipped = skipped_phrases(view, reply);
+    parts.insert(parts.end(), skipped.begin(), skipped.end());
+
+    json data = {
+        {"message", totals},
+        {"root", utf8::sanitize(reply.root)},
+        {"mode", mode_word(view.mode)},
+        {"files", std::move(listing.files)},
+        {"listed", listing.listed},
+        {"total_files", reply.total_files},
+        {"total_matches", reply.total_matches},
+        {"searched_files", reply.searched_files},
+        {"ignored_files", reply.ignored_files},
+        {"binary_files", reply.binary_files},
+        {"unreadable_files", reply.unreadable},
+        {"complete", reply.complete},
+        {"truncated_by", truncated_by},
+        {"next_offset", more ? next : 0},
+    };
+    return {listing.text + status_line(parts), std::move(data)};
+}
+
+} // namespace berth::tools

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "sandbox/protocol/messages.hpp"
+#include "tools/tool.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace berth::tools {
+
+/// How the matches were asked for, as far as the report depends on it.
+struct GrepView {
+    std::string pattern;
+    protocol::GrepMode mode = protocol::GrepMode::content;
+    std::uint64_t offset = 0;
+    bool groups = false; ///< with context: "--" between lines that are not adjacent
+    bool no_ignore = false;
+    std::uint64_t budget = 0; ///< characters of text
+};
+
+/// Data: schemas/tools/grep_files.output.json.
+[[nodiscard]] Result grep_report(const GrepView& view, const protocol::GrepReply& reply);
+
+} // namespace berth::tools

@@ -1,0 +1,127 @@
+#include "tools/read_file.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "tools/decode.hpp"
+#include "tools/read_report.hpp"
+#include "tools/sandbox_call.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace berth::tools {
+namespace {
+
+/// What the guest is asked for at most: a budget in characters may need four bytes for each.
+constexpr std::uint64_t widest_character = 4;
+
+/// Bytes whose base64 fits into the budget.
+std::uint64_t base64_budget(const Settings& settings)
+{
+    return std::max<std::uint64_t>(settings.read_budget / 4 * 3, 3);
+}
+
+} // namespace
+
+std::span<const Alias> ReadFile::aliases()
+{
+    static constexpr std::array table = {
+        Alias{"file_path", "path"},
+        Alias{"allow_large", ""},
+        Alias{.from = "encoding", .to = "utf-8", .value = "text"},
+        Alias{.from = "encoding", .to = "utf-8", .value = "utf8"},
+        Alias{.from = "pages",
+              .to = "",
+              .unsupported = "Pages of a PDF are not rendered; turn it into text with a program in "
+                             "the sandbox, such as pdftotext."},
+        Alias{.from = "byte_offset",
+              .to = "",
+              .unsupported = "With encoding base64, offset and limit count bytes."},
+        Alias{.from = "max_bytes",
+              .to = "",
+              .unsupported = "limit counts lines; with encoding base64, bytes."},
+    };
+    return table;
+}
+
+ReadFile::Args ReadFile::decode(const nlohmann::json& arguments)
+{
+    Args args;
+    Decoder in(arguments);
+    in.required("path", args.path, Length{1});
+    in.optional("offset", args.offset, Range{0, max_count});
+    in.optional("limit", args.limit, Range{1, max_count});
+    in.optional("line_numbers", args.line_numbers);
+    in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}});
+    in.finish();
+    return args;
+}
+
+std::string ReadFile::describe(const Settings& settings, sandbox::Backend& /*backend*/)
+{
+    return "Reads a file of the sandbox. Text comes as numbered lines (number, tab, line), at "
+           "most " +
+           std::to_string(settings.read_limit) + " of them or " +
+           std::to_string(settings.read_budget) +
+           " characters; a first line in brackets says which lines these are when they are not "
+           "all, and what is unusual about the file (CRLF line ends, a BOM, no final newline). "
+           "offset is the number of lines to skip: offset 100 begins at line 101.\n\n"
+           "Pictures (PNG, JPEG, GIF, WebP) are shown. Of other binary files you get type, size "
+           "and the first bytes in hex; with encoding base64 the bytes themselves, offset and "
+           "limit then count bytes. Of a directory you get its entries.\n\n"
+           "Any path in the sandbox can be read, relative ones start at the working directory. To "
+           "change what you read, pass text without the line numbers to edit_file.\n\n"
+           "Example: {\"path\": \"src/main.c\", \"offset\": 100, \"limit\": 50}";
+}
+
+protocol::ReadFileRequest ReadFile::request(const Args& args, const Settings& settings)
+{
+    protocol::ReadFileRequest request;
+    request.path = args.path;
+    request.offset = static_cast<std::uint64_t>(args.offset);
+    request.image_limit = settings.read_image;
+    if (args.base64) {
+        const auto most = base64_budget(settings);
+        request.encoding = protocol::Encoding::bytes;
+        request.limit = std::min<std::uint64_t>(
+            static_cast<std::uint64_t>(args.limit.value_or(max_count)), most);
+        request.budget = most;
+    } else {
+        request.limit = static_cast<std::uint64_t>(
+            args.limit.value_or(static_cast<std::int64_t>(settings.read_limit)));
+        request.budget = settings.read_budget * widest_character;
+    }
+    return request;
+}
+
+Result ReadFile::run(Context& context, const Args& args)
+{
+    const auto asked = request(args, context.settings);
+    auto reply = with_sandbox(
+        context, [&](sandbox::Sandbox& sandbox) { return sandbox.read_file(asked, context.stop); });
+    return render(args, std::move(reply), context.settings);
+}
+
+Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const Settings& settings)
+{
+    if (reply.kind == protocol::FileKind::directory) {
+        return directory_report(reply, settings.read_budget);
+    }
+    if (args.base64) {
+        return base64_report(reply, static_cast<std::uint64_t>(args.offset));
+    }
+    switch (reply.kind) {
+    case protocol::FileKind::image:
+        return image_report(std::move(reply));
+    case protocol::FileKind::binary:
+        return binary_report(reply);
+    case protocol::FileKind::text:
+    case protocol::FileKind::directory:
+        break;
+    }
+    return text_report(reply, static_cast<std::uint64_t>(args.offset), args.line_numbers,
+                       settings.read_budget);
+}
+
+} // namespace berth::tools

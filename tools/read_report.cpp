@@ -1,0 +1,306 @@
+#include "tools/read_report.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "tools/base64.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace berth::tools {
+namespace {
+
+using nlohmann::json;
+using protocol::FileKind;
+using protocol::ReadFileReply;
+
+std::string_view kind_word(FileKind kind)
+{
+    switch (kind) {
+    case FileKind::text:
+        return "text";
+    case FileKind::image:
+        return "image";
+    case FileKind::directory:
+        return "directory";
+    case FileKind::binary:
+        break;
+    }
+    return "binary";
+}
+
+json common_data(const ReadFileReply& reply, std::string message)
+{
+    return {
+        {"message", std::move(message)},
+        {"path", utf8::sanitize(reply.path)},
+        {"kind", kind_word(reply.kind)},
+        {"size_bytes", reply.size},
+        {"sha256", reply.sha256},
+        {"content", ""},
+        {"first_line", 0},
+        {"line_count", 0},
+        {"total_lines", reply.total_lines},
+        {"truncated_by", ""},
+        {"next_offset", 0},
+        {"mime_type", reply.mime_type},
+        {"encoding", reply.encoding},
+        {"line_ending", reply.line_ending},
+        {"final_newline", reply.final_newline},
+        {"entries", json::array()},
+        {"total_entries", reply.total_entries},
+    };
+}
+
+std::string what_it_is(const ReadFileReply& reply)
+{
+    return reply.mime_type.empty() ? "binary file" : reply.mime_type;
+}
+
+std::string entry_line(const protocol::DirectoryEntry& entry)
+{
+    std::string line = visible(entry.name);
+    if (entry.type == "directory") {
+        return line + "/";
+    }
+    if (entry.type == "symlink") {
+        return line + " -> " + visible(entry.target);
+    }
+    return line + "  " + (entry.type == "file" ? human_bytes(entry.size) : entry.type);
+}
+
+} // namespace
+
+Result base64_report(const ReadFileReply& reply, std::uint64_t offset)
+{
+    const std::uint64_t end = offset + reply.content.size();
+    const bool more = end < reply.size;
+    std::string range;
+    if (reply.content.empty()) {
+        range = reply.size == 0
+                    ? "the file is empty"
+                    : "offset " + thousands(offset) + " is past the end: the file has " +
+                          counted(reply.size, "byte");
+    } else if (offset > 0 || more) {
+        range = "bytes " + thousands(offset) + "–" + thousands(end - 1) + " of " +
+                thousands(reply.size);
+    }
+    const std::string header =
+        status_line({range, more && end > offset ? "next: offset " + std::to_string(end) : ""});
+    const std::string body = base64_encode(reply.content);
+    auto data = common_data(reply, range.empty() ? counted(reply.size, "byte") : range);
+    data["content"] = body;
+    data["encoding"] = "base64";
+    data["truncated_by"] = more && end > offset ? "limit" : "";
+    data["next_offset"] = more && end > offset ? end : 0;
+    return {header + (header.empty() || body.empty() ? "" : "\n") + body, std::move(data)};
+}
+
+Result image_report(ReadFileReply reply)
+{
+    const bool shown = !reply.content.empty();
+    const std::string about =
+        what_it_is(reply) + ", " + human_bytes(reply.size) + ", " + visible(reply.path);
+    const std::string text =
+        shown ? "[" + about + "]"
+              : "[" + about +
+                    " · too large to show; make a smaller copy in the sandbox, or read it with "
+                    "encoding base64]";
+    Result result(text, common_data(reply, about));
+    if (shown) {
+        result.images.push_back({std::move(reply.content), std::move(reply.mime_type)});
+    }
+    return result;
+}
+
+Result binary_report(const ReadFileReply& reply)
+{
+    constexpr std::size_t shown = 256;
+    const auto head = std::string_view(reply.content).substr(0, shown);
+    const std::string about = what_it_is(reply) + ", " + human_bytes(reply.size);
+    const std::string text =
+        "[" + about + " · the first " + counted(head.size(), "byte") +
+        " in hex; read it with encoding base64, or with a program in the sandbox]\n" +
+        hexdump(head);
+    return {text, common_data(reply, about)};
+}
+
+Result directory_report(const ReadFileReply& reply, std::uint64_t budget)
+{
+    std::string lines;
+    auto entries = json::array();
+    for (const auto& entry : reply.entries) {
+        const std::string line = entry_line(entry) + "\n";
+        if (utf8::count(lines) + utf8::count(line) > budget) {
+            break;
+        }
+        lines += line;
+        entries.push_back({{"name", utf8::sanitize(entry.name)},
+                           {"type", entry.type},
+                           {"size_bytes", entry.size},
+                           {"target", utf8::sanitize(entry.target)}});
+    }
+    const std::uint64_t listed = entries.size();
+    std::string header =
+        visible(reply.path) + ": " +
+        (reply.total_entries == 0 ? "empty directory"
+                                  : "directory, " + counted(reply.total_entries, "entry"));
+    if (listed < reply.total_entries) {
+        header += ", " + thousands(listed) + " of them listed; glob_files finds the others";
+    }
+    auto data = common_data(reply, header);
+    data["truncated_by"] = listed < reply.entries.size()  ? "budget"
+                           : listed < reply.total_entries ? "limit"
+                                                          : "";
+    data["entries"] = std::move(entries);
+    return {"[" + header + "]\n" + lines, std::move(data)};
+}
+
+namespace {
+
+/// Lines of text that fit into a budget, in the two forms in which they are given back.
+struct ShownLines {
+    std::string text;
+    std::uint64_t lines = 0;
+    std::size_t bytes = 0; ///< of the reply's content
+    bool cut = false;      ///< the last one
+};
+
+/// The next line with its end, if it has one.
+std::string_view take_line(std::string_view& rest)
+{
+    const auto end = rest.find('\n');
+    const auto line = rest.substr(0, end == std::string_view::npos ? rest.size() : end + 1);
+    rest.remove_prefix(line.size());
+    return line;
+}
+
+std::string_view without_end(std::string_view line, bool crlf)
+{
+    if (line.ends_with('\n')) {
+        line.remove_suffix(1);
+    }
+    if (crlf && line.ends_with('\r')) {
+        line.remove_suffix(1);
+    }
+    return line;
+}
+
+/// A first line that alone is longer than the budget is cut; any other that does not fit is left
+/// for the next call.
+ShownLines show_lines(const ReadFileReply& reply, bool numbers, std::uint64_t budget)
+{
+    ShownLines shown;
+    std::uint64_t left = budget;
+    std::string_view rest = reply.content;
+    while (!rest.empty()) {
+        const auto line = take_line(rest);
+        const auto body = without_end(line, reply.line_ending == "crlf");
+        const std::string prefix =
+            numbers ? std::to_string(reply.first_line + shown.lines) + "\t" : std::string();
+        const std::uint64_t needed = prefix.size() + utf8::count(body) + 1;
+        if (needed > left) {
+            if (shown.lines > 0) {
+                break;
+            }
+            std::size_t end = 0;
+            for (auto room = left - std::min<std::uint64_t>(left, prefix.size() + 1); room > 0;
+                 --room) {
+                end += std::max<std::size_t>(utf8::character_length(body.substr(end)), 1);
+            }
+            shown.text = prefix + utf8::sanitize(body.substr(0, end)) + "\n";
+            return {std::move(shown.text), 1, end, true};
+        }
+        shown.text += prefix;
+        shown.text += utf8::sanitize(body);
+        shown.text += '\n';
+        shown.bytes += line.size();
+        ++shown.lines;
+        left -= needed;
+    }
+    return shown;
+}
+
+std::string truncation(const ReadFileReply& reply, const ShownLines& shown)
+{
+    if (shown.cut) {
+        return "line";
+    }
+    return shown.lines < reply.line_count ? "budget" : reply.truncated_by;
+}
+
+std::string lines_phrase(const ReadFileReply& reply, const ShownLines& shown, std::uint64_t offset)
+{
+    if (reply.total_lines == 0) {
+        return reply.size == 0 ? "the file is empty" : "";
+    }
+    if (shown.lines == 0) {
+        return "offset " + thousands(offset) + " is past the end: the file has " +
+               counted(reply.total_lines, "line");
+    }
+    if (offset == 0 && shown.lines == reply.total_lines) {
+        return {};
+    }
+    const std::string last = thousands(reply.first_line + shown.lines - 1);
+    const std::string first = thousands(reply.first_line);
+    const std::string skipped = std::to_string(offset);
+    return (first == last ? "line " + first : "lines " + first + "–" + last) + " of " +
+           thousands(reply.total_lines) +
+           (offset == 0 ? "" : " (offset " + skipped + " skips " + skipped + ")");
+}
+
+std::vector<std::string> peculiarities(const ReadFileReply& reply)
+{
+    std::vector<std::string> parts;
+    if (reply.encoding == "invalid-utf-8") {
+        parts.emplace_back("not valid UTF-8: U+FFFD stands for each invalid byte; change it with a "
+                           "program in the sandbox, edit_file would refuse");
+    } else if (reply.encoding == "utf-8-bom") {
+        parts.emplace_back("begins with a byte order mark");
+    } else if (!reply.encoding.empty() && reply.encoding != "utf-8") {
+        parts.push_back("encoding " + reply.encoding);
+    }
+    if (reply.line_ending == "crlf") {
+        parts.emplace_back("CRLF line ends");
+    } else if (reply.line_ending == "mixed") {
+        parts.emplace_back("mixed LF and CRLF line ends");
+    }
+    if (!reply.final_newline && reply.size > 0) {
+        parts.emplace_back("no newline at the end");
+    }
+    return parts;
+}
+
+} // namespace
+
+Result text_report(const ReadFileReply& reply, std::uint64_t offset, bool line_numbers,
+                   std::uint64_t budget)
+{
+    const ShownLines shown = show_lines(reply, line_numbers, budget);
+    const std::string truncated_by = truncation(reply, shown);
+    const std::uint64_t next = offset + shown.lines;
+    const bool more = shown.lines > 0 && next < reply.total_lines;
+
+    std::vector<std::string> parts = {lines_phrase(reply, shown, offset)};
+    const auto peculiar = peculiarities(reply);
+    parts.insert(parts.end(), peculiar.begin(), peculiar.end());
+    if (truncated_by == "line") {
+        parts.emplace_back("a line was too long and is cut; bash_exec with cut -c, or encoding "
+                           "base64, shows the rest");
+    }
+    parts.push_back(more ? "next: offset " + std::to_string(next) : "");
+
+    const std::string header = status_line(parts);
+    auto data =
+        common_data(reply, counted(shown.lines, "line") + " of " + thousands(reply.total_lines));
+    data["content"] = utf8::sanitize(std::string_view(reply.content).substr(0, shown.bytes));
+    data["first_line"] = shown.lines > 0 ? reply.first_line : 0;
+    data["line_count"] = shown.lines;
+    data["truncated_by"] = truncated_by;
+    data["next_offset"] = more ? next : 0;
+    return {header + (header.empty() || shown.text.empty() ? "" : "\n") + shown.text,
+            std::move(data)};
+}
+
+} // namespace berth::tools

@@ -1,0 +1,166 @@
+#include "tools/render.hpp"
+
+#include "sandbox/base/utf8.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include <string.h>
+
+namespace berth::tools {
+namespace {
+
+/// One digit after the point while it says something: 1.2, 34.5, 678.
+std::string short_decimal(double value)
+{
+    constexpr double point_until = 100.0;
+    std::array<char, 32> buffer{};
+    const int size =
+        std::snprintf(buffer.data(), buffer.size(), value < point_until ? "%.1f" : "%.0f", value);
+    return {buffer.data(), static_cast<std::size_t>(size)};
+}
+
+char printable(char c)
+{
+    return c >= ' ' && c <= '~' ? c : '.';
+}
+
+std::string hex(unsigned value, int digits)
+{
+    std::array<char, 16> buffer{};
+    const int size = std::snprintf(buffer.data(), buffer.size(), "%0*x", digits, value);
+    return {buffer.data(), static_cast<std::size_t>(size)};
+}
+
+/// U+200E, U+200F, U+202A..E, U+2066..9: they turn the reading direction of what follows.
+bool is_direction_mark(std::string_view character)
+{
+    if (character.size() != 3 || character[0] != '\xe2') {
+        return false;
+    }
+    const auto second = static_cast<unsigned char>(character[1]);
+    const auto third = static_cast<unsigned char>(character[2]);
+    return (second == 0x80 &&
+            (third == 0x8e || third == 0x8f || (third >= 0xaa && third <= 0xae))) ||
+           (second == 0x81 && third >= 0xa6 && third <= 0xa9);
+}
+
+} // namespace
+
+std::string thousands(std::uint64_t number)
+{
+    std::string digits = std::to_string(number);
+    for (auto at = digits.size(); at > 3; at -= 3) {
+        digits.insert(at - 3, 1, ',');
+    }
+    return digits;
+}
+
+std::string counted(std::uint64_t number, std::string_view noun)
+{
+    std::string text = thousands(number) + ' ' + std::string(noun);
+    if (number == 1) {
+        return text;
+    }
+    if (noun.ends_with("ch") || noun.ends_with("s")) {
+        return text + "es";
+    }
+    if (noun.ends_with("ry")) {
+        text.pop_back();
+        return text + "ies";
+    }
+    return text + "s";
+}
+
+std::string human_bytes(std::uint64_t bytes)
+{
+    constexpr std::uint64_t step = 1000;
+    if (bytes < step) {
+        return counted(bytes, "byte");
+    }
+    constexpr std::array units = {"KB", "MB", "GB", "TB", "PB", "EB"};
+    double value = static_cast<double>(bytes) / step;
+    std::size_t unit = 0;
+    // 999.5 would be printed as 1000
+    constexpr double rounds_up = 999.5;
+    while (value >= rounds_up && unit + 1 < units.size()) {
+        value /= step;
+        ++unit;
+    }
+    return short_decimal(value) + ' ' + units.at(unit);
+}
+
+std::string human_duration(std::chrono::milliseconds duration)
+{
+    constexpr std::int64_t second = 1000;
+    constexpr std::int64_t minute = 60 * second;
+    const std::int64_t ms = std::max<std::int64_t>(duration.count(), 0);
+    if (ms < second) {
+        return std::to_string(ms) + " ms";
+    }
+    if (ms < 2 * minute) {
+        return short_decimal(static_cast<double>(ms) / second) + " s";
+    }
+    return thousands(static_cast<std::uint64_t>(ms / minute)) + " min " +
+           std::to_string(ms % minute / second) + " s";
+}
+
+std::string signal_name(int number)
+{
+    const char* name = ::sigabbrev_np(number);
+    return name != nullptr ? "SIG" + std::string(name) : "signal " + std::to_string(number);
+}
+
+std::string hexdump(std::string_view bytes)
+{
+    constexpr std::size_t width = 16;
+    std::string text;
+    for (std::size_t at = 0; at < bytes.size(); at += width) {
+        const auto row = bytes.substr(at, width);
+        text += hex(static_cast<unsigned>(at), 8) + ' ';
+        for (std::size_t i = 0; i < width; ++i) {
+            text += i % 8 == 0 ? " " : "";
+            text += i < row.size() ? hex(static_cast<unsigned char>(row[i]), 2) + ' ' : "   ";
+        }
+        text += " |";
+        std::transform(row.begin(), row.end(), std::back_inserter(text), printable);
+        text += "|\n";
+    }
+    return text;
+}
+
+std::string status_line(const std::vector<std::string>& parts)
+{
+    std::string text;
+    for (const auto& part : parts) {
+        if (!part.empty()) {
+            text += (text.empty() ? "[" : " · ") + part;
+        }
+    }
+    return text.empty() ? text : text + "]";
+}
+
+std::string visible(std::string_view text)
+{
+    std::string result;
+    while (!text.empty()) {
+        const std::size_t length = utf8::character_length(text);
+        const auto character = text.substr(0, std::max<std::size_t>(length, 1));
+        const auto first = static_cast<unsigned char>(character[0]);
+        if (length == 0 || first < 0x20 || first == 0x7f) {
+            result += "\\x" + hex(first, 2);
+        } else if (is_direction_mark(character)) {
+            result +=
+                "\\u" + hex(((0x2U << 12U) | (static_cast<unsigned>(character[1] & 0x3f) << 6U) |
+                             static_cast<unsigned>(character[2] & 0x3f)),
+                            4);
+        } else {
+            result += character;
+        }
+        text.remove_prefix(character.size());
+    }
+    return result;
+}
+
+} // namespace berth::tools

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// How numbers and bytes are written for people and models; the same in every tool.
+
+namespace berth::tools {
+
+/// 1234567 -> "1,234,567".
+[[nodiscard]] std::string thousands(std::uint64_t number);
+
+/// "1 line", "1,234 lines".
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
+
+/// "512 bytes", "56.7 KB", "2.1 MB": powers of 1000, as `ls --si`.
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
+/// "340 ms", "1.2 s", "12 min 5 s".
+[[nodiscard]] std::string human_duration(std::chrono::milliseconds duration);
+
+/// "SIGSEGV"; "signal 40" where it has no name.
+[[nodiscard]] std::string signal_name(int number);
+
+/// What `hexdump -C` prints: offset, 16 bytes, their characters.
+[[nodiscard]] std::string hexdump(std::string_view bytes);
+
+/// The parts that are not empty between brackets: "[a · b]"; empty when there is none.
+[[nodiscard]] std::string status_line(const std::vector<std::string>& parts);
+
+/// For one line of text: control characters and those that change the reading direction become
+/// visible escapes, so that a file's name cannot pose as something else. Valid UTF-8.
+[[nodiscard]] std::string visible(std::string_view text);
+
+} // namespace berth::tools

@@ -1,0 +1,198 @@
+#include "tools/save_to_workspace.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "tools/decode.hpp"
+#include "tools/render.hpp"
+#include "tools/sandbox_call.hpp"
+#include "tools/transfer.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace berth::tools {
+namespace {
+
+/// "~/out/" -> "out"; empty for what has no name of its own.
+std::string last_component(std::string_view path)
+{
+    while (path.ends_with('/')) {
+        path.remove_suffix(1);
+    }
+    const auto slash = path.rfind('/');
+    const auto name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+    return name == "." || name == ".." || name == "~" ? std::string() : std::string(name);
+}
+
+/// The files of one save, invisible until all of them are there.
+class Upload {
+  public:
+    Upload(Context& context, const SaveToWorkspace::Args& args) : context_(context), args_(args) {}
+
+    void begin(const protocol::TransferHeader& header)
+    {
+        names_.push_back(header.name);
+        writers_.push_back(context_.workspace.create(context_.session.principal, target(header),
+                                                     header.mode, args_.overwrite));
+    }
+
+    void data(std::string_view bytes) { writers_.back()->write(bytes); }
+
+    void end() { writers_.back()->seal(); }
+
+    [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
+
+    [[nodiscard]] std::vector<workspace::Entry> commit()
+    {
+        std::vector<workspace::Entry> entries;
+        try {
+            for (auto& writer : writers_) {
+                entries.push_back(writer->commit());
+            }
+        } catch (const Error& error) {
+            take_back(entries, error);
+            throw;
+        }
+        return entries;
+    }
+
+  private:
+    [[nodiscard]] std::string target(const protocol::TransferHeader& header) const
+    {
+        if (header.single) {
+            const bool names_directory =
+                args_.workspace_path.empty() || args_.workspace_path.ends_with('/');
+            return names_directory ? args_.workspace_path + "/" + header.name
+                                   : args_.workspace_path;
+        }
+        std::string directory = args_.workspace_path;
+        if (directory.empty() && args_.sandbox_path.find_first_of("*?[{") == std::string::npos) {
+            directory = last_component(args_.sandbox_path);
+        }
+        return directory + "/" + header.name;
+    }
+
+    /// Of what was new nothing stays; what was replaced cannot be brought back, so it is told.
+    void take_back(const std::vector<workspace::Entry>& entries, const Error& error)
+    {
+        if (!args_.overwrite) {
+            for (const auto& entry : entries) {
+                context_.workspace.remove(context_.session.principal, entry.path);
+            }
+            return;
+        }
+        if (!entries.empty()) {
+            throw Error(error.code(),
+                        std::string(error.what()) + ", after " + std::to_string(entries.size()) +
+                            " of " + std::to_string(writers_.size()) + " files had been saved",
+                        error.hint());
+        }
+    }
+
+    Context& context_;
+    const SaveToWorkspace::Args& args_;
+    std::vector<std::string> names_;
+    std::vector<std::unique_ptr<workspace::Writer>> writers_;
+};
+
+Result report(const std::vector<workspace::Entry>& entries, const Upload& upload,
+              const protocol::ExportReply& reply, const Settings& settings)
+{
+    std::uint64_t total = 0;
+    auto files = nlohmann::json::array();
+    std::string lines;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        const auto& entry = entries[i];
+        const std::string from = (reply.root == "/" ? "" : reply.root) + "/" + upload.names()[i];
+        total += entry.size;
+        files.push_back({{"workspace_path", utf8::sanitize(entry.path)},
+                         {"sandbox_path", utf8::sanitize(from)},
+                         {"size_bytes", entry.size},
+                         {"sha256", entry.sha256}});
+        if (lines.size() < settings.output_budget) {
+            lines += visible(entry.path) + "  " + human_bytes(entry.size) + "\n";
+        }
+    }
+    auto skipped = nlohmann::json::array();
+    for (const auto& item : reply.skipped) {
+        skipped.push_back(utf8::sanitize(item));
+        if (lines.size() < settings.output_budget) {
+            lines += "skipped " + visible(item) + "\n";
+        }
+    }
+    const std::string message = "Saved " + counted(entries.size(), "file") + " (" +
+                                human_bytes(total) + ") to the workspace";
+    return {message + ":\n" + lines, nlohmann::json{
+                                         {"message", message},
+                                         {"files", std::move(files)},
+                                         {"total_bytes", total},
+                                         {"skipped", std::move(skipped)},
+                                     }};
+}
+
+[[noreturn]] void nothing_saved(const SaveToWorkspace::Args& args,
+                                const protocol::ExportReply& reply)
+{
+    throw Error(ErrorCode::not_found,
+                "there is no file to save at " + visible(args.sandbox_path) +
+                    (reply.skipped.empty() ? "" : " (skipped: " + visible(reply.skipped[0]) + ")"),
+                "glob_files shows which files there are; only regular files are saved.");
+}
+
+} // namespace
+
+std::span<const Alias> SaveToWorkspace::aliases()
+{
+    static constexpr std::array table = {
+        Alias{"source_path", "sandbox_path"},
+        Alias{"file_path", "sandbox_path"},
+    };
+    return table;
+}
+
+SaveToWorkspace::Args SaveToWorkspace::decode(const nlohmann::json& arguments)
+{
+    Args args;
+    Decoder in(arguments);
+    in.required("sandbox_path", args.sandbox_path, Length{1});
+    in.optional("workspace_path", args.workspace_path, Length{1});
+    in.optional("overwrite", args.overwrite);
+    in.finish();
+    return args;
+}
+
+std::string SaveToWorkspace::describe(const Settings& /*settings*/, sandbox::Backend& /*backend*/)
+{
+    return "Copies files from the sandbox to the workspace, which outlives every sandbox and is "
+           "shared by your user's sessions. Save what should be kept. sandbox_path is a file, a "
+           "directory (with all below it) or a glob; either everything is saved or nothing. "
+           "workspace_path is the file's new path, or the directory for several files; without it "
+           "the name stays. Workspace paths begin with /. overwrite false refuses to replace.\n\n"
+           "Example: {\"sandbox_path\": \"~/report/*.pdf\", \"workspace_path\": \"/reports\"}";
+}
+
+Result SaveToWorkspace::run(Context& context, const Args& args)
+{
+    require_principal(context);
+    Upload upload(context, args);
+    TransferReader reader([&](const protocol::TransferHeader& header) { upload.begin(header); },
+                          [&](std::string_view bytes) { upload.data(bytes); },
+                          [&] { upload.end(); });
+    const protocol::ExportRequest request{args.sandbox_path, max_transfer_bytes,
+                                          max_transfer_files};
+    const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
+        return sandbox.export_files(
+            request, [&](std::string_view bytes) { reader.feed(bytes); }, context.stop);
+    });
+    reader.finish();
+    if (upload.names().empty()) {
+        nothing_saved(args, reply);
+    }
+    return report(upload.commit(), upload, reply, context.settings);
+}
+
+} // namespace berth::tools

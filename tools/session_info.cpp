@@ -1,0 +1,77 @@
+#include "tools/session_info.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "tools/decode.hpp"
+#include "tools/render.hpp"
+#include "tools/sandbox_call.hpp"
+#include "tools/session_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace berth::tools {
+namespace {
+
+/// What the guest enforces beside what the machine was made with.
+void add_guest_layers(SessionInfo::Machine& machine)
+{
+    for (const auto& name : machine.info.layers) {
+        const bool known = std::any_of(machine.layers.begin(), machine.layers.end(),
+                                       [&](const auto& layer) { return layer.name == name; });
+        if (!known) {
+            machine.layers.push_back({name, true, ""});
+        }
+    }
+}
+
+SessionInfo::Machine ask_machine(Context& context)
+{
+    return with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
+        SessionInfo::Machine machine{sandbox.info(context.stop), sandbox.machine().layers()};
+        add_guest_layers(machine);
+        return machine;
+    });
+}
+
+} // namespace
+
+std::span<const Alias> SessionInfo::aliases()
+{
+    return {};
+}
+
+SessionInfo::Args SessionInfo::decode(const nlohmann::json& arguments)
+{
+    Decoder in(arguments);
+    in.finish();
+    return {};
+}
+
+std::string SessionInfo::describe(const Settings& /*settings*/, sandbox::Backend& /*backend*/)
+{
+    return "Tells about this session: its sandbox and whether that runs, working directory, what "
+           "runs in the background, limits in force, what isolates it, network, and when it ends. "
+           "Starts nothing.\n\nExample: {}";
+}
+
+Result SessionInfo::run(Context& context, const Args& /*args*/)
+{
+    const auto facts = context.sessions.facts(context.session);
+    std::optional<Machine> machine;
+    // Only of a machine that is there: asking must not make one.
+    if (facts.state == "running") {
+        machine = ask_machine(context);
+    }
+    return render(facts, machine, context.settings);
+}
+
+Result SessionInfo::render(const session::SessionFacts& facts,
+                           const std::optional<Machine>& machine, const Settings& settings)
+{
+    static const Machine none;
+    const Machine& known = machine ? *machine : none;
+    return {session_text(facts, known, settings), session_data(facts, known, settings)};
+}
+
+} // namespace berth::tools

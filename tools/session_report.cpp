@@ -1,0 +1,168 @@
+#include "tools/session_report.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+
+namespace berth::tools {
+namespace {
+
+using nlohmann::json;
+
+std::string_view network_word(sandbox::Network network)
+{
+    switch (network) {
+    case sandbox::Network::host:
+        return "host";
+    case sandbox::Network::none:
+        break;
+    }
+    return "none";
+}
+
+/// 2 -> "2", 0.5 -> "0.5".
+std::string cpus_text(double cpus)
+{
+    std::array<char, 32> buffer{};
+    const int size = std::snprintf(buffer.data(), buffer.size(), "%g", cpus);
+    return {buffer.data(), static_cast<std::size_t>(size)};
+}
+
+/// "name: value" on a line, nothing without a value.
+std::string field(std::string_view name, const std::string& value)
+{
+    return value.empty() ? "" : std::string(name) + ": " + value + "\n";
+}
+
+std::string limits_text(const sandbox::Limits& limits, const Settings& settings)
+{
+    return "memory " + human_bytes(limits.memory) + ", " + thousands(limits.pids) + " processes, " +
+           cpus_text(limits.cpus) + " CPUs, " + thousands(limits.nofile) + " open files, " +
+           thousands(limits.calls) + " commands at once, timeout " +
+           std::to_string(settings.exec_timeout.count()) + " s (at most " +
+           std::to_string(settings.exec_max_timeout.count()) + " s), " +
+           thousands(settings.output_budget) + " characters of output";
+}
+
+std::string layers_text(const std::vector<sandbox::Layer>& layers)
+{
+    std::string text;
+    for (const auto& layer : layers) {
+        text += (layer.in_force ? "  yes  " : "  NO   ") + layer.name +
+                (layer.detail.empty() ? "" : ": " + visible(layer.detail)) + "\n";
+    }
+    return text.empty() ? text : "isolation:\n" + text;
+}
+
+std::string mounts_text(const std::vector<sandbox::Mount>& mounts)
+{
+    std::string text;
+    for (const auto& mount : mounts) {
+        text += (text.empty() ? "" : ", ") + visible(mount.target) +
+                (mount.writable ? " (writable)" : " (read-only)");
+    }
+    return text;
+}
+
+std::string jobs_text(const std::vector<protocol::JobEntry>& jobs)
+{
+    std::string text;
+    for (const auto& job : jobs) {
+        text += "  " + job.job_id + "  " + job.status + ", " + counted(job.processes, "process") +
+                ", " + human_duration(std::chrono::milliseconds(job.age)) + ": " +
+                visible(job.command) + "\n";
+    }
+    return text.empty() ? text : "jobs:\n" + text;
+}
+
+json limits_data(const sandbox::Limits& limits, const Settings& settings)
+{
+    return {
+        {"memory_bytes", limits.memory},
+        {"pids", limits.pids},
+        {"cpus", limits.cpus},
+        {"open_files", limits.nofile},
+        {"concurrent_commands", limits.calls},
+        {"jobs", limits.jobs},
+        {"spill_stream_bytes", limits.spill_stream},
+        {"spill_session_bytes", limits.spill_session},
+        {"timeout_s", settings.exec_timeout.count()},
+        {"max_timeout_s", settings.exec_max_timeout.count()},
+        {"output_characters", settings.output_budget},
+    };
+}
+
+json jobs_data(const std::vector<protocol::JobEntry>& jobs)
+{
+    auto list = json::array();
+    for (const auto& job : jobs) {
+        list.push_back({{"job_id", job.job_id},
+                        {"command", utf8::sanitize(job.command)},
+                        {"status", job.status},
+                        {"processes", job.processes},
+                        {"age_ms", job.age}});
+    }
+    return list;
+}
+
+std::string headline(const session::SessionFacts& facts)
+{
+    return "Session " + (facts.session.empty() ? "(unnamed)" : visible(facts.session)) + ": " +
+           (facts.state == "absent" ? "no sandbox yet; the first call that needs one makes it"
+                                    : "sandbox " + facts.state);
+}
+
+} // namespace
+
+std::string session_text(const session::SessionFacts& facts, const SessionInfo::Machine& machine,
+                         const Settings& settings)
+{
+    return headline(facts) + "\n" + field("backend", facts.backend) +
+           field("sandbox", facts.sandbox_id) + field("principal", visible(facts.principal)) +
+           field("created", facts.created) + field("last used", facts.last_used) +
+           field("lifetime", facts.why) + field("working directory", visible(machine.info.cwd)) +
+           field("home", visible(machine.info.home)) +
+           field("network", std::string(network_word(facts.network))) +
+           field("mounts", mounts_text(facts.mounts)) +
+           field("limits", limits_text(facts.limits, settings)) + jobs_text(machine.info.jobs) +
+           layers_text(machine.layers);
+}
+
+json session_data(const session::SessionFacts& facts, const SessionInfo::Machine& machine,
+                  const Settings& settings)
+{
+    auto mounts = json::array();
+    for (const auto& mount : facts.mounts) {
+        mounts.push_back({{"target", utf8::sanitize(mount.target)}, {"writable", mount.writable}});
+    }
+    auto layers = json::array();
+    for (const auto& layer : machine.layers) {
+        layers.push_back({{"name", layer.name},
+                          {"in_force", layer.in_force},
+                          {"detail", utf8::sanitize(layer.detail)}});
+    }
+    return {
+        {"message", headline(facts)},
+        {"principal", facts.principal},
+        {"sandbox_id", facts.sandbox_id},
+        {"state", facts.state},
+        {"created", facts.created},
+        {"last_used", facts.last_used},
+        {"lifetime", facts.why},
+        {"cwd", utf8::sanitize(machine.info.cwd)},
+        {"home", utf8::sanitize(machine.info.home)},
+        {"uptime_ms", machine.info.uptime},
+        {"commands_in_flight", machine.info.calls},
+        {"network", network_word(facts.network)},
+        {"mounts", std::move(mounts)},
+        {"limits", limits_data(facts.limits, settings)},
+        {"layers", std::move(layers)},
+        {"jobs", jobs_data(machine.info.jobs)},
+    };
+}
+
+} // namespace berth::tools
