@@ -1,1 +1,219 @@
 #include "sandbox/sandbox.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/exchange.hpp"
+#include "sandbox/guest_connection.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <utility>
+
+namespace berth::sandbox {
+namespace {
+
+using protocol::Operation;
+
+constexpr std::chrono::seconds connect_time{10};
+
+/// Of operations that do no work.
+constexpr std::chrono::seconds answer_time{10};
+
+std::string_view name_of(Operation operation) noexcept
+{
+    switch (operation) {
+    case Operation::ping:
+        return "ping";
+    case Operation::info:
+        return "info";
+    case Operation::execute:
+        return "the command";
+    case Operation::read_file:
+        return "reading a file";
+    case Operation::write_file:
+        return "writing a file";
+    case Operation::edit_file:
+        return "editing a file";
+    case Operation::glob:
+        return "finding files";
+    case Operation::grep:
+        return "searching files";
+    case Operation::export_files:
+        return "taking files out";
+    case Operation::import_files:
+        return "bringing files in";
+    case Operation::shutdown:
+        return "the shutdown";
+    }
+    return "a call";
+}
+
+[[noreturn]] void throw_lost(const Error& error, Operation operation)
+{
+    throw Error(ErrorCode::session_lost,
+                "the sandbox was lost during " + std::string(name_of(operation)) + ": " +
+                    error.what(),
+                "what the call had done until then is not known");
+}
+
+} // namespace
+
+struct Sandbox::Borrowed {
+    std::unique_ptr<GuestConnection> connection;
+    bool used = false; ///< by an earlier call: the guest may have closed it since
+};
+
+struct Sandbox::Answered {
+    Answer answer;
+    std::unique_ptr<GuestConnection> connection; ///< null when it is of no further use
+};
+
+Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token)
+    : machine_(std::move(machine)), token_(std::move(token))
+{
+}
+
+Sandbox::~Sandbox() = default;
+
+Sandbox::Borrowed Sandbox::borrow(bool fresh)
+{
+    if (!fresh) {
+        const std::lock_guard lock(mutex_);
+        if (!idle_.empty()) {
+            auto connection = std::move(idle_.back());
+            idle_.pop_back();
+            return {std::move(connection), true};
+        }
+    }
+    const auto deadline = Deadline::after(connect_time);
+    auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
+    connection->say_hello(token_, machine_->record().generation, deadline);
+    return {std::move(connection), false};
+}
+
+void Sandbox::give_back(std::unique_ptr<GuestConnection> connection)
+{
+    const std::lock_guard lock(mutex_);
+    if (connection && idle_.size() < most_idle) {
+        idle_.push_back(std::move(connection));
+    }
+}
+
+template <class Reply, class Request>
+Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
+                    const Deadline& deadline, const DataSink* sink, const DataSource* source)
+{
+    const std::string payload = protocol::encode(request);
+    if (payload.size() > protocol::max_payload_size) {
+        throw Error(ErrorCode::too_large,
+                    "the request has " + std::to_string(payload.size()) + " bytes, at most " +
+                        std::to_string(protocol::max_payload_size) + " are possible");
+    }
+    Answered answered = ask({operation, payload, sink, source, stop, deadline});
+    if (answered.answer.is_error) {
+        const Error error = remote_error(answered.answer.payload);
+        give_back(std::move(answered.connection));
+        throw error;
+    }
+    try {
+        auto reply = protocol::decode<Reply>(answered.answer.payload);
+        give_back(std::move(answered.connection));
+        return reply;
+    } catch (const protocol::WireError& malformed) {
+        throw_violation(malformed.what());
+    }
+}
+
+Sandbox::Answered Sandbox::ask(const Exchange& exchange)
+{
+    if (exchange.stop.stop_requested()) {
+        throw Error(ErrorCode::cancelled, "the call was cancelled before it began");
+    }
+    Borrowed borrowed = borrow(/*fresh=*/false);
+    for (;;) {
+        try {
+            auto answer = sandbox::exchange(*borrowed.connection, exchange);
+            if (!answer.reusable) {
+                borrowed.connection.reset();
+            }
+            return {std::move(answer), std::move(borrowed.connection)};
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::session_lost) {
+                throw;
+            }
+            // Only a connection that had been idle can have been closed before the request; and a
+            // guest that has not had the whole frame has done nothing.
+            if (!borrowed.used || borrowed.connection->request_sent()) {
+                throw_lost(error, exchange.operation);
+            }
+        }
+        borrowed = borrow(/*fresh=*/true);
+    }
+}
+
+void Sandbox::ping(const std::stop_token& stop)
+{
+    (void)call<protocol::Empty>(Operation::ping, protocol::Empty{}, stop,
+                                Deadline::after(answer_time));
+}
+
+protocol::InfoReply Sandbox::info(const std::stop_token& stop)
+{
+    return call<protocol::InfoReply>(Operation::info, protocol::Empty{}, stop,
+                                     Deadline::after(answer_time));
+}
+
+protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
+                                        const std::stop_token& stop)
+{
+    return call<protocol::ExecuteReply>(Operation::execute, request, stop);
+}
+
+protocol::ReadFileReply Sandbox::read_file(const protocol::ReadFileRequest& request,
+                                           const std::stop_token& stop)
+{
+    return call<protocol::ReadFileReply>(Operation::read_file, request, stop);
+}
+
+protocol::WriteFileReply Sandbox::write_file(const protocol::WriteFileRequest& request,
+                                             const std::stop_token& stop)
+{
+    return call<protocol::WriteFileReply>(Operation::write_file, request, stop);
+}
+
+protocol::EditFileReply Sandbox::edit_file(const protocol::EditFileRequest& request,
+                                           const std::stop_token& stop)
+{
+    return call<protocol::EditFileReply>(Operation::edit_file, request, stop);
+}
+
+protocol::GlobReply Sandbox::glob(const protocol::GlobRequest& request, const std::stop_token& stop)
+{
+    return call<protocol::GlobReply>(Operation::glob, request, stop);
+}
+
+protocol::GrepReply Sandbox::grep(const protocol::GrepRequest& request, const std::stop_token& stop)
+{
+    return call<protocol::GrepReply>(Operation::grep, request, stop);
+}
+
+protocol::ExportReply Sandbox::export_files(const protocol::ExportRequest& request,
+                                            const DataSink& sink, const std::stop_token& stop)
+{
+    return call<protocol::ExportReply>(Operation::export_files, request, stop, {}, &sink);
+}
+
+protocol::ImportReply Sandbox::import_files(const protocol::ImportRequest& request,
+                                            const DataSource& source, const std::stop_token& stop)
+{
+    return call<protocol::ImportReply>(Operation::import_files, request, stop, {}, nullptr,
+                                       &source);
+}
+
+void Sandbox::shutdown()
+{
+    (void)call<protocol::Empty>(Operation::shutdown, protocol::Empty{}, {},
+                                Deadline::after(answer_time));
+    const std::lock_guard lock(mutex_);
+    idle_.clear();
+}
+
+} // namespace berth::sandbox

@@ -3,7 +3,8 @@
 #include "sandbox/backend.hpp"
 #include "sandbox/protocol/messages.hpp"
 
-#include <cstdint>
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,9 +15,13 @@
 
 namespace berth::sandbox {
 
+class GuestConnection;
+struct Exchange;
+
 /// Takes the data frames of an export, in order.
 using DataSink = std::function<void(std::string_view)>;
-/// Gives the data of an import: the next piece, empty at the end.
+/// Gives the data of an import: the next piece, empty at the end. Called on a thread of its own,
+/// and no more once the call has returned.
 using DataSource = std::function<std::string()>;
 
 /// The typed client of one machine's guest. Thread-safe: every call in flight has a connection of
@@ -24,9 +29,13 @@ using DataSource = std::function<std::string()>;
 ///
 /// All calls throw berth::Error: what the guest answered, Error(cancelled) after a stop request,
 /// Error(session_lost) when the machine is gone. A stop request is passed on to the guest, which
-/// ends the operation; execute() then still returns a reply (fate cancelled) with what there was.
+/// ends the operation; execute() then still returns a reply (fate cancelled) with what there was. A
+/// guest that does not answer it within `cancel_time` loses the connection.
 class Sandbox {
   public:
+    static constexpr std::chrono::seconds cancel_time{5};
+    static constexpr std::size_t most_idle = 8; ///< connections that are kept for the next call
+
     /// `token`: the guest's secret, which is shown on every new connection together with the
     /// generation of the machine's record. Makes no connection yet.
     Sandbox(std::unique_ptr<Machine> machine, std::string token);
@@ -60,17 +69,21 @@ class Sandbox {
     void shutdown();
 
   private:
-    class Connection;
-    class Borrowed;
+    struct Borrowed;
+    struct Answered;
 
     template <class Reply, class Request>
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
-               const DataSink* sink = nullptr, const DataSource* source = nullptr);
+               const Deadline& deadline = {}, const DataSink* sink = nullptr,
+               const DataSource* source = nullptr);
+    [[nodiscard]] Answered ask(const Exchange& exchange);
+    [[nodiscard]] Borrowed borrow(bool fresh);
+    void give_back(std::unique_ptr<GuestConnection> connection);
 
     std::unique_ptr<Machine> machine_;
     std::string token_;
     std::mutex mutex_;
-    std::vector<std::unique_ptr<Connection>> idle_;
+    std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
 };
 
 } // namespace berth::sandbox

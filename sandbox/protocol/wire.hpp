@@ -37,6 +37,10 @@ class WireError : public std::runtime_error {
 
 inline constexpr int max_message_depth = 8;
 
+/// Elements of all lists and maps of one message together. An element can be two bytes on the wire
+/// and a hundred in memory: without a limit one frame could make its reader swell by gigabytes.
+inline constexpr std::size_t max_message_elements = 1UL << 20U;
+
 enum class WireType : std::uint8_t { varint = 0, bytes = 2 };
 
 void put_varint(std::string& out, std::uint64_t value);
@@ -189,13 +193,13 @@ class Encoder {
 };
 
 template <Message T>
-void decode_into(T& value, std::string_view in, int depth);
+void decode_into(T& value, std::string_view in, int depth, std::size_t& elements);
 
 /// Is offered every field of the struct for one key of the input, and takes the one that matches.
 class FieldDecoder {
   public:
-    FieldDecoder(WireReader& reader, WireReader::Key key, int depth) noexcept
-        : reader_(reader), key_(key), depth_(depth)
+    FieldDecoder(WireReader& reader, WireReader::Key key, int depth, std::size_t& elements) noexcept
+        : reader_(reader), key_(key), depth_(depth), elements_(elements)
     {
     }
 
@@ -229,17 +233,26 @@ class FieldDecoder {
             value = reader_.bytes();
         } else if constexpr (std::is_same_v<T, StringMap>) {
             expect(WireType::bytes);
+            count_element();
             take_pair(value);
         } else if constexpr (IsOptional<T>::value) {
             take(value.emplace());
         } else if constexpr (IsVector<T>::value) {
+            count_element();
             typename T::value_type element{};
             take(element);
             value.push_back(std::move(element));
         } else {
             static_assert(Message<T>);
             expect(WireType::bytes);
-            decode_into(value, reader_.bytes(), depth_ + 1);
+            decode_into(value, reader_.bytes(), depth_ + 1, elements_);
+        }
+    }
+
+    void count_element()
+    {
+        if (elements_-- == 0) {
+            throw WireError("a message of too many elements");
         }
     }
 
@@ -264,11 +277,12 @@ class FieldDecoder {
     WireReader& reader_;
     WireReader::Key key_;
     int depth_;
+    std::size_t& elements_; ///< left
     bool taken_ = false;
 };
 
 template <Message T>
-void decode_into(T& value, std::string_view in, int depth)
+void decode_into(T& value, std::string_view in, int depth, std::size_t& elements)
 {
     if (depth > max_message_depth) {
         throw WireError("a message nested too deeply");
@@ -276,7 +290,7 @@ void decode_into(T& value, std::string_view in, int depth)
     WireReader reader(in);
     while (!reader.done()) {
         const auto key = reader.key();
-        FieldDecoder decoder(reader, key, depth);
+        FieldDecoder decoder(reader, key, depth, elements);
         T::fields(value, decoder);
         if (!decoder.taken()) {
             reader.skip(key.type);
@@ -305,7 +319,8 @@ template <detail::Message T>
 [[nodiscard]] T decode(std::string_view in)
 {
     T message{};
-    detail::decode_into(message, in, 0);
+    std::size_t elements = max_message_elements;
+    detail::decode_into(message, in, 0, elements);
     return message;
 }
 

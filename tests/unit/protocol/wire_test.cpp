@@ -52,6 +52,18 @@ TEST_CASE("hostile bytes are refused, never overrun")
     CHECK(protocol::decode<protocol::Edit>(unknown).old_text.empty());
 }
 
+TEST_CASE("a message cannot blow up to many times its size")
+{
+    std::string bytes;
+    for (std::size_t i = 0; i <= protocol::max_message_elements; ++i) {
+        bytes += std::string("\x12\x00", 2);
+    }
+    CHECK_THROWS_AS((void)protocol::decode<protocol::GlobReply>(bytes), protocol::WireError);
+    bytes.resize(bytes.size() - 2);
+    CHECK(protocol::decode<protocol::GlobReply>(bytes).paths.size() ==
+          protocol::max_message_elements);
+}
+
 TEST_CASE("frames are cut from a stream at any boundary")
 {
     std::string stream;

@@ -1,0 +1,204 @@
+#include "sandbox/exchange.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace berth::sandbox {
+namespace {
+
+using protocol::FrameType;
+
+/// A socket takes that much at once. What is larger is sent by a thread of its own, since the guest
+/// may answer, or be given up, before it has read all.
+constexpr std::size_t direct_limit = 64UL * 1024;
+
+/// How soon a stop request is noticed by the thread that waits for the answer. The cancel frame
+/// does not wait for it, only the limit on the guest's reaction.
+constexpr std::chrono::seconds notice_time{1};
+
+/// Sends the request and the data of an import on a thread.
+class Sender {
+  public:
+    Sender(GuestConnection& connection, const Exchange& call)
+        : connection_(connection), thread_([this, &call] { run(call); })
+    {
+    }
+
+    /// Ends what is still being sent.
+    ~Sender()
+    {
+        if (!done_) {
+            stop_ = true;
+            connection_.shutdown();
+        }
+    }
+
+    Sender(const Sender&) = delete;
+    Sender& operator=(const Sender&) = delete;
+
+    [[nodiscard]] bool done() const noexcept { return done_; }
+
+    /// What the source threw, if it was that which broke the connection.
+    void rethrow()
+    {
+        stop_ = true;
+        connection_.shutdown();
+        thread_.join();
+        if (error_) {
+            std::rethrow_exception(error_);
+        }
+    }
+
+  private:
+    void run(const Exchange& call) noexcept
+    {
+        try {
+            connection_.send_request(static_cast<std::uint16_t>(call.operation), call.request);
+            done_ = call.source == nullptr || send_data(*call.source);
+        } catch (...) {
+            connection_.shutdown(); // the receiver says what of
+        }
+    }
+
+    /// False when it was broken off.
+    bool send_data(const DataSource& source)
+    {
+        while (!connection_.cancel_wanted()) {
+            const std::string piece = next_piece(source);
+            if (piece.empty()) {
+                break;
+            }
+            for (std::string_view rest = piece; !rest.empty();) {
+                if (stop_) {
+                    return false;
+                }
+                const auto part = rest.substr(0, protocol::max_data_size);
+                connection_.send_data(part, /*last=*/false);
+                rest.remove_prefix(part.size());
+            }
+        }
+        if (connection_.cancel_wanted()) {
+            // Before the end of the data: the guest would take half of it for the whole.
+            connection_.cancel();
+        }
+        connection_.send_data({}, /*last=*/true);
+        return true;
+    }
+
+    std::string next_piece(const DataSource& source)
+    {
+        try {
+            return source();
+        } catch (...) {
+            error_ = std::current_exception();
+            throw;
+        }
+    }
+
+    GuestConnection& connection_;
+    std::atomic<bool> stop_ = false;
+    std::atomic<bool> done_ = false;
+    std::exception_ptr error_; ///< read after the thread's end
+    std::jthread thread_;      ///< last: it uses the others
+};
+
+/// Waits for the answer, hands on data.
+class Receiver {
+  public:
+    Receiver(GuestConnection& connection, const Exchange& call)
+        : connection_(connection), call_(call)
+    {
+    }
+
+    protocol::Frame run()
+    {
+        for (;;) {
+            auto frame = connection_.receive(next_deadline());
+            check_deadlines();
+            if (!frame) {
+                continue;
+            }
+            if (frame->type == FrameType::reply || frame->type == FrameType::error) {
+                return std::move(*frame);
+            }
+            take(*frame);
+        }
+    }
+
+  private:
+    Deadline next_deadline()
+    {
+        if (!cancelled_.is_never()) {
+            return Deadline::earlier(cancelled_, call_.deadline);
+        }
+        return call_.stop.stop_possible()
+                   ? Deadline::earlier(Deadline::after(notice_time), call_.deadline)
+                   : call_.deadline;
+    }
+
+    void check_deadlines()
+    {
+        if (call_.deadline.expired()) {
+            throw Error(ErrorCode::backend_error, "the sandbox's guest did not answer in time");
+        }
+        if (cancelled_.is_never() && connection_.cancel_wanted()) {
+            cancelled_ = Deadline::after(Sandbox::cancel_time);
+        }
+        if (cancelled_.expired()) {
+            throw Error(ErrorCode::cancelled,
+                        "the call was cancelled, and the sandbox did not confirm its end");
+        }
+    }
+
+    void take(const protocol::Frame& frame) const
+    {
+        if (frame.type == FrameType::event) {
+            return; // of a newer guest
+        }
+        if (frame.type != FrameType::data || call_.sink == nullptr ||
+            frame.payload.size() > protocol::max_data_size) {
+            throw_violation("a frame of type " + std::to_string(static_cast<unsigned>(frame.type)) +
+                            " with " + std::to_string(frame.payload.size()) +
+                            " bytes where none may be");
+        }
+        (*call_.sink)(frame.payload);
+    }
+
+    GuestConnection& connection_;
+    const Exchange& call_;
+    Deadline cancelled_;
+};
+
+} // namespace
+
+Answer exchange(GuestConnection& connection, const Exchange& call)
+{
+    connection.begin();
+    const std::stop_callback on_stop(call.stop, [&connection] { connection.cancel(); });
+    std::optional<Sender> sender;
+    if (call.source != nullptr || call.request.size() > direct_limit) {
+        sender.emplace(connection, call);
+    } else {
+        connection.send_request(static_cast<std::uint16_t>(call.operation), call.request);
+    }
+    try {
+        auto frame = Receiver(connection, call).run();
+        return {.is_error = frame.type == FrameType::error,
+                .reusable = !sender || sender->done(),
+                .payload = std::move(frame.payload)};
+    } catch (...) {
+        if (sender) {
+            sender->rethrow();
+        }
+        throw;
+    }
+}
+
+} // namespace berth::sandbox

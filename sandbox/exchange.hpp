@@ -1,0 +1,35 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/guest_connection.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace berth::sandbox {
+
+/// One call, from the request to the reply, on one connection.
+struct Exchange {
+    protocol::Operation operation;
+    std::string_view request;
+    const DataSink* sink = nullptr;
+    const DataSource* source = nullptr;
+    std::stop_token stop;
+    Deadline deadline; ///< of the whole call
+};
+
+/// The guest's answer came, so that the connection can carry another call, or not.
+struct Answer {
+    bool is_error = false;
+    bool reusable = false; ///< all that had to be sent was
+    std::string payload;   ///< of the reply or the error frame
+};
+
+/// Throws Error when there is no answer, and whatever the sink or source threw; the connection is
+/// of no further use then.
+[[nodiscard]] Answer exchange(GuestConnection& connection, const Exchange& call);
+
+} // namespace berth::sandbox

@@ -1,0 +1,179 @@
+#include "sandbox/guest_connection.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/protocol/hello.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <array>
+#include <utility>
+
+namespace berth::sandbox {
+namespace {
+
+/// Up to it a frame is sent in one piece: a copy costs less than a second system call.
+constexpr std::size_t copy_limit = 64UL * 1024;
+
+constexpr std::size_t max_error_size = 1024UL * 1024;
+
+} // namespace
+
+void throw_violation(const std::string& what)
+{
+    throw Error(ErrorCode::backend_error,
+                "the sandbox's guest does not keep to the protocol: " + what);
+}
+
+Error remote_error(std::string_view payload)
+{
+    if (payload.size() > max_error_size) {
+        throw_violation("an error of " + std::to_string(payload.size()) + " bytes");
+    }
+    protocol::ErrorMessage message;
+    try {
+        message = protocol::decode<protocol::ErrorMessage>(payload);
+    } catch (const protocol::WireError& malformed) {
+        throw_violation(malformed.what());
+    }
+    // A newer guest may have words of its own.
+    Error error(error_code_from(message.code).value_or(ErrorCode::backend_error), message.message,
+                message.hint);
+    error.set_retryable(message.retryable);
+    for (auto& [key, value] : message.details) {
+        error.with_detail(key, std::move(value));
+    }
+    return error;
+}
+
+GuestConnection::GuestConnection(std::unique_ptr<Channel> channel) noexcept
+    : channel_(std::move(channel))
+{
+}
+
+void GuestConnection::say_hello(const std::string& token, const std::string& generation,
+                                const Deadline& deadline)
+{
+    protocol::Hello hello;
+    hello.oldest = protocol::protocol_oldest;
+    hello.newest = protocol::protocol_version;
+    hello.build = BERTH_VERSION;
+    hello.token = token;
+    hello.generation = generation;
+    send(protocol::FrameType::hello, protocol::encode(hello), 0, 0);
+    const auto frame = receive(deadline);
+    if (!frame) {
+        throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer");
+    }
+    if (frame->type == protocol::FrameType::error) {
+        throw remote_error(frame->payload);
+    }
+    if (frame->type != protocol::FrameType::hello_reply) {
+        throw_violation("no answer to the hello");
+    }
+    protocol::HelloReply reply;
+    try {
+        reply = protocol::decode<protocol::HelloReply>(frame->payload);
+    } catch (const protocol::WireError& malformed) {
+        throw_violation(malformed.what());
+    }
+    if (reply.generation != generation) {
+        throw_violation("it is of another generation");
+    }
+    if (reply.version < protocol::protocol_oldest || reply.version > protocol::protocol_version) {
+        throw_violation("it chose version " + std::to_string(reply.version));
+    }
+    reader_.set_limit(protocol::max_payload_size);
+}
+
+void GuestConnection::begin() noexcept
+{
+    const std::lock_guard lock(send_mutex_);
+    request_sent_ = false;
+    cancel_wanted_ = false;
+    cancel_sent_ = false;
+}
+
+void GuestConnection::send_request(std::uint16_t operation, std::string_view payload)
+{
+    send(protocol::FrameType::request, payload, operation, 0);
+    request_sent_ = true;
+    flush_cancel();
+}
+
+void GuestConnection::send_data(std::string_view piece, bool last)
+{
+    send(protocol::FrameType::data, piece, 0, last ? protocol::flag_last : std::uint8_t{0});
+    flush_cancel();
+}
+
+void GuestConnection::send(protocol::FrameType type, std::string_view payload,
+                           std::uint16_t operation, std::uint8_t flags)
+{
+    std::string bytes;
+    const std::lock_guard lock(send_mutex_);
+    if (payload.size() <= copy_limit) {
+        bytes.reserve(protocol::frame_header_size + payload.size());
+        protocol::put_frame(bytes, type, payload, operation, flags);
+        channel_->send(bytes);
+        return;
+    }
+    protocol::put_header(bytes, type, payload.size(), operation, flags);
+    channel_->send(bytes);
+    channel_->send(payload);
+}
+
+void GuestConnection::cancel() noexcept
+{
+    cancel_wanted_ = true;
+    flush_cancel();
+}
+
+/// Whoever holds the lock is sending, and comes here after that. The one who cancels, perhaps the
+/// thread that reads a client's messages, must not wait for a guest that reads slowly.
+void GuestConnection::flush_cancel() noexcept
+{
+    if (!cancel_wanted_ || !request_sent_) {
+        return;
+    }
+    const std::unique_lock lock(send_mutex_, std::try_to_lock);
+    if (!lock || std::exchange(cancel_sent_, true)) {
+        return;
+    }
+    try {
+        std::string bytes;
+        protocol::put_frame(bytes, protocol::FrameType::cancel, "");
+        channel_->send(bytes);
+    } catch (...) {
+        channel_->shutdown(); // whoever receives is told
+    }
+}
+
+std::optional<protocol::Frame> GuestConnection::receive(const Deadline& deadline)
+{
+    std::array<char, 64UL * 1024>
+        buffer; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
+    for (;;) {
+        try {
+            if (auto frame = reader_.next()) {
+                return frame;
+            }
+        } catch (const protocol::WireError& malformed) {
+            throw_violation(malformed.what());
+        }
+        std::size_t size = 0;
+        try {
+            size = channel_->receive(buffer.data(), buffer.size(), deadline);
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::backend_error && deadline.expired()) {
+                return std::nullopt;
+            }
+            throw;
+        }
+        if (size == 0) {
+            throw Error(ErrorCode::session_lost, "the sandbox's guest closed the connection");
+        }
+        reader_.feed({buffer.data(), size});
+    }
+}
+
+} // namespace berth::sandbox

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/channel.hpp"
+#include "sandbox/protocol/frame.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace berth::sandbox {
+
+/// The host's end of one connection: frames out and in, the hello, the cancel of the call that is
+/// on its way. What comes from the guest is believed as little as what comes from a network.
+///
+/// One thread sends, one receives; cancel() and shutdown() may be called by any thread.
+class GuestConnection {
+  public:
+    explicit GuestConnection(std::unique_ptr<Channel> channel) noexcept;
+
+    /// Throws Error: what the guest refused it for, backend_error when it is not berth's guest.
+    void say_hello(const std::string& token, const std::string& generation,
+                   const Deadline& deadline);
+
+    /// The beginning of a call: forgets the cancel of the last one.
+    void begin() noexcept;
+
+    void send_request(std::uint16_t operation, std::string_view payload);
+    void send_data(std::string_view piece, bool last);
+
+    /// A guest acts on whole frames only: while this is false, no call has begun.
+    [[nodiscard]] bool request_sent() const noexcept { return request_sent_; }
+
+    /// Sends a cancel frame, now or after the frame that is being sent. Does not wait for that one.
+    void cancel() noexcept;
+
+    [[nodiscard]] bool cancel_wanted() const noexcept { return cancel_wanted_; }
+
+    /// The next frame, nothing when the deadline passed. Throws Error(session_lost) at the end of
+    /// the stream and Error(backend_error) for what is not a frame.
+    [[nodiscard]] std::optional<protocol::Frame> receive(const Deadline& deadline);
+
+    /// Ends the stream: a receive and a send in progress return with Error(session_lost).
+    void shutdown() noexcept { channel_->shutdown(); }
+
+  private:
+    void send(protocol::FrameType type, std::string_view payload, std::uint16_t operation,
+              std::uint8_t flags);
+    void flush_cancel() noexcept;
+
+    std::unique_ptr<Channel> channel_;
+    protocol::FrameReader reader_{protocol::max_hello_size};
+    std::mutex send_mutex_;
+    bool cancel_sent_ = false; ///< guarded by send_mutex_
+    std::atomic<bool> request_sent_ = false;
+    std::atomic<bool> cancel_wanted_ = false;
+};
+
+/// What an error frame says. Throws Error(backend_error) when it is malformed.
+[[nodiscard]] Error remote_error(std::string_view payload);
+
+/// Throws Error(backend_error): the guest does not keep to the protocol.
+[[noreturn]] void throw_violation(const std::string& what);
+
+} // namespace berth::sandbox
