@@ -1,0 +1,130 @@
+"""A state directory for one test, and the proof that nothing of it is left anywhere."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import stat
+import tempfile
+import time
+
+CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
+
+
+def _read(path):
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+def _link(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+class StateDirectory:
+    """Made in a temporary folder. At the end of the `with` block what is left of it is ended, so
+    that a failed test harms no other."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="berth-test-state-"))
+        self._keys = set()
+        self._temporary = set(os.listdir(tempfile.gettempdir()))
+
+    def keys(self):
+        """The hashed keys of all sessions that were seen here: they name cgroups and sockets."""
+        with contextlib.suppress(OSError):
+            self._keys.update(os.listdir(self.path / "sessions"))
+        return self._keys
+
+    def _needles(self):
+        # Names of cgroups and sockets may carry a shortened hash.
+        return [os.fsencode(self.path)] + [key[:16].encode() for key in self.keys()]
+
+    def processes(self):
+        """{pid: command line} of every process that belongs to this state directory: named in its
+        arguments, its environment, its cgroup, its mounts, or where it stands."""
+        needles = self._needles()
+        found = {}
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == os.getpid():
+                continue
+            places = b"\n".join([_read(f"/proc/{name}/{file}") for file in
+                                 ("cmdline", "environ", "cgroup", "mountinfo")] +
+                                [os.fsencode(_link(f"/proc/{name}/{link}"))
+                                 for link in ("cwd", "root", "exe")])
+            if any(needle in places for needle in needles):
+                command = _read(f"/proc/{name}/cmdline").replace(b"\0", b" ").decode(
+                    errors="replace")
+                found[int(name)] = command or _read(f"/proc/{name}/comm").decode().strip()
+        return found
+
+    def cgroups(self):
+        """The cgroups of this directory's sessions, in every hierarchy, the deepest first."""
+        hashes = [needle.decode() for needle in self._needles()[1:]]
+        found = []
+        for folder, names, _ in os.walk(CGROUP_ROOT):
+            found += [os.path.join(folder, name) for name in names
+                      if any(needle in os.path.join(folder, name) for needle in hashes)]
+        return sorted(found, key=len, reverse=True)
+
+    def mounts(self):
+        text = _read("/proc/self/mountinfo").decode(errors="replace")
+        needles = [needle.decode() for needle in self._needles()]
+        return [line for line in text.splitlines() if any(needle in line for needle in needles)]
+
+    def strangers(self):
+        """What appeared in the temporary folder under our name outside of the state directory."""
+        new = set(os.listdir(tempfile.gettempdir())) - self._temporary
+        return [name for name in new if any(key[:16] in name for key in self.keys())]
+
+    def leaks(self):
+        """Everything that is left, as lines; empty is good. Running sessions are left too."""
+        return ([f"process {pid}: {line}" for pid, line in self.processes().items()] +
+                [f"cgroup {path}" for path in self.cgroups()] +
+                [f"mount {line}" for line in self.mounts()] +
+                [f"file {name}" for name in self.strangers()])
+
+    def wait_for_no_leaks(self, timeout=5):
+        """Empty as soon as nothing is left, else what is left at the end."""
+        end = time.monotonic() + timeout
+        while True:
+            leaks = self.leaks()
+            if not leaks or time.monotonic() > end:
+                return leaks
+            time.sleep(0.05)
+
+    def end_everything(self):
+        """Ends the sessions that outlive their servers on purpose."""
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            processes = self.processes()
+            if not processes:
+                break
+            for pid in processes:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.05)
+        for path in self.cgroups():
+            with contextlib.suppress(OSError):
+                os.rmdir(path)
+
+    def remove(self):
+        def retry(function, path, _):
+            # A test may have left folders without permissions.
+            with contextlib.suppress(OSError):
+                os.chmod(os.path.dirname(path), stat.S_IRWXU)
+                os.chmod(path, stat.S_IRWXU)
+                function(path)
+        shutil.rmtree(self.path, onerror=retry)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.end_everything()
+        self.remove()
