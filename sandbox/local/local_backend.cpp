@@ -1,1 +1,275 @@
 #include "sandbox/local/local_backend.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/local/blockers.hpp"
+#include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/destroy.hpp"
+#include "sandbox/local/host_files.hpp"
+#include "sandbox/local/layers.hpp"
+#include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/mount_rules.hpp"
+#include "sandbox/local/plan.hpp"
+#include "sandbox/local/process_identity.hpp"
+#include "sandbox/local/runtime_folder.hpp"
+#include "sandbox/local/session_folder.hpp"
+#include "sandbox/local/start_launcher.hpp"
+#include "sandbox/local/uid_range.hpp"
+#include "sandbox/unix_channel.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+/// What is the same for every machine of this server.
+struct Host {
+    std::string state; ///< real path of the state directory
+    UniqueFd state_fd;
+    std::string runtime;
+    HostFiles files;
+    CgroupLayout cgroups;
+};
+
+void make_state_directory(const std::string& path)
+{
+    for (auto slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+        const std::string part = path.substr(0, slash);
+        if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
+            throw_errno("make folder " + part);
+        }
+        if (slash == std::string::npos) {
+            return;
+        }
+    }
+}
+
+std::string real_path(const std::string& path)
+{
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                           &std::free);
+    if (!real) {
+        throw_errno("resolve " + path);
+    }
+    return real.get();
+}
+
+bool is_folder_name(const std::string& name)
+{
+    return !name.empty() && name.size() <= 128 &&
+           name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string::npos;
+}
+
+Error unavailable(const Blocker& blocker)
+{
+    return {ErrorCode::sandbox_unavailable, "no sandbox can be made: " + blocker.reason,
+            blocker.remedy};
+}
+
+class LocalBackend final : public sandbox::Backend {
+  public:
+    explicit LocalBackend(Settings settings) : settings_(std::move(settings)) {}
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "local"; }
+
+    [[nodiscard]] sandbox::Availability availability() override;
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    create(const sandbox::MachineSpec& spec) override;
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    attach(const sandbox::MachineRecord& record) override;
+    void destroy(const sandbox::MachineRecord& record, bool purge) override;
+    [[nodiscard]] std::string description() const override;
+
+  private:
+    const Host& host();
+    LaunchSpec plan(const sandbox::MachineSpec& spec, const SessionFolder& folder,
+                    const std::string& id);
+    UniqueFd open_lifetime(const sandbox::MachineSpec& spec, const std::string& id);
+
+    const Settings settings_;
+    const bool privileged_ = ::geteuid() == 0;
+    std::mutex mutex_;
+    std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
+    std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
+    std::map<std::string, UniqueFd> lifetimes_;         ///< guarded by mutex_; write ends
+};
+
+const Host& LocalBackend::host()
+{
+    const std::lock_guard lock(mutex_);
+    if (!host_) {
+        Host host;
+        make_state_directory(settings_.state_directory);
+        host.state = real_path(settings_.state_directory);
+        host.state_fd.reset(
+            ::open(host.state.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (!host.state_fd) {
+            throw_errno("open the state directory " + host.state);
+        }
+        host.runtime = runtime_folder(host.state, privileged_);
+        host.files = find_host_files("/");
+        host.cgroups = find_cgroups("", privileged_);
+        prepare_delegated(host.cgroups);
+        host_ = std::move(host);
+    }
+    return *host_;
+}
+
+sandbox::Availability LocalBackend::availability()
+{
+    {
+        const std::lock_guard lock(mutex_);
+        if (availability_) {
+            return *availability_;
+        }
+    }
+    sandbox::Availability found;
+    try {
+        (void)host();
+        const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
+                                       : make_probe(false, ::geteuid(), ::getegid());
+        const auto result = start_launcher(settings_.launcher_program, probe, -1);
+        found.available = result.ok;
+        if (!result.ok) {
+            const auto blocker = explain(result, "");
+            found.reason = blocker.reason;
+            found.remedy = blocker.remedy;
+        }
+    } catch (const std::exception& error) {
+        found.reason = error.what();
+    }
+    const std::lock_guard lock(mutex_);
+    availability_ = found;
+    return found;
+}
+
+LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, const SessionFolder& folder,
+                              const std::string& id)
+{
+    const Host& here = host();
+    sandbox::MachineSpec checked = spec;
+    checked.mounts = checked_mounts(spec.mounts, {here.state, here.runtime});
+    unsigned uid = ::geteuid();
+    unsigned gid = ::getegid();
+    if (privileged_) {
+        UidRange range(here.state_fd.get(), settings_.uid_base, settings_.uid_count);
+        uid = range.claim(spec.key_hash);
+        gid = uid;
+    }
+    folder.prepare(uid, gid);
+    return make_plan({.spec = checked,
+                      .host = here.files,
+                      .cgroups = here.cgroups,
+                      .machine_id = id,
+                      .folder = folder.path(),
+                      .socket_path = here.runtime + "/" + id + ".sock",
+                      .guest_program = settings_.guest_program,
+                      .host_resolv_conf = spec.network == sandbox::Network::host
+                                              ? host_resolv_conf()
+                                              : std::string(),
+                      .privileged = privileged_,
+                      .host_uid = uid,
+                      .host_gid = gid});
+}
+
+UniqueFd LocalBackend::open_lifetime(const sandbox::MachineSpec& spec, const std::string& id)
+{
+    if (!spec.ends_with_server) {
+        return {};
+    }
+    Pipe pipe = make_pipe();
+    const std::lock_guard lock(mutex_);
+    lifetimes_.insert_or_assign(id, std::move(pipe.write));
+    return std::move(pipe.read);
+}
+
+std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpec& spec)
+{
+    if (!is_folder_name(spec.key_hash)) {
+        throw Error(ErrorCode::invalid_argument, "the session's key hash is no folder name");
+    }
+    try {
+        const Host& here = host();
+        // Of the state directory too: two of them may know a session of the same name.
+        const std::string id = sha256_hex(here.state + "\n" + spec.key_hash).substr(0, 16);
+        const SessionFolder folder(here.state, spec.key_hash);
+        MachineFacts facts;
+        facts.state = here.state;
+        facts.folder = spec.key_hash;
+        facts.boot = boot_id();
+        facts.cgroups = session_cgroups(here.cgroups, id);
+        folder.set_generation(spec.generation);
+        try {
+            const LaunchSpec launch = plan(spec, folder, id);
+            facts.socket_path = launch.socket_path;
+            const UniqueFd lifetime = open_lifetime(spec, id);
+            const auto result = start_launcher(settings_.launcher_program, launch, lifetime.get());
+            if (!result.ok) {
+                throw unavailable(explain(result, ""));
+            }
+            facts.pid = static_cast<pid_t>(result.pid);
+            facts.start_time = result.start_time;
+            facts.layers = layers_of(launch, result, here.cgroups);
+        } catch (...) {
+            folder.remove_temporary();
+            folder.forget_generation();
+            const std::lock_guard lock(mutex_);
+            lifetimes_.erase(id);
+            throw;
+        }
+        return make_machine(to_record(id, spec.generation, facts));
+    } catch (const std::system_error& error) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    std::string("no sandbox can be made: ") + error.what(), "berth doctor");
+    }
+}
+
+std::unique_ptr<sandbox::Machine> LocalBackend::attach(const sandbox::MachineRecord& record)
+{
+    const MachineFacts facts = facts_from(record);
+    // Process, start and boot identify this very machine: no later one can answer in its place.
+    if (record.backend != name() || !open_guest(facts)) {
+        return nullptr;
+    }
+    try {
+        (void)sandbox::connect_unix(facts.socket_path, Deadline::after(std::chrono::seconds(2)));
+    } catch (const Error&) {
+        return nullptr;
+    }
+    return make_machine(record);
+}
+
+void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
+{
+    destroy_machine(record, purge, privileged_);
+    const std::lock_guard lock(mutex_);
+    lifetimes_.erase(record.id);
+}
+
+std::string LocalBackend::description() const
+{
+    return "a Linux namespace sandbox on this host: the host's programs in /usr read-only, a home "
+           "folder of its own in /home/user, one user without privileges";
+}
+
+} // namespace
+
+std::unique_ptr<sandbox::Backend> make_backend(Settings settings)
+{
+    return std::make_unique<LocalBackend>(std::move(settings));
+}
+
+} // namespace berth::local

@@ -1,0 +1,91 @@
+#include "sandbox/local/blockers.hpp"
+
+#include "sandbox/base/io.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <system_error>
+
+#include <fcntl.h>
+
+namespace berth::local {
+namespace {
+
+/// A number in /proc/sys; -1 where the kernel has no such setting.
+long setting(const std::string& root, const std::string& name)
+{
+    try {
+        return std::stol(read_file_limited(AT_FDCWD, root + "/proc/sys/" + name, 64));
+    } catch (const std::exception&) {
+        return -1;
+    }
+}
+
+bool is_refusal(int error)
+{
+    return error == EPERM || error == EACCES;
+}
+
+/// A limit on one kind of namespace that is 0.
+Blocker closed_limit(const std::string& root)
+{
+    for (const char* kind : {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}) {
+        const std::string name = std::string("user/max_") + kind + "_namespaces";
+        if (setting(root, name) == 0) {
+            return {"the kernel allows no " + std::string(kind) + " namespaces (user.max_" + kind +
+                        "_namespaces is 0)",
+                    std::string("sysctl -w user.max_") + kind + "_namespaces=15000"};
+        }
+    }
+    return {};
+}
+
+Blocker namespace_blocker(const std::string& root, int error)
+{
+    if (auto closed = closed_limit(root); !closed.reason.empty() && error != EACCES) {
+        return closed;
+    }
+    if (setting(root, "kernel/unprivileged_userns_clone") == 0) {
+        return {"this kernel lets only root make user namespaces",
+                "sysctl -w kernel.unprivileged_userns_clone=1"};
+    }
+    if (setting(root, "kernel/apparmor_restrict_unprivileged_userns") == 1) {
+        return {"AppArmor keeps ordinary users from using user namespaces",
+                "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"};
+    }
+    if (error == ENOSPC || error == EUSERS) {
+        return {"too many namespaces exist, or they are nested too deeply",
+                "sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000"};
+    }
+    return {"something around berth forbids user namespaces, as a container's seccomp profile does",
+            "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+            "--security-opt systempaths=unconfined ..."};
+}
+
+} // namespace
+
+Blocker explain(const LaunchResult& failed, const std::string& root)
+{
+    std::string what = failed.text;
+    if (failed.error != 0) {
+        what += ": " + std::generic_category().message(failed.error);
+    }
+    Blocker blocker;
+    if (failed.step == "namespaces") {
+        blocker = namespace_blocker(root, failed.error);
+    } else if (failed.step == "proc" && is_refusal(failed.error)) {
+        blocker = {"/proc of this container is masked, so a new one may not be mounted",
+                   "docker run --security-opt systempaths=unconfined ..."};
+    } else if (failed.step == "idmap") {
+        blocker = {"its file system cannot map ids, so files written inside would belong to nobody",
+                   "mount it read-only, or run berth as the folder's owner"};
+    } else if (is_refusal(failed.error) && failed.step != "cgroup" && failed.step != "socket") {
+        blocker = namespace_blocker(root, failed.error);
+    } else if (failed.step == "guest" && failed.error == ENOENT) {
+        blocker = {"the guest's program is missing", "install berth again"};
+    }
+    blocker.reason = blocker.reason.empty() ? what : blocker.reason + " (" + what + ")";
+    return blocker;
+}
+
+} // namespace berth::local

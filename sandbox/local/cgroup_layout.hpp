@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace berth::local {
+
+/// Where on this host sessions can have cgroups. Directories are absolute and exist; empty: none.
+struct CgroupLayout {
+    std::string v2_base;
+    bool v2_controllers = false;
+    /// False under the mount option nsdelegate: a new cgroup namespace has its root at the guest's
+    /// own cgroup, and the kernel would not let the guest start commands in their cgroups beside
+    /// it.
+    bool namespace_fits = true;
+    std::string v1_memory_base;
+    std::string v1_pids_base;
+    std::string v1_cpu_base;
+
+    [[nodiscard]] bool kills() const noexcept { return !v2_base.empty(); }
+
+    [[nodiscard]] bool limits_memory() const noexcept
+    {
+        return v2_controllers || !v1_memory_base.empty();
+    }
+
+    [[nodiscard]] bool limits_pids() const noexcept
+    {
+        return v2_controllers || !v1_pids_base.empty();
+    }
+
+    [[nodiscard]] bool limits_cpu() const noexcept
+    {
+        return v2_controllers || !v1_cpu_base.empty();
+    }
+};
+
+/// Reads <root>/proc/self/{mountinfo,cgroup} and looks at the directories they name below `root`
+/// ("" for the real ones). As root the top of v2 is taken unless the caller's own cgroup is
+/// delegated; an ordinary user needs a delegated one. Changes nothing.
+[[nodiscard]] CgroupLayout find_cgroups(const std::string& root, bool privileged);
+
+/// v2 gives controllers to children only of a cgroup without processes: where the caller alone is
+/// in `base`, moves it to a child. Without this, or where it fails, `v2_controllers` becomes false.
+void prepare_delegated(CgroupLayout& layout);
+
+/// The line that gives an ordinary user cgroups with limits.
+[[nodiscard]] std::string cgroup_remedy();
+
+} // namespace berth::local

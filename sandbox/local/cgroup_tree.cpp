@@ -1,0 +1,131 @@
+#include "sandbox/local/cgroup_tree.hpp"
+
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <vector>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+// The session's user may make cgroups below its own; deeper than this it never does by itself, and
+// an unbounded recursion would be its way to end the server.
+constexpr int max_depth = 8;
+
+UniqueFd open_directory(int at, const char* name)
+{
+    return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+std::vector<std::string> subdirectories(const UniqueFd& directory)
+{
+    std::vector<std::string> names;
+    const int copy = ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 3);
+    DIR* stream = copy < 0 ? nullptr : ::fdopendir(copy);
+    if (stream == nullptr) {
+        return names;
+    }
+    ::rewinddir(stream);
+    while (const dirent* entry = ::readdir(stream)) {
+        if (entry->d_type == DT_DIR && std::strcmp(entry->d_name, ".") != 0 &&
+            std::strcmp(entry->d_name, "..") != 0) {
+            names.emplace_back(entry->d_name);
+        }
+    }
+    ::closedir(stream);
+    return names;
+}
+
+void kill_listed(const UniqueFd& directory)
+{
+    const UniqueFd file(::openat(directory.get(), "cgroup.procs", O_RDONLY | O_CLOEXEC));
+    std::string text(65536, '\0');
+    const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
+    text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    const char* at = text.c_str();
+    while (*at != '\0') {
+        char* end = nullptr;
+        const long pid = std::strtol(at, &end, 10);
+        if (end == at) {
+            break;
+        }
+        // 0 is a process of another pid namespace; kill(0) would hit our own group.
+        if (pid > 0) {
+            const UniqueFd process(sys::pidfd_open(static_cast<pid_t>(pid), 0));
+            if (process) {
+                sys::pidfd_send_signal(process.get(), SIGKILL);
+            }
+        }
+        at = end + 1;
+    }
+}
+
+void kill_below(const UniqueFd& directory, int depth)
+{
+    const UniqueFd kill(::openat(directory.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+    if (kill && ::write(kill.get(), "1", 1) == 1) {
+        return;
+    }
+    kill_listed(directory);
+    if (depth < max_depth) {
+        for (const auto& name : subdirectories(directory)) {
+            if (const UniqueFd child = open_directory(directory.get(), name.c_str())) {
+                kill_below(child, depth + 1);
+            }
+        }
+    }
+}
+
+bool remove_below(int at, const char* name, int depth)
+{
+    if (::unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
+        return true;
+    }
+    if (depth < max_depth) {
+        if (const UniqueFd directory = open_directory(at, name)) {
+            for (const auto& child : subdirectories(directory)) {
+                remove_below(directory.get(), child.c_str(), depth + 1);
+            }
+        }
+    }
+    return ::unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+}
+
+} // namespace
+
+void kill_cgroup(const std::string& path)
+{
+    if (const UniqueFd directory = open_directory(AT_FDCWD, path.c_str())) {
+        kill_below(directory, 0);
+    }
+}
+
+bool remove_cgroup(const std::string& path, const Deadline& deadline)
+{
+    for (;;) {
+        if (remove_below(AT_FDCWD, path.c_str(), 0)) {
+            return true;
+        }
+        if (errno != EBUSY && errno != ENOTEMPTY) {
+            return false;
+        }
+        if (deadline.expired()) {
+            return false;
+        }
+        kill_cgroup(path);
+        const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+        ::nanosleep(&pause, nullptr);
+    }
+}
+
+} // namespace berth::local

@@ -1,0 +1,112 @@
+#include "sandbox/local/destroy.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/cgroup_tree.hpp"
+#include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/session_folder.hpp"
+#include "sandbox/local/uid_range.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <system_error>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr std::chrono::seconds patience{5};
+
+/// Killing pid 1 of a pid namespace ends all processes in it before its own end can be seen.
+void end_processes(const MachineFacts& facts, bool latest)
+{
+    const UniqueFd guest = open_guest(facts);
+    if (latest) {
+        for (const auto& path : facts.cgroups) {
+            kill_cgroup(path);
+        }
+    }
+    if (!guest) {
+        return;
+    }
+    sys::pidfd_send_signal(guest.get(), SIGKILL);
+    pollfd waiting{guest.get(), POLLIN, 0};
+    if (::poll(&waiting, 1, Deadline::after(patience).poll_timeout()) == 0) {
+        throw Error(ErrorCode::backend_error,
+                    "the sandbox's first process " + std::to_string(facts.pid) + " does not end",
+                    "a file system that does not answer may hold it; try again later");
+    }
+}
+
+void remove_home(const MachineFacts& facts, const SessionFolder& folder, bool privileged)
+{
+    folder.remove_home();
+    if (privileged) {
+        const UniqueFd state(
+            ::open(facts.state.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (state) {
+            UidRange(state.get(), 0, 0).release(facts.folder);
+        }
+    }
+    folder.remove_if_empty();
+}
+
+} // namespace
+
+std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::string& id)
+{
+    std::vector<std::string> paths;
+    for (const auto& base :
+         {layout.v2_base, layout.v1_memory_base, layout.v1_pids_base, layout.v1_cpu_base}) {
+        if (!base.empty()) {
+            paths.push_back(base + "/berth/" + id);
+        }
+    }
+    std::sort(paths.begin(), paths.end());
+    // One v1 hierarchy may have several controllers.
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    return paths;
+}
+
+void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool privileged)
+{
+    const MachineFacts facts = facts_from(record);
+    if (facts.state.empty() || facts.folder.empty() ||
+        facts.folder.find('/') != std::string::npos) {
+        return;
+    }
+    if (::access((facts.state + "/sessions/" + facts.folder).c_str(), F_OK) != 0) {
+        return;
+    }
+    try {
+        const SessionFolder folder(facts.state, facts.folder);
+        const std::string generation = folder.generation();
+        // Cgroups, socket and folders have the session's name: they would be the later machine's.
+        const bool latest = generation.empty() || generation == record.generation;
+        end_processes(facts, latest);
+        if (!latest) {
+            return;
+        }
+        for (const auto& path : facts.cgroups) {
+            remove_cgroup(path, Deadline::after(patience));
+        }
+        if (!facts.socket_path.empty()) {
+            ::unlink(facts.socket_path.c_str());
+        }
+        folder.remove_temporary();
+        folder.forget_generation();
+        if (purge) {
+            remove_home(facts, folder, privileged);
+        }
+    } catch (const std::system_error& error) {
+        throw Error(ErrorCode::backend_error, std::string("end the sandbox: ") + error.what());
+    }
+}
+
+} // namespace berth::local

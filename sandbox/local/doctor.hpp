@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::local {
+
+/// One thing that was tried, and what came of it.
+struct Check {
+    std::string name; ///< of the layer: userns, pidns, cgroup-memory ...
+    bool ok = false;
+    std::string detail; ///< how it was tried and what happened
+    std::string remedy; ///< when not ok: the exact line that helps, empty when none is known
+};
+
+/// Makes a throw-away sandbox with default limits on `backend`, tries from inside to break each
+/// layer, and destroys it again. Takes seconds. Throws nothing: what cannot be tried is a check
+/// that is not ok.
+[[nodiscard]] std::vector<Check> run_doctor(sandbox::Backend& backend);
+
+} // namespace berth::local

@@ -1,0 +1,92 @@
+#include "sandbox/local/etc_files.hpp"
+
+#include "sandbox/local/environment.hpp"
+
+namespace berth::local {
+namespace {
+
+std::string passwd()
+{
+    const std::string user(inner_user);
+    return "root:x:0:0:root:/root:/usr/sbin/nologin\n" + user + ":x:1000:1000:" + user + ":" +
+           std::string(inner_home) +
+           ":/bin/bash\n"
+           "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+}
+
+std::string group()
+{
+    return "root:x:0:\n" + std::string(inner_user) + ":x:1000:\nnogroup:x:65534:\n";
+}
+
+std::string hosts()
+{
+    const std::string name(inner_host_name);
+    return "127.0.0.1 localhost " + name + "\n::1 localhost ip6-localhost ip6-loopback " + name +
+           "\n";
+}
+
+std::string name_services(sandbox::Network network)
+{
+    // Without a network a look-up in the DNS would only wait for its timeout.
+    const std::string host_names = network == sandbox::Network::host ? "files dns" : "files";
+    return "passwd: files\ngroup: files\nshadow: files\nhosts: " + host_names +
+           "\nprotocols: files\nservices: files\n";
+}
+
+std::string git_configuration()
+{
+    // A mount's files may belong to nobody inside; git would refuse them, and whoever could harm
+    // this user through a repository already is this user.
+    return "[safe]\n\tdirectory = *\n[user]\n\tname = user\n\temail = user@berth.invalid\n"
+           "[init]\n\tdefaultBranch = main\n";
+}
+
+TextFile substitute(const std::string& name, const std::string& answer)
+{
+    return {std::string(inner_programs) + "/" + name,
+            "#!/bin/sh\necho '" + name + ": " + answer + "' >&2\nexit 1\n", true};
+}
+
+} // namespace
+
+std::vector<TextFile> generated_etc_files(const EtcInput& input)
+{
+    const bool network = input.network == sandbox::Network::host;
+    return {
+        {"/etc/passwd", passwd()},
+        {"/etc/group", group()},
+        {"/etc/hosts", hosts()},
+        {"/etc/nsswitch.conf", name_services(input.network)},
+        {"/etc/resolv.conf", network ? input.host_resolv_conf : std::string()},
+        {"/etc/hostname", std::string(inner_host_name) + "\n"},
+        {"/etc/machine-id", input.machine_id + "\n"},
+        {"/etc/gitconfig", git_configuration()},
+        {"/etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n"},
+    };
+}
+
+std::vector<SymbolicLink> generated_etc_links(const EtcInput& input)
+{
+    const bool known = input.localtime_target.starts_with("/usr/share/zoneinfo/");
+    return {
+        {"/etc/localtime", known ? input.localtime_target : "/usr/share/zoneinfo/UTC"},
+        {"/etc/mtab", "/proc/self/mounts"},
+        {"/etc/os-release", "../usr/lib/os-release"},
+    };
+}
+
+std::vector<TextFile> substitute_programs()
+{
+    const std::string no_packages =
+        "system packages cannot be installed in this sandbox; use pip, npm or cargo, which install "
+        "into the home";
+    return {
+        substitute("sudo",
+                   "this sandbox has one user without privileges; run the command as it is"),
+        substitute("apt", no_packages),
+        substitute("apt-get", no_packages),
+    };
+}
+
+} // namespace berth::local

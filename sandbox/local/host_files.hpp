@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sandbox/local/launch_spec.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::local {
+
+/// What every sandbox shows of this host, found once for each server.
+struct HostFiles {
+    std::vector<Bind> binds;         ///< /usr, /opt, devices, parts of /etc
+    std::vector<SymbolicLink> links; ///< /bin and its like, as the host has them
+    std::string localtime_target;
+};
+
+/// `root`: "/" or, in tests, a directory that plays the host. Takes about 1 ms.
+[[nodiscard]] HostFiles find_host_files(const std::string& root);
+
+/// The present /etc/resolv.conf; empty when it cannot be read.
+[[nodiscard]] std::string host_resolv_conf();
+
+} // namespace berth::local

@@ -1,0 +1,193 @@
+#pragma once
+
+// What the server asks of the launcher and what it hears back. Both are of the same release and
+// installed together, but they are different programs: the same encoding as for the guest serves.
+
+#include "sandbox/protocol/guest_config.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace berth::local {
+
+/// Descriptors that the launcher is started with.
+inline constexpr int launcher_spec_fd = 3;     ///< a memfd with the encoded LaunchSpec
+inline constexpr int launcher_control_fd = 4;  ///< a socket: the result goes out; its end: stop
+inline constexpr int launcher_lifetime_fd = 5; ///< read end of the lifetime pipe, if there is one
+
+/// What shows a piece of the host inside.
+struct Bind {
+    std::string source; ///< absolute, on the host
+    std::string target; ///< absolute, inside
+    bool writable = false;
+    /// The files of the source's owner belong to the session's user inside (root only).
+    bool id_mapped = false;
+    /// Symbolic links on the way to the source are followed. Only for what belongs to the system:
+    /// elsewhere an earlier sandbox may have put a link that leads out of its folder.
+    bool follow_links = false;
+    bool optional = false; ///< skipped when it cannot be opened
+    bool devices = false;  ///< device nodes work
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.source);
+        field(2, self.target);
+        field(3, self.writable);
+        field(4, self.id_mapped);
+        field(5, self.follow_links);
+        field(6, self.optional);
+        field(7, self.devices);
+    }
+};
+
+/// A file that is written into the sandbox's own root.
+struct TextFile {
+    std::string path;
+    std::string content;
+    bool executable = false;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.content);
+        field(3, self.executable);
+    }
+};
+
+struct SymbolicLink {
+    std::string path;
+    std::string target;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.target);
+    }
+};
+
+/// The cgroups of one session. Each `..._base` is a directory that exists, or empty for none; the
+/// launcher makes `<base>/berth/<name>` in it.
+struct CgroupSpec {
+    std::string name;
+    std::string v2_base;
+    bool v2_controllers = false; ///< limits are set in v2, else in the v1 hierarchies below
+    bool new_namespace = false; ///< with a cgroup namespace of its own
+    std::string v1_memory_base;
+    std::string v1_pids_base;
+    std::string v1_cpu_base;
+    std::uint64_t memory = 0; ///< bytes, of all commands together
+    std::uint64_t guest_memory = 0;
+    std::uint32_t pids = 0;
+    std::uint64_t cpu_quota = 0; ///< microseconds in each 100 ms
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.name);
+        field(2, self.v2_base);
+        field(3, self.v2_controllers);
+        field(4, self.new_namespace);
+        field(5, self.v1_memory_base);
+        field(6, self.v1_pids_base);
+        field(7, self.v1_cpu_base);
+        field(8, self.memory);
+        field(9, self.guest_memory);
+        field(10, self.pids);
+        field(11, self.cpu_quota);
+    }
+};
+
+struct LaunchSpec {
+    /// Only tries whether a sandbox can be made: everything but the guest.
+    bool probe = false;
+    /// As root: the session has `host_uid` of its own. Else it has the caller's.
+    bool privileged = false;
+    std::uint32_t host_uid = 0;
+    std::uint32_t host_gid = 0;
+    std::uint32_t inner_uid = 1000;
+    std::uint32_t inner_gid = 1000;
+    bool own_network = true;
+    std::string host_name;
+    std::uint64_t shm_size = 0;
+    std::vector<Bind> binds; ///< mounted in this order
+    std::vector<std::string> directories;
+    std::vector<TextFile> files;
+    std::vector<SymbolicLink> links;
+    CgroupSpec cgroup;
+    std::string socket_path;
+    std::string guest_program;
+    bool has_lifetime = false;
+    protocol::GuestConfig guest; ///< the descriptors in it are filled in by the launcher
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.probe);
+        field(2, self.privileged);
+        field(3, self.host_uid);
+        field(4, self.host_gid);
+        field(5, self.inner_uid);
+        field(6, self.inner_gid);
+        field(7, self.own_network);
+        field(8, self.host_name);
+        field(9, self.shm_size);
+        field(10, self.binds);
+        field(11, self.directories);
+        field(12, self.files);
+        field(13, self.links);
+        field(14, self.cgroup);
+        field(15, self.socket_path);
+        field(16, self.guest_program);
+        field(17, self.has_lifetime);
+        field(18, self.guest);
+    }
+};
+
+/// "ready", or what failed.
+struct LaunchResult {
+    bool ok = false;
+    std::int64_t pid = 0;         ///< of the guest, as the launcher sees it
+    std::uint64_t start_time = 0; ///< of the guest, clock ticks since boot (proc(5), field 22)
+    std::string step;             ///< userns, identity, mounts, proc, network, seccomp ...
+    std::int32_t error = 0;       ///< errno
+    std::string text;
+    bool nested_closed_by_filter = false; ///< not by user.max_user_namespaces
+    std::vector<std::string> missing;     ///< layers that could not be had, "name: why"
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.ok);
+        field(2, self.pid);
+        field(3, self.start_time);
+        field(4, self.step);
+        field(5, self.error);
+        field(6, self.text);
+        field(7, self.nested_closed_by_filter);
+        field(8, self.missing);
+    }
+};
+
+/// The result of a step inside the namespaces, sent to the launcher over a pipe.
+struct ChildReport {
+    std::string step;
+    std::int32_t error = 0;
+    std::string text;
+    bool nested_closed_by_filter = false;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.step);
+        field(2, self.error);
+        field(3, self.text);
+        field(4, self.nested_closed_by_filter);
+    }
+};
+
+} // namespace berth::local

@@ -1,0 +1,21 @@
+#include "sandbox/local/launcher/dev.hpp"
+
+#include <linux/mount.h>
+
+namespace berth::local {
+
+void make_dev(const Root& root, std::uint64_t shm_size)
+{
+    // A new instance: in the host's one a terminal of the host could be opened by its number.
+    root.mount_new("devpts", "/dev/pts", {{"ptmxmode", "0666"}, {"mode", "0620"}},
+                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    root.mount_new("tmpfs", "/dev/shm", {{"size", std::to_string(shm_size)}, {"mode", "1777"}},
+                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    root.make_link({"/dev/ptmx", "pts/ptmx"});
+    root.make_link({"/dev/fd", "/proc/self/fd"});
+    root.make_link({"/dev/stdin", "/proc/self/fd/0"});
+    root.make_link({"/dev/stdout", "/proc/self/fd/1"});
+    root.make_link({"/dev/stderr", "/proc/self/fd/2"});
+}
+
+} // namespace berth::local

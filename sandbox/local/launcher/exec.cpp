@@ -1,0 +1,84 @@
+#include "sandbox/local/launcher/exec.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <string>
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr const char* step = "guest";
+
+void stay_open(int fd)
+{
+    if (fd >= 0) {
+        require(::fcntl(fd, F_SETFD, 0) == 0, step, "keep a descriptor over the exec");
+    }
+}
+
+protocol::GuestConfig complete(const ChildSetup& setup)
+{
+    protocol::GuestConfig config = setup.spec.guest;
+    config.listen_fd = setup.listen_fd;
+    config.ready_fd = setup.ready_fd;
+    config.lifetime_fd = setup.spec.has_lifetime ? launcher_lifetime_fd : -1;
+    config.commands_cgroup_fd = setup.run_cgroup.get();
+    config.v1_tasks_fds.clear();
+    for (const auto& tasks : setup.cgroups.command_tasks()) {
+        config.v1_tasks_fds.push_back(tasks.get());
+    }
+    config.oom_events_fd = setup.cgroups.oom_events_fd();
+    return config;
+}
+
+void keep_only(const protocol::GuestConfig& config, int config_fd)
+{
+    // First everything is marked, then what is named is spared: a descriptor that was forgotten
+    // here would be a way out of the sandbox.
+    require(::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0, step, "close_range");
+    for (const int fd : {config.listen_fd, config.ready_fd, config.lifetime_fd,
+                         config.commands_cgroup_fd, config.oom_events_fd, config_fd}) {
+        stay_open(fd);
+    }
+    for (const int fd : config.v1_tasks_fds) {
+        stay_open(fd);
+    }
+}
+
+void replace_standard_streams()
+{
+    const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    require(null.valid(), step, "open /dev/null");
+    for (int fd = 0; fd <= 2; ++fd) {
+        require(::dup2(null.get(), fd) == fd, step, "dup2");
+    }
+}
+
+} // namespace
+
+void exec_guest(const ChildSetup& setup)
+{
+    const protocol::GuestConfig config = complete(setup);
+    const UniqueFd config_fd(::memfd_create("berth-config", MFD_CLOEXEC));
+    require(config_fd.valid(), step, "memfd_create");
+    write_full(config_fd.get(), protocol::encode(config));
+    require(::lseek(config_fd.get(), 0, SEEK_SET) == 0, step, "rewind the configuration");
+    replace_standard_streams();
+    keep_only(config, config_fd.get());
+    std::string name = "berth-guest";
+    std::string option = "--config-fd";
+    std::string number = std::to_string(config_fd.get());
+    char* const arguments[] = {name.data(), option.data(), number.data(), nullptr};
+    char* const environment[] = {nullptr};
+    ::execveat(setup.program.get(), "", arguments, environment, AT_EMPTY_PATH);
+    throw Failure(step, errno, "start the guest");
+}
+
+} // namespace berth::local

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cerrno>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace berth::local {
+
+/// A step of the launch that failed: the kernel's answer together with where it was given. Becomes
+/// a LaunchResult.
+class Failure : public std::runtime_error {
+  public:
+    Failure(std::string step, int error, const std::string& text)
+        : std::runtime_error(text), step_(std::move(step)), error_(error)
+    {
+    }
+
+    [[nodiscard]] const std::string& step() const noexcept { return step_; }
+
+    [[nodiscard]] int error() const noexcept { return error_; }
+
+  private:
+    std::string step_;
+    int error_;
+};
+
+/// Throws Failure for the present errno unless `ok`.
+inline void require(bool ok, const char* step, const std::string& text)
+{
+    if (!ok) {
+        throw Failure(step, errno, text);
+    }
+}
+
+} // namespace berth::local

@@ -1,0 +1,105 @@
+#include "sandbox/local/launcher/identity.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/launcher/failure.hpp"
+
+#include <csignal>
+#include <string>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr const char* step = "identity";
+
+void write_proc(pid_t pid, const char* name, const std::string& content)
+{
+    const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
+    const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    // One write(2): the kernel takes a map whole or not at all.
+    require(fd && ::write(fd.get(), content.data(), content.size()) ==
+                      static_cast<ssize_t>(content.size()),
+            step, "write " + path);
+}
+
+std::string map_line(unsigned long inside, unsigned long outside)
+{
+    return std::to_string(inside) + " " + std::to_string(outside) + " 1\n";
+}
+
+/// A process that only holds a new user namespace open while its maps are written.
+class NamespaceHolder {
+  public:
+    NamespaceHolder()
+    {
+        clone_args args{};
+        args.flags = CLONE_NEWUSER;
+        args.exit_signal = SIGCHLD;
+        pid_ = sys::clone3(args);
+        require(pid_ >= 0, step, "clone3 for an id map");
+        if (pid_ == 0) {
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;) {
+                ::pause();
+            }
+        }
+    }
+
+    ~NamespaceHolder()
+    {
+        ::kill(pid_, SIGKILL);
+        ::waitpid(pid_, nullptr, 0);
+    }
+
+    NamespaceHolder(const NamespaceHolder&) = delete;
+    NamespaceHolder& operator=(const NamespaceHolder&) = delete;
+
+    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+
+  private:
+    pid_t pid_ = -1;
+};
+
+} // namespace
+
+void write_identity_maps(pid_t child, const LaunchSpec& spec)
+{
+    if (!spec.privileged) {
+        // Without this an ordinary user may write no gid_map: dropping a group could open what a
+        // "not for this group" permission closes.
+        write_proc(child, "setgroups", "deny");
+    }
+    write_proc(child, "uid_map", map_line(spec.inner_uid, spec.host_uid));
+    write_proc(child, "gid_map", map_line(spec.inner_gid, spec.host_gid));
+}
+
+void assume_identity(const LaunchSpec& spec)
+{
+    require(::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0, step, "PR_SET_KEEPCAPS");
+    if (spec.privileged) {
+        // The caller's groups would open host files that are shared with a group.
+        require(::setgroups(0, nullptr) == 0, step, "setgroups");
+    }
+    require(::setresgid(spec.inner_gid, spec.inner_gid, spec.inner_gid) == 0, step, "setresgid");
+    require(::setresuid(spec.inner_uid, spec.inner_uid, spec.inner_uid) == 0, step, "setresuid");
+    require(::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) == 0, step, "PR_SET_KEEPCAPS");
+}
+
+UniqueFd make_owner_map(uid_t uid, gid_t gid, const LaunchSpec& spec)
+{
+    const NamespaceHolder holder;
+    write_proc(holder.pid(), "uid_map", map_line(uid, spec.host_uid));
+    write_proc(holder.pid(), "gid_map", map_line(gid, spec.host_gid));
+    const std::string path = "/proc/" + std::to_string(holder.pid()) + "/ns/user";
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    require(fd.valid(), step, "open " + path);
+    return fd;
+}
+
+} // namespace berth::local

@@ -1,0 +1,93 @@
+#include "sandbox/local/launcher/proc.hpp"
+
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/launcher/failure.hpp"
+
+#include <array>
+#include <string>
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr const char* step = "proc";
+
+// The kernel's memory, keys, timers and devices. As uid 1000 without capabilities most of them
+// could not be opened anyway; a cover holds on a kernel that forgets a check too.
+constexpr std::array masked_files{
+    "kcore",    "keys",        "key-users",  "sysrq-trigger", "timer_list",    "sched_debug",
+    "kmsg",     "kpagecount",  "kpageflags", "kpagecgroup",   "latency_stats", "interrupts",
+    "slabinfo", "vmallocinfo", "kallsyms",   "modules",       "config.gz"};
+constexpr std::array masked_directories{"scsi", "acpi",   "asound", "bus",
+                                        "irq",  "driver", "fs",     "pressure"};
+constexpr std::array read_only_directories{"sys"};
+
+UniqueFd open_in_proc(const UniqueFd& proc, const char* name)
+{
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+    return UniqueFd(sys::openat2(proc.get(), name, how));
+}
+
+void cover(const UniqueFd& source, const UniqueFd& place, const char* name)
+{
+    const UniqueFd tree(
+        ::open_tree(source.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    require(tree.valid(), step, std::string("clone a cover for /proc/") + name);
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_RDONLY;
+    require(::mount_setattr(tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
+            step, std::string("make the cover of /proc/") + name + " read-only");
+    require(::move_mount(tree.get(), "", place.get(), "",
+                         MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0,
+            step, std::string("cover /proc/") + name);
+}
+
+} // namespace
+
+void mount_proc(const Root& root)
+{
+    root.mount_new("proc", "/proc", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
+bool close_nested_namespaces(const Root& root)
+{
+    const UniqueFd fd(::openat(root.fd(), "proc/sys/user/max_user_namespaces",
+                               O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+    return fd && ::write(fd.get(), "0", 1) == 1;
+}
+
+void mask_proc(const Root& root)
+{
+    const UniqueFd proc = root.make_directory("/proc");
+    // The sandbox's own /dev/null, a device of the host that was checked to be one by its cover's
+    // mount flags: a file that could be replaced would turn the mask into a hole.
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+    const UniqueFd null(sys::openat2(root.fd(), "dev/null", how));
+    require(null.valid(), step, "open the sandbox's /dev/null");
+    for (const char* name : masked_files) {
+        if (const UniqueFd place = open_in_proc(proc, name)) {
+            cover(null, place, name);
+        }
+    }
+    const UniqueFd empty = root.make_directory("/dev/empty");
+    for (const char* name : masked_directories) {
+        if (const UniqueFd place = open_in_proc(proc, name)) {
+            cover(empty, place, name);
+        }
+    }
+    for (const char* name : read_only_directories) {
+        if (const UniqueFd place = open_in_proc(proc, name)) {
+            cover(place, place, name);
+        }
+    }
+}
+
+} // namespace berth::local

@@ -1,0 +1,20 @@
+#include "sandbox/local/launcher/rlimits.hpp"
+
+#include "sandbox/local/launcher/failure.hpp"
+
+#include <sys/resource.h>
+
+namespace berth::local {
+
+void set_resource_limits()
+{
+    // A core file holds what the process knew, and a host's core_pattern runs a program on it.
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    require(::setrlimit(RLIMIT_CORE, &none) == 0, "rlimits", "RLIMIT_CORE");
+    rlimit files{};
+    require(::getrlimit(RLIMIT_NOFILE, &files) == 0, "rlimits", "getrlimit RLIMIT_NOFILE");
+    files.rlim_cur = files.rlim_max;
+    require(::setrlimit(RLIMIT_NOFILE, &files) == 0, "rlimits", "RLIMIT_NOFILE");
+}
+
+} // namespace berth::local

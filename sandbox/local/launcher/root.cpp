@@ -1,0 +1,156 @@
+#include "sandbox/local/launcher/root.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/launcher/failure.hpp"
+
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr const char* step = "mounts";
+// Any directory that exists everywhere; covered in the child's own mount namespace only.
+constexpr const char* base = "/tmp";
+
+std::pair<std::string_view, std::string_view> split(std::string_view path)
+{
+    const auto slash = path.rfind('/');
+    return {path.substr(0, slash), path.substr(slash + 1)};
+}
+
+UniqueFd open_below(int directory, const std::string& name, std::uint64_t flags)
+{
+    open_how how{};
+    how.flags = flags | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    return UniqueFd(sys::openat2(directory, name.c_str(), how));
+}
+
+UniqueFd new_mount(const char* type,
+                   const std::vector<std::pair<std::string, std::string>>& options,
+                   unsigned attributes)
+{
+    const UniqueFd context(::fsopen(type, FSOPEN_CLOEXEC));
+    require(context.valid(), type, std::string("fsopen ") + type);
+    for (const auto& [name, value] : options) {
+        const int result =
+            value.empty()
+                ? ::fsconfig(context.get(), FSCONFIG_SET_FLAG, name.c_str(), nullptr, 0)
+                : ::fsconfig(context.get(), FSCONFIG_SET_STRING, name.c_str(), value.c_str(), 0);
+        require(result == 0, type, std::string(type) + " option " + name);
+    }
+    require(::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0, type,
+            std::string("make a ") + type);
+    UniqueFd mount(::fsmount(context.get(), FSMOUNT_CLOEXEC, attributes));
+    require(mount.valid(), type, std::string("mount a ") + type);
+    return mount;
+}
+
+} // namespace
+
+Root::Root()
+{
+    mount_attr attributes{};
+    attributes.propagation = MS_PRIVATE;
+    require(::mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attributes, sizeof attributes) == 0, step,
+            "make the mounts private");
+    root_ = new_mount("tmpfs", {{"size", "4m"}, {"nr_inodes", "4096"}, {"mode", "0755"}},
+                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    require(::move_mount(root_.get(), "", AT_FDCWD, base, MOVE_MOUNT_F_EMPTY_PATH) == 0, step,
+            std::string("mount the new root over ") + base);
+}
+
+UniqueFd Root::make_directory(std::string_view path) const
+{
+    UniqueFd at(::fcntl(root_.get(), F_DUPFD_CLOEXEC, 3));
+    require(at.valid(), step, "duplicate the root");
+    while (!path.empty()) {
+        const auto end = path.find('/');
+        const std::string name(path.substr(0, end));
+        path.remove_prefix(end == std::string_view::npos ? path.size() : end + 1);
+        if (name.empty()) {
+            continue;
+        }
+        UniqueFd next = open_below(at.get(), name, O_PATH | O_DIRECTORY);
+        if (!next && errno == ENOENT) {
+            require(::mkdirat(at.get(), name.c_str(), 0755) == 0, step, "make directory " + name);
+            next = open_below(at.get(), name, O_PATH | O_DIRECTORY);
+        }
+        require(next.valid(), step, "open directory " + name + " in the sandbox");
+        at = std::move(next);
+    }
+    return at;
+}
+
+void Root::write_file(const TextFile& file) const
+{
+    const auto [parent, name] = split(file.path);
+    const UniqueFd directory = make_directory(parent);
+    const UniqueFd fd(::openat(directory.get(), std::string(name).c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                               file.executable ? 0555 : 0444));
+    require(fd.valid(), step, "create " + file.path);
+    write_full(fd.get(), file.content);
+}
+
+void Root::make_link(const SymbolicLink& link) const
+{
+    const auto [parent, name] = split(link.path);
+    const UniqueFd directory = make_directory(parent);
+    require(::symlinkat(link.target.c_str(), directory.get(), std::string(name).c_str()) == 0, step,
+            "link " + link.path);
+}
+
+void Root::attach(const Tree& tree, const std::string& target) const
+{
+    UniqueFd place;
+    if (tree.directory) {
+        place = make_directory(target);
+    } else {
+        const auto [parent, name] = split(target);
+        const UniqueFd directory = make_directory(parent);
+        place = open_below(directory.get(), std::string(name), O_PATH);
+        if (!place) {
+            const UniqueFd made(::openat(directory.get(), std::string(name).c_str(),
+                                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                         0444));
+            require(made.valid(), step, "create " + target);
+            place = open_below(directory.get(), std::string(name), O_PATH);
+        }
+        require(place.valid(), step, "open " + target + " in the sandbox");
+    }
+    require(::move_mount(tree.mount.get(), "", place.get(), "",
+                         MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0,
+            step, "mount " + target);
+}
+
+void Root::mount_new(const char* type, const std::string& target,
+                     const std::vector<std::pair<std::string, std::string>>& options,
+                     unsigned attributes) const
+{
+    Tree tree;
+    tree.mount = new_mount(type, options, attributes);
+    attach(tree, target);
+}
+
+void Root::enter() const
+{
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_RDONLY;
+    require(::mount_setattr(root_.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
+            step, "make the root read-only");
+    require(::fchdir(root_.get()) == 0, step, "enter the new root");
+    // pivot_root(".", ".") stacks the old root on the new one; detaching "." removes the old.
+    require(::syscall(SYS_pivot_root, ".", ".") == 0, step, "pivot_root");
+    require(::umount2(".", MNT_DETACH) == 0, step, "detach the host's root");
+    require(::chdir("/") == 0, step, "enter /");
+}
+
+} // namespace berth::local

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/launcher/trees.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::local {
+
+/// The sandbox's root while it is put together: a small tmpfs that the host does not see. Used in
+/// the child, as the session's user. Every path is resolved below the root and never through a
+/// symbolic link: the home is the session's, and an earlier machine may have left links in it.
+class Root {
+  public:
+    /// Mounts the tmpfs. The sources of all binds must have been opened before.
+    Root();
+
+    [[nodiscard]] int fd() const noexcept { return root_.get(); }
+
+    /// mkdir -p; the descriptor is O_PATH.
+    UniqueFd make_directory(std::string_view path) const;
+    void write_file(const TextFile& file) const;
+    void make_link(const SymbolicLink& link) const;
+
+    /// Attaches `tree` at `target`, whose directories (or empty file) are made when missing.
+    void attach(const Tree& tree, const std::string& target) const;
+
+    /// A new file system of `type` ("tmpfs", "devpts", "proc") at `target`; `options` are
+    /// NAME=VALUE or NAME.
+    void mount_new(const char* type, const std::string& target,
+                   const std::vector<std::pair<std::string, std::string>>& options,
+                   unsigned attributes) const;
+
+    /// Makes the root read-only (what is mounted in it stays as it is), enters it, and lets go of
+    /// everything that was there before.
+    void enter() const;
+
+  private:
+    UniqueFd root_;
+};
+
+} // namespace berth::local

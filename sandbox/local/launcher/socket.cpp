@@ -1,0 +1,50 @@
+#include "sandbox/local/launcher/socket.hpp"
+
+#include "sandbox/local/launcher/failure.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace berth::local {
+
+ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
+{
+    constexpr const char* step = "socket";
+    const auto slash = path_.rfind('/');
+    const UniqueFd directory(
+        ::open(path_.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    require(directory.valid(), step, "open the directory of " + path_);
+    // sun_path holds 107 bytes; this is short however long the directory's path is.
+    const std::string name =
+        "/proc/self/fd/" + std::to_string(directory.get()) + "/" + path_.substr(slash + 1);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (name.size() >= sizeof address.sun_path) {
+        throw Failure(step, ENAMETOOLONG, "bind " + path_);
+    }
+    std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
+    socket_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    require(socket_.valid(), step, "open a socket");
+    ::unlinkat(directory.get(), path_.substr(slash + 1).c_str(), 0);
+    const mode_t old = ::umask(0177);
+    const int bound =
+        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::umask(old);
+    require(bound == 0, step, "bind " + path_);
+    require(::listen(socket_.get(), 128) == 0, step, "listen on " + path_);
+}
+
+ListenSocket::~ListenSocket()
+{
+    if (!kept_) {
+        ::unlink(path_.c_str());
+    }
+}
+
+} // namespace berth::local

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <string>
+
+namespace berth::local {
+
+/// The guest's socket, bound on the host side. Its file is removed by the destructor unless keep()
+/// was called.
+class ListenSocket {
+  public:
+    explicit ListenSocket(std::string path);
+    ~ListenSocket();
+    ListenSocket(const ListenSocket&) = delete;
+    ListenSocket& operator=(const ListenSocket&) = delete;
+
+    void keep() noexcept { kept_ = true; }
+
+    [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+
+  private:
+    std::string path_;
+    UniqueFd socket_;
+    bool kept_ = false;
+};
+
+} // namespace berth::local

@@ -1,0 +1,113 @@
+#include "sandbox/local/launcher/trees.hpp"
+
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/launcher/identity.hpp"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr const char* step = "mounts";
+
+UniqueFd open_source(const Bind& bind)
+{
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC;
+    how.resolve = RESOLVE_NO_MAGICLINKS;
+    if (!bind.follow_links) {
+        how.flags |= static_cast<std::uint64_t>(O_NOFOLLOW);
+        how.resolve |= RESOLVE_NO_SYMLINKS;
+    }
+    return UniqueFd(sys::openat2(AT_FDCWD, bind.source.c_str(), how));
+}
+
+void map_owner(int tree, const struct stat& source, const Bind& bind, const LaunchSpec& spec)
+{
+    const UniqueFd map = make_owner_map(source.st_uid, source.st_gid, spec);
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_IDMAP;
+    attributes.userns_fd = static_cast<unsigned>(map.get());
+    const int result =
+        ::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof attributes);
+    if (result != 0) {
+        throw Failure("idmap", errno, "map the owner of the files in " + bind.source);
+    }
+}
+
+Tree clone_tree(const Bind& bind, const LaunchSpec& spec)
+{
+    const UniqueFd source = open_source(bind);
+    if (!source && bind.optional) {
+        return {};
+    }
+    require(source.valid(), step, "open " + bind.source);
+    struct stat status{};
+    require(::fstat(source.get(), &status) == 0, step, "stat " + bind.source);
+    Tree tree;
+    tree.directory = S_ISDIR(status.st_mode);
+    const unsigned recursive = tree.directory ? AT_RECURSIVE : 0U;
+    tree.mount.reset(::open_tree(source.get(), "",
+                                 AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | recursive));
+    if (!tree.mount && bind.optional) {
+        return {};
+    }
+    require(tree.mount.valid(), step, "clone the mount of " + bind.source);
+    if (bind.id_mapped) {
+        map_owner(tree.mount.get(), status, bind, spec);
+    }
+    mount_attr attributes{};
+    // nosuid: a set-uid file of the host would be one inside too. nodev: a device node in a
+    // writable folder would be the device.
+    attributes.attr_set = MOUNT_ATTR_NOSUID | (bind.devices ? 0 : MOUNT_ATTR_NODEV) |
+                          (bind.writable ? 0 : MOUNT_ATTR_RDONLY);
+    // Left shared, mounts made inside would appear on the host, and the host's inside.
+    attributes.propagation = MS_PRIVATE;
+    require(::mount_setattr(tree.mount.get(), "", AT_EMPTY_PATH | recursive, &attributes,
+                            sizeof attributes) == 0,
+            step, "set the flags of the mount of " + bind.source);
+    return tree;
+}
+
+} // namespace
+
+std::vector<Tree> clone_trees(const LaunchSpec& spec)
+{
+    std::vector<Tree> trees;
+    trees.reserve(spec.binds.size());
+    for (const auto& bind : spec.binds) {
+        trees.push_back(clone_tree(bind, spec));
+    }
+    return trees;
+}
+
+UniqueFd open_program(const std::string& path)
+{
+    UniqueFd mount(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    require(mount.valid(), "guest", "clone the mount of " + path);
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    attributes.propagation = MS_PRIVATE;
+    require(::mount_setattr(mount.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
+            "guest", "make the mount of " + path + " read-only");
+    return mount;
+}
+
+UniqueFd clone_directory(const std::string& path)
+{
+    UniqueFd fd(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    require(fd.valid(), "cgroup", "clone the mount of " + path);
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+    attributes.propagation = MS_PRIVATE;
+    require(::mount_setattr(fd.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
+            "cgroup", "set the flags of the mount of " + path);
+    return fd;
+}
+
+} // namespace berth::local

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/launch_spec.hpp"
+
+#include <vector>
+
+namespace berth::local {
+
+/// A detached copy of a host mount, ready to be attached inside.
+struct Tree {
+    UniqueFd mount; ///< none: an optional source that is not there
+    bool directory = true;
+};
+
+/// Opens the source of every bind and clones it with its flags set: read-only or writable, nosuid,
+/// nodev, private. As root this is done in the launcher, which may open what the session's user
+/// may not, and alone may map ids; else in the child, which owns its mount namespace.
+[[nodiscard]] std::vector<Tree> clone_trees(const LaunchSpec& spec);
+
+/// The guest's program, opened through a read-only mount of its own: /proc/1/exe leads to that
+/// mount, so nothing inside can write to the installed file, whoever owns it.
+[[nodiscard]] UniqueFd open_program(const std::string& path);
+
+/// A directory and what is below it, without anything above: `..` ends there.
+[[nodiscard]] UniqueFd clone_directory(const std::string& path);
+
+} // namespace berth::local

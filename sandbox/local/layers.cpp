@@ -1,0 +1,75 @@
+#include "sandbox/local/layers.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace berth::local {
+namespace {
+
+sandbox::Layer limit_layer(const std::string& name, bool in_force, const CgroupLayout& cgroups,
+                           const std::string& what)
+{
+    if (!in_force) {
+        return {name, false,
+                "no cgroup of this user limits " + what + "; start with: " + cgroup_remedy()};
+    }
+    return {name, true,
+            what + " of all commands together, cgroup " + (cgroups.v2_controllers ? "v2" : "v1")};
+}
+
+sandbox::Layer kill_layer(bool in_force)
+{
+    if (!in_force) {
+        return {"cgroup-kill", false,
+                "commands are stopped through a subreaper each; start with: " + cgroup_remedy()};
+    }
+    return {"cgroup-kill", true, "each command has a cgroup of its own"};
+}
+
+sandbox::Layer uid_layer(const LaunchSpec& plan)
+{
+    const std::string uid = std::to_string(plan.host_uid);
+    if (plan.privileged) {
+        return {"uid", true, "host uid " + uid + " belongs to this session alone"};
+    }
+    return {"uid", false,
+            "host uid " + uid +
+                " is that of the user who runs berth; only root can "
+                "give each session its own"};
+}
+
+} // namespace
+
+std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult& result,
+                                      const CgroupLayout& cgroups)
+{
+    const bool mapped = std::any_of(plan.binds.begin(), plan.binds.end(),
+                                    [](const Bind& bind) { return bind.id_mapped; });
+    const bool command_cgroups = cgroups.kills() && !result.nested_closed_by_filter;
+    std::vector<sandbox::Layer> layers{
+        {"userns", true, "no capabilities; uid 1000 is the only user"},
+        {"nested-userns", true,
+         result.nested_closed_by_filter ? "closed by seccomp"
+                                        : "closed by user.max_user_namespaces"},
+        {"pidns", true, "no process of the host can be seen or signalled"},
+        {"mountns", true, "own root; the host's /usr and parts of /etc read-only"},
+        {"ipcns", true, ""},
+        {"utsns", true, ""},
+        {"cgroupns", plan.cgroup.new_namespace,
+         plan.cgroup.new_namespace ? "" : "the names of the session's cgroups can be seen inside"},
+        {"netns", plan.own_network,
+         plan.own_network ? "only loopback" : "the host's network, as asked for"},
+        {"seccomp", true, "limits and scheduling of the guest, foreign system call tables"},
+        uid_layer(plan),
+        limit_layer("cgroup-memory", cgroups.limits_memory(), cgroups, "the memory"),
+        limit_layer("cgroup-pids", cgroups.limits_pids(), cgroups, "the number"),
+        limit_layer("cgroup-cpu", cgroups.limits_cpu(), cgroups, "the cpu time"),
+        kill_layer(command_cgroups),
+    };
+    if (mapped) {
+        layers.push_back({"idmap", true, "files in writable mounts stay their owner's"});
+    }
+    return layers;
+}
+
+} // namespace berth::local

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/launch_spec.hpp"
+
+#include <vector>
+
+namespace berth::local {
+
+/// What confines a machine that was launched as `plan`, truthfully: every known layer is listed, in
+/// force or not, with how or what would bring it.
+[[nodiscard]] std::vector<sandbox::Layer>
+layers_of(const LaunchSpec& plan, const LaunchResult& result, const CgroupLayout& cgroups);
+
+} // namespace berth::local

@@ -1,0 +1,136 @@
+#include "sandbox/local/local_machine.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/local/process_identity.hpp"
+#include "sandbox/unix_channel.hpp"
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace berth::local {
+namespace {
+
+// Neither occurs in what is stored: paths of cgroups are ours, and layers are cut at it.
+constexpr char line_end = '\n';
+constexpr char field_end = '\t';
+
+template <class Number>
+Number number_from(const std::string& text, Number otherwise)
+{
+    Number value{};
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    return result.ec == std::errc{} ? value : otherwise;
+}
+
+std::string find(const sandbox::MachineRecord& record, const std::string& name)
+{
+    const auto entry = record.data.find(name);
+    return entry == record.data.end() ? std::string() : entry->second;
+}
+
+std::vector<std::string> split(std::string_view text, char separator)
+{
+    std::vector<std::string> parts;
+    while (!text.empty()) {
+        const auto end = text.find(separator);
+        parts.emplace_back(text.substr(0, end));
+        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+    return parts;
+}
+
+std::string encode_layers(const std::vector<sandbox::Layer>& layers)
+{
+    std::string text;
+    for (const auto& layer : layers) {
+        text += layer.name + field_end + (layer.in_force ? "1" : "0") + field_end + layer.detail +
+                line_end;
+    }
+    return text;
+}
+
+std::vector<sandbox::Layer> decode_layers(const std::string& text)
+{
+    std::vector<sandbox::Layer> layers;
+    for (const auto& line : split(text, line_end)) {
+        const auto fields = split(line, field_end);
+        if (fields.size() >= 2) {
+            layers.push_back({fields[0], fields[1] == "1", fields.size() > 2 ? fields[2] : ""});
+        }
+    }
+    return layers;
+}
+
+class LocalMachine final : public sandbox::Machine {
+  public:
+    explicit LocalMachine(sandbox::MachineRecord record)
+        : record_(std::move(record)), facts_(facts_from(record_))
+    {
+    }
+
+    [[nodiscard]] const sandbox::MachineRecord& record() const noexcept override { return record_; }
+
+    [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
+    {
+        return facts_.layers;
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override
+    {
+        return std::make_unique<sandbox::UnixChannel>(
+            sandbox::connect_unix(facts_.socket_path, deadline));
+    }
+
+  private:
+    sandbox::MachineRecord record_;
+    MachineFacts facts_;
+};
+
+} // namespace
+
+sandbox::MachineRecord to_record(const std::string& id, const std::string& generation,
+                                 const MachineFacts& facts)
+{
+    std::string cgroups;
+    for (const auto& path : facts.cgroups) {
+        cgroups += path + line_end;
+    }
+    return {.backend = "local",
+            .id = id,
+            .generation = generation,
+            .data = {{"pid", std::to_string(facts.pid)},
+                     {"start_time", std::to_string(facts.start_time)},
+                     {"boot", facts.boot},
+                     {"socket", facts.socket_path},
+                     {"state", facts.state},
+                     {"folder", facts.folder},
+                     {"cgroups", cgroups},
+                     {"layers", encode_layers(facts.layers)}}};
+}
+
+MachineFacts facts_from(const sandbox::MachineRecord& record)
+{
+    MachineFacts facts;
+    facts.pid = number_from<pid_t>(find(record, "pid"), -1);
+    facts.start_time = number_from<std::uint64_t>(find(record, "start_time"), 0);
+    facts.boot = find(record, "boot");
+    facts.socket_path = find(record, "socket");
+    facts.state = find(record, "state");
+    facts.folder = find(record, "folder");
+    facts.cgroups = split(find(record, "cgroups"), line_end);
+    facts.layers = decode_layers(find(record, "layers"));
+    return facts;
+}
+
+std::unique_ptr<sandbox::Machine> make_machine(sandbox::MachineRecord record)
+{
+    return std::make_unique<LocalMachine>(std::move(record));
+}
+
+UniqueFd open_guest(const MachineFacts& facts)
+{
+    return open_process(facts.pid, facts.start_time, facts.boot);
+}
+
+} // namespace berth::local

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace berth::local {
+
+/// What the record of a local machine holds, typed.
+struct MachineFacts {
+    pid_t pid = -1; ///< of the guest, on the host
+    std::uint64_t start_time = 0;
+    std::string boot;
+    std::string socket_path;
+    std::string state;                ///< the state directory
+    std::string folder;               ///< the name of the session's folder
+    std::vector<std::string> cgroups; ///< of the session, one in each hierarchy
+    std::vector<sandbox::Layer> layers;
+};
+
+[[nodiscard]] sandbox::MachineRecord to_record(const std::string& id, const std::string& generation,
+                                               const MachineFacts& facts);
+
+/// What is missing or malformed stays empty: destroy() must work on what there is.
+[[nodiscard]] MachineFacts facts_from(const sandbox::MachineRecord& record);
+
+[[nodiscard]] std::unique_ptr<sandbox::Machine> make_machine(sandbox::MachineRecord record);
+
+/// A pidfd of the machine's guest, if it still runs.
+[[nodiscard]] UniqueFd open_guest(const MachineFacts& facts);
+
+} // namespace berth::local

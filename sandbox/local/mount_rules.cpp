@@ -1,0 +1,215 @@
+#include "sandbox/local/mount_rules.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+namespace berth::local {
+namespace {
+
+// On these or anywhere below: the sandbox's own parts, or read-only ones where no mount point can
+// be made.
+constexpr std::array<std::string_view, 14> closed_trees{
+    "/proc", "/dev",   "/sys",   "/usr",    "/etc", "/bin",       "/sbin",
+    "/lib",  "/lib32", "/lib64", "/libx32", "/opt", "/run/berth", "/boot"};
+// On exactly these, which would hide what the session keeps there.
+constexpr std::array<std::string_view, 7> closed_folders{"/",    "/home",    "/home/user", "/tmp",
+                                                         "/var", "/var/tmp", "/run"};
+
+Error refusal(const std::string& message, const std::string& hint)
+{
+    return {ErrorCode::invalid_argument, message, hint};
+}
+
+bool is_plain(std::string_view path)
+{
+    if (path.empty() || path.front() != '/' || path.size() > 4000 ||
+        path.find('\0') != std::string_view::npos) {
+        return false;
+    }
+    if (path == "/") {
+        return true;
+    }
+    path.remove_prefix(1);
+    for (;;) {
+        const auto slash = path.find('/');
+        const auto name = path.substr(0, slash);
+        if (name.empty() || name == "." || name == ".." || name.size() > 255) {
+            return false;
+        }
+        if (slash == std::string_view::npos) {
+            return true;
+        }
+        path.remove_prefix(slash + 1);
+    }
+}
+
+bool is_in(std::string_view path, std::string_view tree)
+{
+    return path == tree || (path.starts_with(tree) && path.substr(tree.size()).starts_with('/'));
+}
+
+using FileId = std::pair<dev_t, ino_t>;
+
+FileId id_of(int fd, const std::string& path)
+{
+    struct stat status{};
+    if (::fstat(fd, &status) != 0) {
+        throw errno_error(errno, "stat " + path);
+    }
+    return {status.st_dev, status.st_ino};
+}
+
+/// Whether `folder` is `inner` or an ancestor of it. By identity, not by name: a bind mount gives
+/// one folder several names.
+bool contains(const FileId& folder, const std::string& inner)
+{
+    UniqueFd at(::open(inner.c_str(), O_PATH | O_CLOEXEC));
+    if (!at) {
+        return false;
+    }
+    struct stat status{};
+    if (::fstat(at.get(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+        const auto slash = inner.rfind('/');
+        return id_of(at.get(), inner) == folder ||
+               contains(folder, slash == 0 ? "/" : inner.substr(0, slash));
+    }
+    FileId id = id_of(at.get(), inner);
+    for (;;) {
+        if (id == folder) {
+            return true;
+        }
+        UniqueFd parent(::openat(at.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC));
+        if (!parent) {
+            return false;
+        }
+        const FileId parent_id = id_of(parent.get(), inner);
+        if (parent_id == id) {
+            return false;
+        }
+        id = parent_id;
+        at = std::move(parent);
+    }
+}
+
+std::string real_path(const std::string& path)
+{
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                           &std::free);
+    return real ? std::string(real.get()) : std::string();
+}
+
+UniqueFd open_source(const std::string& source)
+{
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC;
+    how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    UniqueFd fd(sys::openat2(AT_FDCWD, source.c_str(), how));
+    if (fd) {
+        return fd;
+    }
+    if (errno == ELOOP) {
+        throw refusal("mount source " + source + " is reached through a symbolic link",
+                      "give its real path, " + real_path(source));
+    }
+    throw refusal("mount source " + source + ": " + std::strerror(errno),
+                  "it must exist on the host");
+}
+
+void refuse_kernel_file_system(int fd, const std::string& source)
+{
+    struct statfs status{};
+    if (::fstatfs(fd, &status) != 0) {
+        throw errno_error(errno, "statfs " + source);
+    }
+    constexpr std::array<std::uint32_t, 9> magics{
+        PROC_SUPER_MAGIC,    SYSFS_MAGIC,        CGROUP_SUPER_MAGIC,
+        CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, DEBUGFS_MAGIC,
+        TRACEFS_MAGIC,       BPF_FS_MAGIC,       SECURITYFS_MAGIC};
+    const auto magic = static_cast<std::uint32_t>(status.f_type);
+    if (std::find(magics.begin(), magics.end(), magic) != magics.end()) {
+        throw refusal("mount source " + source + " belongs to a file system of the kernel",
+                      "only folders and files with data can be mounted");
+    }
+}
+
+} // namespace
+
+void check_mount_target(const std::string& target)
+{
+    if (!is_plain(target)) {
+        throw refusal("mount target " + target + " is not a plain absolute path",
+                      "write it without '.', '..', '//' and a '/' at the end");
+    }
+    const bool closed =
+        std::find(closed_folders.begin(), closed_folders.end(), target) != closed_folders.end() ||
+        std::any_of(closed_trees.begin(), closed_trees.end(),
+                    [&](std::string_view tree) { return is_in(target, tree); });
+    if (closed) {
+        throw refusal("mount target " + target + " would hide a part of the sandbox",
+                      "mount below /home/user, /mnt or /workspace");
+    }
+}
+
+void check_mount_source(const std::string& source, const std::vector<std::string>& private_folders)
+{
+    if (!is_plain(source)) {
+        throw refusal("mount source " + source + " is not a plain absolute path",
+                      "write it without '.', '..', '//' and a '/' at the end");
+    }
+    const UniqueFd fd = open_source(source);
+    struct stat status{};
+    if (::fstat(fd.get(), &status) != 0) {
+        throw errno_error(errno, "stat " + source);
+    }
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
+        throw refusal("mount source " + source + " is neither a folder nor a file",
+                      "sockets, pipes and devices of the host cannot be mounted");
+    }
+    refuse_kernel_file_system(fd.get(), source);
+    for (const auto& folder : private_folders) {
+        const UniqueFd own(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        if (own && (contains({status.st_dev, status.st_ino}, folder) ||
+                    contains(id_of(own.get(), folder), source))) {
+            throw refusal("mount source " + source + " contains or lies in berth's own folder " +
+                              folder,
+                          "mount a narrower folder, or move the state with --state-dir");
+        }
+    }
+}
+
+std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
+                                           const std::vector<std::string>& private_folders)
+{
+    for (const auto& mount : mounts) {
+        check_mount_target(mount.target);
+        check_mount_source(mount.source, private_folders);
+    }
+    // Otherwise a parent that is mounted later would hide what is below it.
+    std::sort(mounts.begin(), mounts.end(),
+              [](const auto& a, const auto& b) { return a.target < b.target; });
+    const auto twice =
+        std::adjacent_find(mounts.begin(), mounts.end(),
+                           [](const auto& a, const auto& b) { return a.target == b.target; });
+    if (twice != mounts.end()) {
+        throw refusal("two mounts have the target " + twice->target, "give each its own");
+    }
+    return mounts;
+}
+
+} // namespace berth::local

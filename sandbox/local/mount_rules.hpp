@@ -1,0 +1,24 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::local {
+
+/// Throws Error(invalid_argument) that says why when `target` may not be mounted on: not absolute
+/// and plain, or in the way of what the sandbox is made of.
+void check_mount_target(const std::string& target);
+
+/// Throws Error(invalid_argument) that says why when `source` may not be shown inside: missing,
+/// neither folder nor file, reached through a symbolic link (an earlier sandbox with a writable
+/// mount may have put it there), a kernel file system, or one that contains or lies in one of
+/// `private_folders` (berth's state and sockets: with them a sandbox could reach every other).
+void check_mount_source(const std::string& source, const std::vector<std::string>& private_folders);
+
+/// Checks all, and that no two targets are the same; returns them parents first.
+[[nodiscard]] std::vector<sandbox::Mount>
+checked_mounts(std::vector<sandbox::Mount> mounts, const std::vector<std::string>& private_folders);
+
+} // namespace berth::local

@@ -1,0 +1,139 @@
+#include "sandbox/local/plan.hpp"
+
+#include "sandbox/base/random.hpp"
+#include "sandbox/local/environment.hpp"
+#include "sandbox/local/etc_files.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace berth::local {
+namespace {
+
+// The guest stays under 4 MB; the rest is for commands between their start and their own cgroup.
+constexpr std::uint64_t guest_memory = 256ULL << 20U;
+constexpr double cpu_period = 100'000;
+
+void append(auto& to, const auto& from)
+{
+    to.insert(to.end(), from.begin(), from.end());
+}
+
+std::vector<Bind> session_binds(const std::string& folder)
+{
+    return {
+        {.source = folder + "/home", .target = std::string(inner_home), .writable = true},
+        {.source = folder + "/tmp", .target = "/tmp", .writable = true},
+        {.source = folder + "/var-tmp", .target = "/var/tmp", .writable = true},
+        {.source = folder + "/run", .target = "/run", .writable = true},
+    };
+}
+
+std::vector<Bind> user_binds(const PlanInput& input)
+{
+    std::vector<Bind> binds;
+    for (const auto& mount : input.spec.mounts) {
+        binds.push_back({.source = mount.source,
+                         .target = mount.target,
+                         .writable = mount.writable,
+                         // An ordinary user's sandbox has that user's own uid.
+                         .id_mapped = mount.writable && input.privileged});
+    }
+    return binds;
+}
+
+CgroupSpec cgroup_spec(const PlanInput& input)
+{
+    const auto& layout = input.cgroups;
+    const auto& limits = input.spec.limits;
+    CgroupSpec spec;
+    spec.name = input.machine_id;
+    spec.v2_base = layout.v2_base;
+    spec.v2_controllers = layout.v2_controllers;
+    spec.new_namespace = layout.namespace_fits;
+    spec.v1_memory_base = layout.v1_memory_base;
+    spec.v1_pids_base = layout.v1_pids_base;
+    spec.v1_cpu_base = layout.v1_cpu_base;
+    spec.memory = limits.memory;
+    spec.guest_memory = guest_memory;
+    spec.pids = limits.pids;
+    spec.cpu_quota = static_cast<std::uint64_t>(std::llround(limits.cpus * cpu_period));
+    return spec;
+}
+
+protocol::GuestConfig guest_config(const PlanInput& input)
+{
+    const auto& spec = input.spec;
+    protocol::GuestConfig config;
+    config.token = spec.token;
+    config.generation = spec.generation;
+    config.session = spec.session;
+    config.home = inner_home;
+    config.user = inner_user;
+    config.writable_roots = {"/tmp"};
+    for (const auto& mount : spec.mounts) {
+        if (mount.writable) {
+            config.writable_roots.push_back(mount.target);
+        }
+    }
+    config.path_policy = spec.path_policy;
+    config.environment = command_environment(spec.environment);
+    config.spill_directory = "/var/tmp/berth";
+    config.spill_stream_limit = spec.limits.spill_stream;
+    config.spill_session_limit = spec.limits.spill_session;
+    config.max_calls = spec.limits.calls;
+    config.max_jobs = spec.limits.jobs;
+    config.idle_end = static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_end.count()));
+    config.limit_nofile = spec.limits.nofile;
+    // The kernel counts these per user namespace: the host's processes of the same uid do not
+    // count.
+    config.limit_nproc = input.cgroups.limits_pids() ? 0 : spec.limits.pids;
+    return config;
+}
+
+} // namespace
+
+LaunchSpec make_plan(const PlanInput& input)
+{
+    const auto& spec = input.spec;
+    LaunchSpec plan;
+    plan.privileged = input.privileged;
+    plan.host_uid = input.host_uid;
+    plan.host_gid = input.host_gid;
+    plan.own_network = spec.network == sandbox::Network::none;
+    plan.host_name = inner_host_name;
+    plan.shm_size = spec.limits.memory / 2;
+    plan.binds = input.host.binds;
+    append(plan.binds, session_binds(input.folder));
+    append(plan.binds, user_binds(input));
+    const EtcInput etc{spec.network, input.host_resolv_conf, input.host.localtime_target,
+                       random_hex(16)};
+    plan.files = generated_etc_files(etc);
+    append(plan.files, substitute_programs());
+    plan.links = input.host.links;
+    append(plan.links, generated_etc_links(etc));
+    plan.directories = {"/mnt", "/srv", "/root", "/dev/empty"};
+    plan.cgroup = cgroup_spec(input);
+    plan.socket_path = input.socket_path;
+    plan.guest_program = input.guest_program;
+    plan.has_lifetime = spec.ends_with_server;
+    plan.guest = guest_config(input);
+    return plan;
+}
+
+LaunchSpec make_probe(bool privileged, unsigned host_uid, unsigned host_gid)
+{
+    LaunchSpec probe;
+    probe.probe = true;
+    probe.privileged = privileged;
+    probe.host_uid = host_uid;
+    probe.host_gid = host_gid;
+    probe.host_name = inner_host_name;
+    probe.shm_size = 1U << 20U;
+    probe.binds = {
+        {.source = "/usr", .target = "/usr", .follow_links = true},
+        {.source = "/dev/null", .target = "/dev/null", .follow_links = true, .devices = true}};
+    return probe;
+}
+
+} // namespace berth::local

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/host_files.hpp"
+#include "sandbox/local/launch_spec.hpp"
+
+#include <string>
+
+namespace berth::local {
+
+/// Everything that is known before a machine is made.
+struct PlanInput {
+    const sandbox::MachineSpec& spec;
+    const HostFiles& host;
+    const CgroupLayout& cgroups;
+    std::string machine_id; ///< of the machine: names its cgroups and its socket
+    std::string folder;     ///< of the session
+    std::string socket_path;
+    std::string guest_program;
+    std::string host_resolv_conf;
+    bool privileged = false;
+    unsigned host_uid = 0;
+    unsigned host_gid = 0;
+};
+
+/// The whole of what the launcher shall do. `spec.mounts` must have been checked. Pure but for the
+/// random machine-id.
+[[nodiscard]] LaunchSpec make_plan(const PlanInput& input);
+
+/// Does nothing but show that a sandbox can be made here.
+[[nodiscard]] LaunchSpec make_probe(bool privileged, unsigned host_uid, unsigned host_gid);
+
+} // namespace berth::local

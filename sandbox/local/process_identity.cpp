@@ -1,0 +1,65 @@
+#include "sandbox/local/process_identity.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/syscalls.hpp"
+
+#include <charconv>
+#include <exception>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+
+namespace berth::local {
+
+std::optional<std::uint64_t> start_time(pid_t pid)
+{
+    std::string stat;
+    try {
+        stat = read_file_limited(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+    // The name, field 2, may hold anything, parentheses and spaces too: the last ')' ends it.
+    const auto name_end = stat.rfind(')');
+    if (name_end == std::string::npos) {
+        return std::nullopt;
+    }
+    std::string_view rest = std::string_view(stat).substr(name_end + 1);
+    for (int field = 3; field <= 22; ++field) {
+        const auto space = rest.find(' ');
+        if (space == std::string_view::npos) {
+            return std::nullopt;
+        }
+        rest.remove_prefix(space + 1);
+    }
+    std::uint64_t value = 0;
+    const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    return parsed.ec == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+std::string boot_id()
+{
+    auto id = read_file_limited(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64);
+    while (!id.empty() && id.back() == '\n') {
+        id.pop_back();
+    }
+    return id;
+}
+
+UniqueFd open_process(pid_t pid, std::uint64_t started, const std::string& boot)
+{
+    if (pid <= 1 || boot != boot_id()) {
+        return {};
+    }
+    // The pidfd first, the check after: what it refers to can no longer change in between.
+    UniqueFd process(sys::pidfd_open(pid, 0));
+    if (!process || start_time(pid) != started) {
+        return {};
+    }
+    // A process that has ended but was not waited for is readable, and as good as gone.
+    pollfd ended{process.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 0 ? std::move(process) : UniqueFd{};
+}
+
+} // namespace berth::local

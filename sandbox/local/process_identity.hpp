@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+namespace berth::local {
+
+/// When a process started, in clock ticks since boot (field 22 of /proc/PID/stat); nothing when it
+/// is gone. Together with the boot's id it tells a process from a later one with the same pid.
+[[nodiscard]] std::optional<std::uint64_t> start_time(pid_t pid);
+
+/// Of this boot of the kernel. Throws std::system_error.
+[[nodiscard]] std::string boot_id();
+
+/// A pidfd of the process if it still is the one that started at `started` in boot `boot`.
+[[nodiscard]] UniqueFd open_process(pid_t pid, std::uint64_t started, const std::string& boot);
+
+} // namespace berth::local

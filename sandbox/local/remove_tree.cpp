@@ -1,0 +1,108 @@
+#include "sandbox/local/remove_tree.hpp"
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr int max_depth = 48;
+
+class Remover {
+  public:
+    explicit Remover(int top) noexcept : top_(top) {}
+
+    /// Empties `directory`; true when it got smaller.
+    bool empty(const UniqueFd& directory, int depth)
+    {
+        const int copy = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        DIR* stream = copy < 0 ? nullptr : ::fdopendir(copy);
+        if (stream == nullptr) {
+            return false;
+        }
+        bool progress = false;
+        while (const dirent* entry = ::readdir(stream)) {
+            if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
+                progress = remove(directory, entry->d_name, depth) || progress;
+            }
+        }
+        ::closedir(stream);
+        return progress;
+    }
+
+  private:
+    bool remove(const UniqueFd& parent, const char* name, int depth)
+    {
+        if (::unlinkat(parent.get(), name, 0) == 0 ||
+            ::unlinkat(parent.get(), name, AT_REMOVEDIR) == 0) {
+            return true;
+        }
+        const UniqueFd directory = open_directory(parent, name);
+        if (!directory) {
+            return false;
+        }
+        if (depth == max_depth) {
+            // Deeper than the stack may be: it comes up to the top and is met there again.
+            const std::string moved = ".berth-deep-" + std::to_string(++moved_);
+            return ::renameat(parent.get(), name, top_, moved.c_str()) == 0;
+        }
+        const bool progress = empty(directory, depth + 1);
+        return ::unlinkat(parent.get(), name, AT_REMOVEDIR) == 0 || progress;
+    }
+
+    static UniqueFd open_directory(const UniqueFd& parent, const char* name)
+    {
+        constexpr int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        UniqueFd directory(::openat(parent.get(), name, O_RDONLY | flags));
+        const UniqueFd handle(::openat(parent.get(), name, O_PATH | flags));
+        if (handle) {
+            // As an ordinary user a folder of mode 0 would stay for ever. By descriptor: fchmodat
+            // would follow a link that has taken the name.
+            const std::string path = "/proc/self/fd/" + std::to_string(handle.get());
+            if (::chmod(path.c_str(), 0700) == 0 && !directory) {
+                directory.reset(::openat(parent.get(), name, O_RDONLY | flags));
+            }
+        }
+        return directory;
+    }
+
+    int top_;
+    unsigned long moved_ = 0;
+};
+
+} // namespace
+
+bool remove_tree(int at, const std::string& name) noexcept
+{
+    try {
+        if (::unlinkat(at, name.c_str(), 0) == 0 || errno == ENOENT ||
+            ::unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0) {
+            return true;
+        }
+        const UniqueFd top(
+            ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (!top) {
+            return false;
+        }
+        ::fchmod(top.get(), 0700);
+        Remover remover(top.get());
+        while (::unlinkat(at, name.c_str(), AT_REMOVEDIR) != 0) {
+            if (!remover.empty(top, 0)) {
+                return false;
+            }
+        }
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+} // namespace berth::local

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <string>
+
+#include <sys/types.h>
+
+namespace berth::local {
+
+/// `<state>/sessions/<name>`: a folder that only berth can enter, and in it what the session sees:
+///
+///     home     kept between machines
+///     tmp, var-tmp, run     made anew for each machine
+class SessionFolder {
+  public:
+    /// Makes the folder when missing. `state` is the path of the state directory, which must exist.
+    /// Throws std::system_error.
+    SessionFolder(const std::string& state, std::string name);
+
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+    /// Empties the temporary folders and makes what is missing, all owned by the given ids.
+    void prepare(uid_t uid, gid_t gid) const;
+
+    void remove_temporary() const noexcept;
+    void remove_home() const noexcept;
+
+    /// Which machine the temporary folders belong to; empty: none.
+    [[nodiscard]] std::string generation() const;
+    void set_generation(const std::string& generation) const;
+    void forget_generation() const noexcept;
+
+    /// The folder itself, if nothing else is in it.
+    void remove_if_empty() const noexcept;
+
+  private:
+    std::string path_;
+    UniqueFd folder_;
+};
+
+} // namespace berth::local

@@ -1,0 +1,151 @@
+#include "sandbox/local/uid_range.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr const char* lock_name = "uids/lock";
+
+std::string claim_path(unsigned uid)
+{
+    return "uids/" + std::to_string(uid);
+}
+
+std::string record_path(const std::string& name)
+{
+    return "sessions/" + name + "/uid";
+}
+
+std::optional<unsigned> parse(const std::string& text)
+{
+    unsigned value = 0;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (result.ec != std::errc{} || value == 0) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+std::string read_small(int state, const std::string& path)
+{
+    try {
+        return read_file_limited(state, path, 256);
+    } catch (const std::system_error& error) {
+        if (error.code().value() == ENOENT) {
+            return {};
+        }
+        throw;
+    }
+}
+
+/// Holds the exclusive lock; its file also remembers where the last search ended.
+class Lock {
+  public:
+    explicit Lock(int state)
+    {
+        if (::mkdirat(state, "uids", 0700) != 0 && errno != EEXIST) {
+            throw_errno("make the folder of uids");
+        }
+        fd_.reset(::openat(state, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+        if (!fd_) {
+            throw_errno("open the lock of uids");
+        }
+        while (::flock(fd_.get(), LOCK_EX) != 0) {
+            if (errno != EINTR) {
+                throw_errno("lock the uids");
+            }
+        }
+    }
+
+    [[nodiscard]] unsigned next() const
+    {
+        std::string text(16, '\0');
+        const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), 0);
+        text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+        return parse(text).value_or(0);
+    }
+
+    void set_next(unsigned next) const
+    {
+        // Only a hint: a wrong one makes a search longer, no more.
+        const std::string text = std::to_string(next) + "\n";
+        if (::ftruncate(fd_.get(), 0) != 0 ||
+            ::pwrite(fd_.get(), text.data(), text.size(), 0) < 0) {
+            throw_errno("write the lock of uids");
+        }
+    }
+
+  private:
+    UniqueFd fd_;
+};
+
+} // namespace
+
+UidRange::UidRange(int state, unsigned base, unsigned count)
+    : state_(state), base_(base), count_(count)
+{
+}
+
+bool UidRange::is_taken(unsigned uid) const
+{
+    const std::string owner = read_small(state_, claim_path(uid));
+    return !owner.empty() && parse(read_small(state_, record_path(owner))) == uid;
+}
+
+unsigned UidRange::claim(const std::string& name)
+{
+    const Lock lock(state_);
+    const auto recorded = parse(read_small(state_, record_path(name)));
+    if (recorded && read_small(state_, claim_path(*recorded)) == name) {
+        return *recorded;
+    }
+    unsigned offset = lock.next();
+    for (unsigned tried = 0; tried < count_; ++tried, ++offset) {
+        const unsigned uid = base_ + offset % count_;
+        if (is_taken(uid)) {
+            continue;
+        }
+        // In this order: after a crash between the two the claim is stale, and the folder has no
+        // uid that another session could have as well.
+        write_file_atomically(state_, claim_path(uid), name, 0600, /*sync=*/false);
+        write_file_atomically(state_, record_path(name), std::to_string(uid), 0600, false);
+        lock.set_next(offset % count_ + 1);
+        return uid;
+    }
+    throw Error(ErrorCode::sandbox_unavailable,
+                "all " + std::to_string(count_) + " host uids for sessions are in use",
+                "remove old sessions with 'berth sessions kill --purge'");
+}
+
+void UidRange::release(const std::string& name) noexcept
+{
+    try {
+        const Lock lock(state_);
+        const auto recorded = parse(read_small(state_, record_path(name)));
+        if (!recorded) {
+            return;
+        }
+        ::unlinkat(state_, record_path(name).c_str(), 0);
+        if (read_small(state_, claim_path(*recorded)) == name) {
+            ::unlinkat(state_, claim_path(*recorded).c_str(), 0);
+        }
+    } catch (const std::exception&) {
+        // The claim stays: a uid less, never one with two owners.
+        return;
+    }
+}
+
+} // namespace berth::local

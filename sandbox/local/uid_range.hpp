@@ -1,0 +1,35 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::local {
+
+/// Host uids for sessions, one each. Claims are files `<state>/uids/<uid>` that hold the name of
+/// the session's folder below `<state>/sessions`; a claim holds as long as that folder says the
+/// same in its file `uid`. So no uid is given away while files of its session may exist, and a
+/// folder that was removed by hand frees its uid.
+class UidRange {
+  public:
+    /// `state`: an open directory that only berth can write.
+    UidRange(int state, unsigned base, unsigned count);
+
+    /// The uid of the session in folder `<state>/sessions/<name>`, which must exist; the same one
+    /// every time. Serialised between processes by a lock file. Throws Error(sandbox_unavailable)
+    /// when the range is used up, std::system_error.
+    [[nodiscard]] unsigned claim(const std::string& name);
+
+    /// The session's files are gone. Nothing happens without a claim.
+    void release(const std::string& name) noexcept;
+
+  private:
+    [[nodiscard]] bool is_taken(unsigned uid) const;
+
+    int state_;
+    unsigned base_;
+    unsigned count_;
+};
+
+} // namespace berth::local
