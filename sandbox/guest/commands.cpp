@@ -1,0 +1,285 @@
+#include "sandbox/guest/commands.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/exec/command.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
+#include "sandbox/guest/exec/reaper.hpp"
+#include "sandbox/guest/exec/spawn.hpp"
+#include "sandbox/guest/exec/spill.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+constexpr std::size_t buffer_size = 64UL * 1024;
+
+/// Whether the kernel will refuse every other command the same way.
+bool is_final(int error)
+{
+    return error == EACCES || error == EPERM || error == EROFS || error == EOPNOTSUPP ||
+           error == ENOSYS || error == EINVAL || error == E2BIG || error == ENODEV ||
+           error == EBADF || error == ENOTDIR;
+}
+
+Error spawn_error(const std::system_error& error)
+{
+    const int number = error.code().value();
+    if (number == EAGAIN || number == EMFILE || number == ENFILE || number == ENOMEM) {
+        return {ErrorCode::busy, std::string("the command cannot be started: ") + error.what(),
+                "Wait for other commands to end, or stop some."};
+    }
+    return {ErrorCode::internal, std::string("the command cannot be started: ") + error.what()};
+}
+
+} // namespace
+
+struct Commands::State {
+    State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session)
+        : config(config_),
+          spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
+          host{loop,
+               config,
+               session,
+               spill,
+               buffer,
+               [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
+               [this] { return "job-" + std::to_string(++last_job); },
+               [this] { return unowned_children(); },
+               [this](Command& command) { drop(command); }},
+          cgroups(config.commands_cgroup_fd >= 0),
+          reaper(loop,
+                 [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); })
+    {
+    }
+
+    void start(const protocol::ExecuteRequest& request, Done done);
+    [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
+    [[nodiscard]] Spawned spawn_command(SpawnOptions options, std::optional<CommandCgroup>& cgroup);
+    void reaped(pid_t pid, int status, const rusage& usage);
+    void drop(Command& command);
+    void remove_cgroups();
+    [[nodiscard]] std::vector<pid_t> unowned_children() const;
+    [[nodiscard]] std::size_t job_count() const;
+    [[nodiscard]] std::size_t call_count() const;
+
+    protocol::GuestConfig config;
+    std::array<char, buffer_size> buffer{};
+    SpillStore spill;
+    CommandHost host;
+    ShellProgram shell = ShellProgram::find();
+    bool cgroups; ///< commands get one each
+    std::uint64_t last_job = 0;
+    std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
+    std::vector<CommandCgroup> emptied; ///< that the kernel would not remove yet
+    Reaper reaper;
+};
+
+void Commands::State::start(const protocol::ExecuteRequest& request, Done done)
+{
+    validate(request);
+    if (commands.contains(request.id)) {
+        throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already");
+    }
+    if (config.max_calls != 0 && call_count() >= config.max_calls) {
+        throw Error(ErrorCode::busy,
+                    std::to_string(call_count()) + " commands of this session are running",
+                    "Wait for one to end, or cancel one.");
+    }
+    remove_cgroups();
+    const std::string workdir = absolute_workdir(request, host.session.cwd(), config.home);
+    const std::uint64_t oom_before = oom_kills(config.oom_events_fd);
+    auto cgroup = make_cgroup(request.id);
+    Spawned spawned =
+        spawn_command({request, config, shell, workdir, request.workdir.empty(), -1}, cgroup);
+    std::string notice =
+        shell.is_bash ? "" : "there is no bash here: " + shell.path + " ran the command";
+    const auto command =
+        std::make_shared<Command>(host, request, workdir, std::move(notice), std::move(spawned),
+                                  std::move(cgroup), oom_before, std::move(done));
+    commands.emplace(request.id, command);
+    command->watch();
+}
+
+std::optional<CommandCgroup> Commands::State::make_cgroup(const std::string& id)
+{
+    if (!cgroups) {
+        return std::nullopt;
+    }
+    try {
+        return CommandCgroup(config.commands_cgroup_fd, id);
+    } catch (const std::system_error& error) {
+        cgroups = !is_final(error.code().value());
+        return std::nullopt;
+    }
+}
+
+Spawned Commands::State::spawn_command(SpawnOptions options, std::optional<CommandCgroup>& cgroup)
+{
+    try {
+        if (cgroup) {
+            try {
+                options.cgroup_fd = cgroup->fd();
+                return spawn(options);
+            } catch (const std::system_error& error) {
+                (void)cgroup->remove();
+                cgroup.reset();
+                if (!is_final(error.code().value())) {
+                    throw;
+                }
+                // May not enter it: commands are then told apart by their shims, and layers() says
+                // so.
+                cgroups = false;
+                options.cgroup_fd = -1;
+            }
+        }
+        return spawn(options);
+    } catch (const std::system_error& error) {
+        throw spawn_error(error);
+    }
+}
+
+void Commands::State::reaped(pid_t pid, int status, const rusage& usage)
+{
+    const auto offer = [&] {
+        // A command that is gone leaves the map while it is looked at.
+        std::vector<std::shared_ptr<Command>> all;
+        all.reserve(commands.size());
+        for (const auto& [id, command] : commands) {
+            all.push_back(command);
+        }
+        return std::ranges::any_of(
+            all, [&](const auto& command) { return command->reaped(pid, status, usage); });
+    };
+    if (offer()) {
+        return;
+    }
+    // Perhaps the shell of a shim that has just been killed, and whose report is yet unread.
+    std::vector<std::shared_ptr<Command>> all;
+    for (const auto& [id, command] : commands) {
+        all.push_back(command);
+    }
+    for (const auto& command : all) {
+        command->read_reports();
+    }
+    offer();
+}
+
+void Commands::State::drop(Command& command)
+{
+    if (!command.tree().remove_cgroup()) {
+        emptied.push_back(command.tree().release_cgroup());
+    }
+    commands.erase(command.id());
+}
+
+void Commands::State::remove_cgroups()
+{
+    std::erase_if(emptied, [](CommandCgroup& cgroup) { return cgroup.remove(); });
+}
+
+std::vector<pid_t> Commands::State::unowned_children() const
+{
+    std::vector<pid_t> result;
+    const pid_t self = ::getpid();
+    for (const auto& process : all_processes()) {
+        const auto owned = [&](const auto& entry) {
+            const CommandTree& tree = entry.second->tree();
+            return tree.shim() == process.pid || tree.owns(process.pid);
+        };
+        if (process.parent == self && std::ranges::none_of(commands, owned)) {
+            result.push_back(process.pid);
+        }
+    }
+    return result;
+}
+
+std::size_t Commands::State::job_count() const
+{
+    return static_cast<std::size_t>(
+        std::ranges::count_if(commands, [](const auto& entry) { return entry.second->is_job(); }));
+}
+
+std::size_t Commands::State::call_count() const
+{
+    return static_cast<std::size_t>(
+        std::ranges::count_if(commands, [](const auto& entry) { return entry.second->is_call(); }));
+}
+
+Commands::Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session)
+    : state_(std::make_unique<State>(loop, config, session))
+{
+}
+
+Commands::~Commands()
+{
+    for (const auto& [id, command] : state_->commands) {
+        command->destroy();
+    }
+    state_->remove_cgroups();
+}
+
+void Commands::start(const protocol::ExecuteRequest& request, Done done)
+{
+    state_->start(request, std::move(done));
+}
+
+void Commands::cancel(const std::string& id)
+{
+    const auto found = state_->commands.find(id);
+    if (found != state_->commands.end()) {
+        found->second->cancel();
+    }
+}
+
+void Commands::detach(const std::string& id)
+{
+    const auto found = state_->commands.find(id);
+    if (found != state_->commands.end()) {
+        found->second->detach();
+    }
+}
+
+std::vector<protocol::JobEntry> Commands::jobs() const
+{
+    std::vector<protocol::JobEntry> result;
+    for (const auto& [id, command] : state_->commands) {
+        if (command->is_job()) {
+            result.push_back(command->job_entry());
+        }
+    }
+    std::ranges::sort(result, {}, [](const protocol::JobEntry& job) {
+        return std::pair(job.job_id.size(), job.job_id);
+    });
+    return result;
+}
+
+std::size_t Commands::running() const noexcept
+{
+    return state_->call_count();
+}
+
+std::vector<std::string> Commands::layers() const
+{
+    std::vector<std::string> result{state_->cgroups ? "cgroup-kill" : "subreaper"};
+    if (!state_->cgroups && state_->config.commands_cgroup_fd >= 0) {
+        result.emplace_back("cgroup-refused");
+    }
+    if (!state_->config.v1_tasks_fds.empty()) {
+        result.emplace_back("cgroup-v1");
+    }
+    const auto& config = state_->config;
+    if (config.limit_nofile != 0 || config.limit_nproc != 0 || config.limit_fsize != 0) {
+        result.emplace_back("rlimits");
+    }
+    return result;
+}
+
+} // namespace berth::guest

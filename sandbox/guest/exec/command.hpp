@@ -1,0 +1,165 @@
+#pragma once
+
+#include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/exec/command_tree.hpp"
+#include "sandbox/guest/exec/output.hpp"
+#include "sandbox/guest/exec/shim.hpp"
+#include "sandbox/guest/exec/spawn.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+namespace berth::guest {
+
+class Command;
+
+/// What a command needs of the books it is kept in. Outlives its commands.
+struct CommandHost {
+    EventLoop& loop;
+    const protocol::GuestConfig& config;
+    SessionState& session;
+    SpillStore& spill;
+    std::span<char> buffer; ///< for reading, shared: used within one callback only
+    std::function<bool()> job_table_full;
+    std::function<std::string()> new_job_id;
+    /// Children of the guest that no command owns yet, zombies included. Reads /proc.
+    std::function<std::vector<pid_t>()> unowned_children;
+    /// Nothing of the command is left: it may be dropped.
+    std::function<void(Command&)> gone;
+};
+
+/// How the command's shell ended.
+struct ShellEnd {
+    int status = 0; ///< waitpid's encoding
+    bool moved = false;
+    std::optional<std::string> cwd; ///< empty: deleted
+    std::optional<std::uint64_t> peak_memory;
+    std::optional<std::uint64_t> cpu_time;
+};
+
+/// One command from its clone until nothing of it is left:
+///
+///     running ─ shell ended ─────────────────────┬→ draining → answered → gone
+///        └─ timeout, cancel ─→ stopping ─────────┘      │  ↑       (a job while something of it
+///                                                       └→ stopping   runs on)
+///                                                (what it left is not to be kept)
+class Command : public std::enable_shared_from_this<Command> {
+  public:
+    using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
+
+    Command(CommandHost& host, const protocol::ExecuteRequest& request, std::string workdir,
+            std::string notice, Spawned spawned, std::optional<CommandCgroup> cgroup,
+            std::uint64_t oom_kills, Done done);
+    ~Command();
+    Command(const Command&) = delete;
+    Command& operator=(const Command&) = delete;
+
+    /// Once, after make_shared.
+    void watch();
+
+    void cancel();
+    void detach();
+
+    /// True when `pid` was its shim, its shell or one of its orphans.
+    bool reaped(pid_t pid, int status, const rusage& usage);
+
+    /// Reads what the shim has said so far.
+    void read_reports();
+
+    /// Ends everything at once, on the caller's time: at most a second. For the end of the guest.
+    void destroy() noexcept;
+
+    [[nodiscard]] const std::string& id() const noexcept { return id_; }
+
+    /// A call that somebody waits for.
+    [[nodiscard]] bool is_call() const noexcept
+    {
+        return phase_ < Phase::answered && job_id_.empty();
+    }
+
+    [[nodiscard]] bool is_job() const noexcept { return !job_id_.empty(); }
+
+    [[nodiscard]] protocol::JobEntry job_entry() const;
+
+    [[nodiscard]] CommandTree& tree() noexcept { return tree_; }
+
+    [[nodiscard]] const CommandTree& tree() const noexcept { return tree_; }
+
+    [[nodiscard]] pid_t shell() const noexcept { return shell_; }
+
+  private:
+    enum class Phase { running, stopping, draining, answered };
+    enum class StopReason { none, timed_out, cancelled, leftovers };
+
+    template <class Function>
+    auto guarded(Function function);
+    void watch_stream(OutputStream& stream);
+    bool read_stream(OutputStream& stream, int reads);
+    void end_stream(OutputStream& stream);
+
+    void take_report(const ShimReport& report, std::string cwd);
+    void start_failed(const ShimReport& report);
+    void shim_ended(int status);
+    void find_orphans();
+    void shell_ended(ShellEnd end);
+    void arm_timeout();
+    void timeout_due();
+
+    void stop(StopReason reason);
+    void stopped(TreeStopper::Outcome outcome);
+    void start_draining();
+    void drain();
+    void settle();
+    void keep_as_job(const std::vector<ProcessStat>& living);
+    void answer();
+    void fill_fate();
+    void fill_usage();
+    void move_session();
+    void add_notice(const std::string& text);
+    void check_gone();
+
+    CommandHost& host_;
+    std::string id_;
+    std::string text_; ///< the command's beginning
+    std::string workdir_;
+    std::string job_id_;
+    std::chrono::milliseconds timeout_;
+    bool keep_leftovers_;
+    bool moves_session_;
+    Done done_;
+
+    Phase phase_ = Phase::running;
+    StopReason stop_reason_ = StopReason::none;
+    std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+    BootClock::time_point drain_since_;
+    BootClock::time_point drain_last_;
+    EventLoop::TimerId timer_ = 0;
+    std::uint64_t oom_kills_;
+
+    CommandTree tree_;
+    std::unique_ptr<TreeStopper> stopper_;
+    UniqueFd report_;
+    std::string report_bytes_;
+    pid_t shell_ = -1;
+    std::optional<ShellEnd> end_;
+    bool settled_ = false; ///< the shim has looked for what the shell left
+    bool left_something_ = false;
+    OutputStream out_;
+    OutputStream err_;
+    protocol::ExecuteReply reply_;
+    bool failed_ = false;  ///< the shell never ran
+    bool dropped_ = false; ///< the host has been told that nothing is left
+};
+
+} // namespace berth::guest

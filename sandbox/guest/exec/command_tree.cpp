@@ -1,0 +1,161 @@
+#include "sandbox/guest/exec/command_tree.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+namespace berth::guest {
+namespace {
+
+constexpr std::chrono::milliseconds give_up{1900};
+/// A swarm that forks faster than it is stopped is killed where it stands, and looked at again.
+constexpr int max_freezes = 10;
+/// In one turn of the loop: each reads the process table.
+constexpr int looks_per_turn = 3;
+constexpr std::chrono::milliseconds shim_farewell{50};
+
+} // namespace
+
+void CommandTree::adopt(const std::vector<pid_t>& orphans)
+{
+    orphans_.insert(orphans.begin(), orphans.end());
+}
+
+std::vector<ProcessStat> CommandTree::living() const
+{
+    std::vector<ProcessStat> result;
+    const auto add = [&](pid_t pid) {
+        const auto stat = read_process(pid);
+        if (pid != shim_ && stat && stat->alive()) {
+            result.push_back(*stat);
+        }
+    };
+    if (cgroup_) {
+        std::ranges::for_each(cgroup_->processes(), add);
+        return result;
+    }
+    std::ranges::for_each(orphans_, add);
+    std::vector<pid_t> roots(orphans_.begin(), orphans_.end());
+    if (!shim_gone_) {
+        roots.push_back(shim_);
+    }
+    if (!roots.empty()) {
+        const auto below = descendants(all_processes(), roots);
+        result.insert(result.end(), below.begin(), below.end());
+    }
+    return result;
+}
+
+bool CommandTree::gone() const
+{
+    return shim_gone_ && orphans_.empty() && !(cgroup_ && cgroup_->populated());
+}
+
+bool CommandTree::remove_cgroup()
+{
+    if (cgroup_ && !cgroup_->remove()) {
+        return false;
+    }
+    cgroup_.reset();
+    return true;
+}
+
+TreeStopper::TreeStopper(EventLoop& loop, CommandTree& tree, std::function<void()> find_orphans,
+                         Done done)
+    : loop_(loop), tree_(tree), find_orphans_(std::move(find_orphans)), done_(std::move(done)),
+      deadline_(BootClock::now() + give_up)
+{
+    again(std::chrono::milliseconds(0));
+}
+
+TreeStopper::~TreeStopper()
+{
+    loop_.cancel(timer_);
+}
+
+void TreeStopper::again(std::chrono::milliseconds delay)
+{
+    timer_ = loop_.call_at(BootClock::now() + delay, [this] { turn(); });
+}
+
+void TreeStopper::turn()
+{
+    for (int look = 0; look < looks_per_turn; ++look) {
+        if (pass()) {
+            finish(0);
+            return;
+        }
+    }
+    if (BootClock::now() >= deadline_) {
+        finish(std::max<std::uint32_t>(1, static_cast<std::uint32_t>(tree_.living().size())));
+        return;
+    }
+    // Between two looks the killed ones need the processor to die.
+    again(std::chrono::milliseconds(1));
+}
+
+void TreeStopper::finish(std::uint32_t survivors)
+{
+    Outcome outcome;
+    outcome.survivors = survivors;
+    if (survivors == 0) {
+        outcome.proof =
+            tree_.cgroup() ? protocol::StopProof::cgroup : protocol::StopProof::subreaper;
+    }
+    // The callback may destroy this.
+    const Done done = std::move(done_);
+    done(outcome);
+}
+
+bool TreeStopper::pass()
+{
+    find_orphans_();
+    if (tree_.cgroup()) {
+        // The shim dies with the rest; the guest inherits and reaps them.
+        tree_.cgroup()->kill();
+        return !tree_.cgroup()->populated();
+    }
+    return pass_by_descent();
+}
+
+bool TreeStopper::pass_by_descent()
+{
+    if (tree_.gone()) {
+        return true; // the shim itself found that nothing is left below it
+    }
+    const auto living = tree_.living();
+    if (!tree_.started() && !tree_.shim_gone()) {
+        // It has yet to make the shell: looked for now, there would be nothing, and then there
+        // would. Its pid is the guest's own child's, so it is the shim.
+        ::kill(tree_.shim(), SIGKILL);
+        return false;
+    }
+    if (living.empty()) {
+        if (++empty_looks_ == 1) {
+            empty_since_ = BootClock::now();
+        }
+        // The shim that ends is the better proof, when it still can.
+        return empty_looks_ >= 2 &&
+               (tree_.shim_gone() || BootClock::now() - empty_since_ >= shim_farewell);
+    }
+    empty_looks_ = 0;
+    // Stopped first, and looked for again until nobody new turns up: a parent that is killed at
+    // once may be forking just then, and its child would get away unseen.
+    bool fresh = false;
+    for (const auto& process : living) {
+        if (stopped_.emplace(process.pid, process.start_time).second) {
+            fresh = true;
+            signal_process(process, SIGSTOP);
+        }
+    }
+    if (fresh && ++freezes_ < max_freezes) {
+        return false;
+    }
+    freezes_ = 0;
+    for (const auto& process : living) {
+        signal_process(process, SIGKILL);
+    }
+    return false;
+}
+
+} // namespace berth::guest

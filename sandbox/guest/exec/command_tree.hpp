@@ -1,0 +1,117 @@
+#pragma once
+
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/exec/cgroup.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace berth::guest {
+
+/// Everything that one command started, told apart from the rest of the session by its cgroup, or
+/// else by descent from its shim and from the orphans of a shim that was killed.
+class CommandTree {
+  public:
+    CommandTree(pid_t shim, std::optional<CommandCgroup> cgroup)
+        : shim_(shim), cgroup_(std::move(cgroup))
+    {
+    }
+
+    [[nodiscard]] pid_t shim() const noexcept { return shim_; }
+
+    [[nodiscard]] bool shim_gone() const noexcept { return shim_gone_; }
+
+    /// The shim has made the shell: from now on it forks no more.
+    void set_started() noexcept { started_ = true; }
+
+    [[nodiscard]] bool started() const noexcept { return started_; }
+
+    /// Before it was done: the guest has inherited what was below it.
+    [[nodiscard]] bool shim_killed() const noexcept { return shim_gone_ && !complete_; }
+
+    [[nodiscard]] const std::optional<CommandCgroup>& cgroup() const noexcept { return cgroup_; }
+
+    /// The shim has been reaped. `complete`: by itself, so nothing below it is left.
+    void shim_ended(bool complete) noexcept
+    {
+        shim_gone_ = true;
+        complete_ = complete;
+    }
+
+    /// Children of the guest that belong to this command now, zombies included.
+    void adopt(const std::vector<pid_t>& orphans);
+
+    /// The guest has reaped `pid`. True when it was an orphan of this command.
+    bool reaped(pid_t pid) noexcept { return orphans_.erase(pid) != 0; }
+
+    [[nodiscard]] bool owns(pid_t pid) const noexcept { return orphans_.contains(pid); }
+
+    /// What runs, without the shim. Reads /proc.
+    [[nodiscard]] std::vector<ProcessStat> living() const;
+
+    /// Nothing of the command is left, not even the shim.
+    [[nodiscard]] bool gone() const;
+
+    /// Removes the cgroup of a tree that is gone; false while the kernel refuses.
+    [[nodiscard]] bool remove_cgroup();
+
+    /// Only while there is one.
+    [[nodiscard]] CommandCgroup release_cgroup() { return std::move(cgroup_).value(); }
+
+  private:
+    pid_t shim_;
+    bool started_ = false;
+    bool shim_gone_ = false;
+    bool complete_ = false;
+    std::set<pid_t> orphans_;
+    std::optional<CommandCgroup> cgroup_;
+};
+
+/// Stops a whole tree, without grace: freeze what runs, kill it, look again. One for timeout,
+/// cancel and kill. Works in short turns on the loop; destroying it ends the attempt.
+class TreeStopper {
+  public:
+    struct Outcome {
+        std::uint32_t survivors = 0;
+        protocol::StopProof proof = protocol::StopProof::none;
+    };
+
+    using Done = std::function<void(Outcome)>;
+
+    /// `tree` must outlive this. `find_orphans` runs before each look. `done` is called once, from
+    /// the loop, within 2 s.
+    TreeStopper(EventLoop& loop, CommandTree& tree, std::function<void()> find_orphans, Done done);
+    ~TreeStopper();
+    TreeStopper(const TreeStopper&) = delete;
+    TreeStopper& operator=(const TreeStopper&) = delete;
+
+    /// One turn without the loop. True when nothing runs any more.
+    bool pass();
+
+  private:
+    void turn();
+    void again(std::chrono::milliseconds delay);
+    void finish(std::uint32_t survivors);
+    bool pass_by_descent();
+
+    EventLoop& loop_;
+    CommandTree& tree_;
+    std::function<void()> find_orphans_;
+    Done done_;
+    BootClock::time_point deadline_;
+    EventLoop::TimerId timer_ = 0;
+    std::set<std::pair<pid_t, std::uint64_t>> stopped_; ///< pid and start time
+    int freezes_ = 0;
+    int empty_looks_ = 0;
+    BootClock::time_point empty_since_;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,173 @@
+#include "sandbox/guest/exec/process_tree.hpp"
+
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/base/utf8.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+constexpr std::size_t max_name = 120;
+
+std::string read_proc(pid_t pid, const char* file, std::size_t limit)
+{
+    const std::string path = "/proc/" + std::to_string(pid) + "/" + file;
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) {
+        return {};
+    }
+    std::string content(limit, '\0');
+    const ssize_t size = ::read(fd.get(), content.data(), content.size());
+    content.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    return content;
+}
+
+template <class Number>
+Number number_at(const std::vector<std::string_view>& fields, std::size_t i)
+{
+    Number value{};
+    if (i < fields.size()) {
+        std::from_chars(fields[i].data(), fields[i].data() + fields[i].size(), value);
+    }
+    return value;
+}
+
+/// Field numbers are those of proc_pid_stat(5) less 3: the first here is the state.
+std::optional<ProcessStat> parse_stat(pid_t pid, std::string_view text)
+{
+    // The name in parentheses is the process's own choice and may hold parentheses and spaces.
+    const auto name_end = text.rfind(')');
+    if (name_end == std::string_view::npos || name_end + 2 >= text.size()) {
+        return std::nullopt;
+    }
+    text.remove_prefix(name_end + 2);
+    std::vector<std::string_view> fields;
+    while (fields.size() < 20 && !text.empty()) {
+        const auto space = std::min(text.find(' '), text.size());
+        fields.push_back(text.substr(0, space));
+        text.remove_prefix(std::min(space + 1, text.size()));
+    }
+    if (fields.size() < 20) {
+        return std::nullopt;
+    }
+    ProcessStat stat;
+    stat.pid = pid;
+    stat.state = fields[0].empty() ? '?' : fields[0].front();
+    stat.parent = number_at<pid_t>(fields, 1);
+    stat.session = number_at<pid_t>(fields, 3);
+    stat.threads = number_at<std::uint32_t>(fields, 17);
+    stat.start_time = number_at<std::uint64_t>(fields, 19);
+    return stat;
+}
+
+struct CloseDirectory {
+    void operator()(DIR* directory) const noexcept { ::closedir(directory); }
+};
+
+} // namespace
+
+std::optional<ProcessStat> read_process(pid_t pid)
+{
+    return parse_stat(pid, read_proc(pid, "stat", 1024));
+}
+
+std::vector<ProcessStat> all_processes()
+{
+    std::vector<ProcessStat> result;
+    const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc"));
+    if (!directory) {
+        return result;
+    }
+    while (const dirent* entry = ::readdir(directory.get())) {
+        const std::string_view name = entry->d_name;
+        pid_t pid = 0;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+        if (error != std::errc{} || end != name.data() + name.size()) {
+            continue;
+        }
+        if (const auto stat = read_process(pid)) {
+            result.push_back(*stat);
+        }
+    }
+    return result;
+}
+
+std::vector<ProcessStat> descendants(const std::vector<ProcessStat>& all,
+                                     const std::vector<pid_t>& roots)
+{
+    std::unordered_multimap<pid_t, const ProcessStat*> children;
+    for (const auto& process : all) {
+        children.emplace(process.parent, &process);
+    }
+    std::vector<ProcessStat> result;
+    std::vector<pid_t> open = roots;
+    // The table is not a snapshot, so parents may form a circle: each pid is expanded once.
+    std::vector<pid_t> expanded = roots;
+    while (!open.empty()) {
+        const pid_t parent = open.back();
+        open.pop_back();
+        const auto [first, last] = children.equal_range(parent);
+        for (auto child = first; child != last; ++child) {
+            const ProcessStat& process = *child->second;
+            if (std::ranges::find(expanded, process.pid) != expanded.end()) {
+                continue;
+            }
+            expanded.push_back(process.pid);
+            open.push_back(process.pid);
+            if (process.alive()) {
+                result.push_back(process);
+            }
+        }
+    }
+    return result;
+}
+
+bool signal_process(const ProcessStat& seen, int number)
+{
+    const UniqueFd pidfd(sys::pidfd_open(seen.pid, 0));
+    if (!pidfd) {
+        return false;
+    }
+    // Only now is the pid pinned: if it was recycled before, its start time tells.
+    const auto now = read_process(seen.pid);
+    if (!now || now->start_time != seen.start_time) {
+        return false;
+    }
+    return sys::pidfd_send_signal(pidfd.get(), number) == 0;
+}
+
+std::string process_name(pid_t pid)
+{
+    std::string name = read_proc(pid, "cmdline", 4 * max_name);
+    while (!name.empty() && name.back() == '\0') {
+        name.pop_back();
+    }
+    if (name.empty()) {
+        name = read_proc(pid, "comm", 64);
+        while (!name.empty() && name.back() == '\n') {
+            name.pop_back();
+        }
+        name = "[" + name + "]";
+    }
+    // A command line is the process's to choose: escape sequences must not reach a terminal.
+    for (char& c : name) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+            c = ' ';
+        }
+    }
+    name = utf8::sanitize(name);
+    return std::string(utf8::prefix_bytes(name, max_name));
+}
+
+} // namespace berth::guest

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace berth::guest {
+
+/// One line of the process table, as /proc/<pid>/stat had it at one moment.
+struct ProcessStat {
+    pid_t pid = 0;
+    pid_t parent = 0;
+    pid_t session = 0;
+    char state = '?';
+    std::uint64_t start_time = 0; ///< ticks since boot; with the pid it names a process for ever
+    std::uint32_t threads = 0;
+
+    /// A zombie runs no more, unless only its first thread has ended.
+    [[nodiscard]] bool alive() const noexcept
+    {
+        return (state != 'Z' && state != 'X') || threads > 1;
+    }
+};
+
+[[nodiscard]] std::optional<ProcessStat> read_process(pid_t pid);
+
+/// Every process that /proc shows. Not a snapshot: what forks meanwhile may be missed, so whoever
+/// must be sure scans again until nothing new turns up.
+[[nodiscard]] std::vector<ProcessStat> all_processes();
+
+/// The living ones below `roots`, the roots themselves left out.
+[[nodiscard]] std::vector<ProcessStat> descendants(const std::vector<ProcessStat>& all,
+                                                   const std::vector<pid_t>& roots);
+
+/// Signals the very process that was seen: a pid that was recycled since is left alone. False when
+/// it is gone.
+bool signal_process(const ProcessStat& seen, int number);
+
+/// The command line for people, control characters replaced, at most 120 bytes; the kernel's short
+/// name in brackets where there is none.
+[[nodiscard]] std::string process_name(pid_t pid);
+
+} // namespace berth::guest

@@ -1,0 +1,265 @@
+#include "sandbox/guest/exec/spawn.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/syscalls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+/// MAX_ARG_STRLEN is 128 KiB for one argument; longer commands go by descriptor.
+constexpr std::size_t max_argument = 100UL * 1000;
+/// The shell has 0 to 3 for itself, so nothing that it gets may sit there before.
+constexpr int lowest_fd = 4;
+
+bool has_nul(const std::string& text)
+{
+    return text.find('\0') != std::string::npos;
+}
+
+UniqueFd raise_fd(UniqueFd fd)
+{
+    if (fd.get() >= lowest_fd) {
+        return fd;
+    }
+    UniqueFd raised(::fcntl(fd.get(), F_DUPFD_CLOEXEC, lowest_fd));
+    if (!raised) {
+        throw_errno("dup");
+    }
+    return raised;
+}
+
+/// Only the guest's end does not block: a command must meet an ordinary pipe.
+Pipe command_pipe()
+{
+    Pipe pipe = make_pipe();
+    if (::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK) != 0) {
+        throw_errno("fcntl pipe");
+    }
+    pipe.write = raise_fd(std::move(pipe.write));
+    return pipe;
+}
+
+UniqueFd make_memfd(const char* name)
+{
+    UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!fd) {
+        throw_errno("memfd_create");
+    }
+    return raise_fd(std::move(fd));
+}
+
+UniqueFd open_null()
+{
+    UniqueFd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd) {
+        throw_errno("open /dev/null");
+    }
+    return raise_fd(std::move(fd));
+}
+
+/// Two newlines more keep bash from replacing itself by the last command: the shell is then the
+/// same process from beginning to end, ends the same way whatever ran last, and its working
+/// directory is never that of `make -C`. After a backslash they would change the command.
+std::string command_text(const std::string& command)
+{
+    const auto last = command.find_last_not_of('\\');
+    const std::size_t backslashes = command.size() - (last == std::string::npos ? 0 : last + 1);
+    return backslashes % 2 == 0 ? command + "\n\n" : command;
+}
+
+std::vector<std::string> arguments(const ShellProgram& shell, const std::string& command,
+                                   bool by_descriptor)
+{
+    std::vector<std::string> result =
+        shell.is_bash ? std::vector<std::string>{"bash", "--norc", "--noprofile", "-c"}
+                      : std::vector<std::string>{"sh", "-c"};
+    if (!by_descriptor) {
+        result.push_back(command_text(command));
+    } else if (shell.is_bash) {
+        // The text is expanded first and 3 closed then: no command of it sees the descriptor.
+        result.emplace_back("eval \"$(</proc/self/fd/3)\" 3<&-\n\n");
+    } else {
+        result.emplace_back("eval \"$(cat <&3)\" 3<&-\n\n");
+    }
+    return result;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings)
+{
+    std::vector<char*> result;
+    result.reserve(strings.size() + 1);
+    for (auto& string : strings) {
+        result.push_back(string.data());
+    }
+    result.push_back(nullptr);
+    return result;
+}
+
+std::vector<std::string> environment(const SpawnOptions& options)
+{
+    auto variables = options.config.environment;
+    for (const auto& [name, value] : options.request.environment) {
+        variables.insert_or_assign(name, value);
+    }
+    variables.erase("PWD");
+    variables.erase("OLDPWD");
+    std::vector<std::string> result;
+    result.reserve(variables.size() + 1);
+    for (const auto& [name, value] : variables) {
+        result.push_back(name + "=" + value);
+    }
+    result.push_back("PWD=" + options.workdir);
+    return result;
+}
+
+pid_t clone_shim(const ShimPlan& plan, int cgroup_fd)
+{
+    clone_args args{};
+    args.exit_signal = SIGCHLD;
+    if (cgroup_fd >= 0) {
+        args.flags = CLONE_INTO_CGROUP;
+        args.cgroup = static_cast<__u64>(cgroup_fd);
+    }
+    // No handler of the guest may run in the child before its mask is set.
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const pid_t pid = sys::clone3(args);
+    if (pid == 0) {
+        run_shim(plan);
+    }
+    const int error = errno;
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = error;
+    if (pid < 0) {
+        throw_errno("clone3");
+    }
+    return pid;
+}
+
+} // namespace
+
+ShellProgram ShellProgram::find()
+{
+    for (const char* path : {"/bin/bash", "/usr/bin/bash"}) {
+        if (::access(path, X_OK) == 0) {
+            return {path, true};
+        }
+    }
+    return {"/bin/sh", false};
+}
+
+void validate(const protocol::ExecuteRequest& request)
+{
+    if (request.id.empty() || request.id.size() > 64 ||
+        !std::ranges::all_of(request.id, [](unsigned char c) {
+            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+        })) {
+        // It names a cgroup: "../x" would be made elsewhere.
+        throw Error(ErrorCode::invalid_argument, "the id of a command must be 1 to 64 characters "
+                                                 "of 0-9 and a-z");
+    }
+    if (request.command.find_first_not_of(" \t\r\n") == std::string::npos) {
+        throw Error(ErrorCode::empty_command, "the command is empty", "Give a shell command.");
+    }
+    if (has_nul(request.command)) {
+        throw Error(ErrorCode::invalid_argument, "the command contains a NUL byte",
+                    "A shell cannot take one; use printf '\\0' inside the command.");
+    }
+    if (request.timeout == 0) {
+        throw Error(ErrorCode::invalid_argument, "the timeout is 0", "Give at least 1 ms.");
+    }
+    if (has_nul(request.workdir) || request.workdir.size() >= max_cwd) {
+        throw Error(ErrorCode::invalid_path,
+                    "the workdir contains a NUL byte or is longer than 4095 bytes");
+    }
+    for (const auto& [name, value] : request.environment) {
+        if (name.empty() || name.find('=') != std::string::npos || has_nul(name)) {
+            throw Error(ErrorCode::invalid_argument,
+                        "\"" + name.substr(0, 100) + "\" cannot name an environment variable",
+                        "A name is not empty and has no '=' and no NUL byte in it.");
+        }
+        if (has_nul(value)) {
+            throw Error(ErrorCode::invalid_argument,
+                        "the value of the environment variable " + name + " contains a NUL byte");
+        }
+    }
+}
+
+std::string absolute_workdir(const protocol::ExecuteRequest& request,
+                             const std::string& session_cwd, const std::string& home)
+{
+    const std::string& workdir = request.workdir;
+    if (workdir.empty()) {
+        return session_cwd;
+    }
+    if (workdir == "~" || workdir.starts_with("~/")) {
+        return home + workdir.substr(1);
+    }
+    if (workdir.front() == '/') {
+        return workdir;
+    }
+    return session_cwd + (session_cwd.ends_with('/') ? "" : "/") + workdir;
+}
+
+Spawned spawn(const SpawnOptions& options)
+{
+    const auto& request = options.request;
+    const bool by_descriptor = request.command.size() > max_argument;
+    auto argument_strings = arguments(options.shell, request.command, by_descriptor);
+    auto environment_strings = environment(options);
+    const auto argv = pointers(argument_strings);
+    auto envp = pointers(environment_strings);
+    std::string fallback_pwd = "PWD=" + options.config.home;
+
+    Pipe report = command_pipe();
+    Pipe output = command_pipe();
+    Pipe error = command_pipe();
+    const bool has_input = request.input && !request.input->empty();
+    const UniqueFd input = has_input ? make_memfd("stdin") : open_null();
+    const UniqueFd script = by_descriptor ? make_memfd("command") : UniqueFd();
+    std::vector<int> v1_tasks(options.config.v1_tasks_fds.begin(),
+                              options.config.v1_tasks_fds.end());
+
+    ShimPlan plan;
+    plan.program = options.shell.path.c_str();
+    plan.arguments = argv.data();
+    plan.environment = envp.data();
+    plan.pwd_index = environment_strings.size() - 1;
+    plan.fallback_pwd = fallback_pwd.data();
+    plan.workdir = options.workdir.c_str();
+    plan.fallback_workdir = options.fall_back ? options.config.home.c_str() : nullptr;
+    plan.report = report.write.get();
+    plan.input = input.get();
+    plan.output = output.write.get();
+    plan.error = error.write.get();
+    plan.script = script.get();
+    plan.input_text = has_input ? std::string_view(*request.input) : std::string_view();
+    plan.script_text = by_descriptor ? std::string_view(request.command) : std::string_view();
+    plan.v1_tasks = v1_tasks;
+    plan.limit_nofile = options.config.limit_nofile;
+    plan.limit_nproc = options.config.limit_nproc;
+    plan.limit_fsize = options.config.limit_fsize;
+
+    Spawned spawned;
+    spawned.shim = clone_shim(plan, options.cgroup_fd);
+    spawned.report = std::move(report.read);
+    spawned.output = std::move(output.read);
+    spawned.error = std::move(error.read);
+    return spawned;
+}
+
+} // namespace berth::guest

@@ -1,0 +1,145 @@
+#include "tests/unit/guest/exec/command_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+// What a command leaves running: named, kept, drained, stopped when there are too many.
+
+namespace berth::guest::test {
+namespace {
+
+using protocol::Fate;
+using std::chrono::milliseconds;
+
+template <class Function>
+void in_each_mode(Function function)
+{
+    for (const Mode mode : modes()) {
+        CAPTURE(name_of(mode));
+        function(mode);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a background child that holds the pipe: the call ends with its shell")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string word = unique_word();
+        const auto done = guest.run("sleep " + word + " & echo started");
+        CHECK(done.took < milliseconds(500));
+        const auto& reply = done.reply;
+        CHECK(reply.fate == Fate::exited);
+        CHECK(reply.out.head == "started\n");
+        CHECK(reply.out.held_open);
+        CHECK(reply.job_id == "job-1");
+        REQUIRE(reply.left_running.size() == 1);
+        CHECK(reply.left_running.front().name == "sleep " + word);
+        CHECK(reply.left_running.front().pid > 1);
+        CHECK(!reply.out.spill_path.empty());
+        CHECK(guest.commands->running() == 0);
+        const auto jobs = guest.commands->jobs();
+        REQUIRE(jobs.size() == 1);
+        CHECK(jobs.front().job_id == "job-1");
+        CHECK(jobs.front().status == "running");
+        CHECK(jobs.front().processes == 1);
+        CHECK(guest.run("sleep 0 & sleep 9 >/dev/null 2>&1 &").reply.job_id == "job-2");
+    });
+}
+
+TEST_CASE("a server in the background serves the next calls too")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        auto done = guest.run("(while :; do date >beat; sleep 0.05; done) >log 2>&1 &");
+        CHECK(done.took < milliseconds(500));
+        CHECK(done.reply.job_id == "job-1");
+        CHECK(!done.reply.out.held_open);
+        done = guest.run("rm -f beat; sleep 0.3; [ -e beat ] && echo beats");
+        CHECK(done.reply.out.head == "beats\n");
+        CHECK(done.reply.job_id.empty());
+    });
+}
+
+TEST_CASE("a process substitution that is about to end is waited for and is no job")
+{
+    Guest guest(Mode::subreaper);
+    for (int i = 0; i < 10; ++i) {
+        const auto reply = guest.run("echo text > >(cat)").reply;
+        CHECK(reply.out.head == "text\n");
+        CHECK(reply.job_id.empty());
+    }
+}
+
+TEST_CASE("a job prints on into its file, and is forgotten when it ends")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const auto reply =
+            guest.run("echo first; (sleep 0.2; seq 20000; echo last) & sleep 0.01").reply;
+        CHECK(reply.out.head == "first\n");
+        REQUIRE(!reply.out.spill_path.empty());
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        // 108894 bytes of numbers, more than the pipe holds: somebody read it.
+        CHECK(std::filesystem::file_size(reply.out.spill_path) == 6 + 108894 + 5);
+    });
+}
+
+TEST_CASE("a job that has ended by the time of the reply is none")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        for (int i = 0; i < 20; ++i) {
+            const auto reply = guest.run("true & true & (true &)").reply;
+            CHECK(reply.job_id.empty());
+            CHECK(reply.left_running.empty());
+        }
+        CHECK(guest.commands->jobs().empty());
+    });
+}
+
+TEST_CASE("no room for another job: what was left is stopped, and the notice says so")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode, [](protocol::GuestConfig& config) { config.max_jobs = 1; });
+        const std::string word = unique_word();
+        CHECK(guest.run("sleep " + word + " >/dev/null 2>&1 &").reply.job_id == "job-1");
+        const auto reply = guest.run("setsid sleep " + word + " & echo x").reply;
+        CHECK(reply.job_id.empty());
+        CHECK(reply.fate == Fate::exited);
+        CHECK(reply.out.head == "x\n");
+        CHECK(reply.notice.find("too many jobs") != std::string::npos);
+        CHECK(reply.survivors == 0);
+        CHECK(processes_with(word) == 1);
+    });
+}
+
+TEST_CASE("a detached command goes on as a job, under its own timeout")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string word = unique_word();
+        auto request = Guest::request("cd /; sleep " + word, 400);
+        const auto timed = guest.start(request);
+        guest.commands->detach(request.id);
+        CHECK(guest.commands->running() == 0);
+        REQUIRE(guest.commands->jobs().size() == 1);
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        CHECK(processes_with(word) == 0);
+        CHECK(!guest.outcome(timed));
+
+        request = Guest::request("sleep 0.2; echo x >file; cd /");
+        const auto ended = guest.start(request);
+        guest.commands->detach(request.id);
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        CHECK(std::filesystem::exists(guest.home() + "/file"));
+        CHECK(guest.session->cwd() == guest.home());
+        CHECK(!guest.outcome(ended));
+    });
+}
+
+} // namespace berth::guest::test

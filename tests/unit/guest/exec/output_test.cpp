@@ -1,0 +1,235 @@
+#include "sandbox/base/io.hpp"
+#include "sandbox/guest/exec/output.hpp"
+#include "tests/unit/guest/exec/command_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::guest::test {
+namespace {
+
+using protocol::Fate;
+using std::chrono::milliseconds;
+
+std::string content(const std::string& path)
+{
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct TemporaryDirectory {
+    TemporaryDirectory() : path("/tmp/berth-test-out-" + std::to_string(::getpid()))
+    {
+        std::filesystem::remove_all(path);
+        std::filesystem::create_directory(path);
+    }
+
+    ~TemporaryDirectory() { std::filesystem::remove_all(path); }
+
+    TemporaryDirectory(const TemporaryDirectory&) = delete;
+    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+    std::string path;
+};
+
+long resident_kilobytes()
+{
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+} // namespace
+
+TEST_CASE("head, tail and what is between, for every size and way of cutting")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory.path + "/s", 0, 0);
+    std::string text;
+    for (int i = 0; text.size() < 64; ++i) {
+        text += std::to_string(i) + (i % 3 == 0 ? "\n" : "");
+    }
+    for (std::size_t size = 0; size <= text.size(); ++size) {
+        for (const std::size_t piece : {1UL, 2UL, 3UL, 7UL, 10UL, 16UL, 64UL}) {
+            OutputStream stream(UniqueFd(), 10, 7, store, "stdout");
+            const std::string whole = text.substr(0, size);
+            for (std::size_t at = 0; at < size; at += piece) {
+                stream.add(whole.substr(at, piece));
+            }
+            const auto out = stream.result();
+            CAPTURE(size);
+            CAPTURE(piece);
+            REQUIRE(out.total_bytes == size);
+            REQUIRE(out.head == whole.substr(0, 10));
+            const std::size_t omitted = size > 17 ? size - 17 : 0;
+            REQUIRE(out.omitted_bytes == omitted);
+            REQUIRE(out.tail == whole.substr(std::min<std::size_t>(10, size) + omitted));
+            const auto lines = [](const std::string& part) {
+                return static_cast<std::uint64_t>(std::count(part.begin(), part.end(), '\n'));
+            };
+            REQUIRE(out.omitted_lines == (omitted ? lines(whole.substr(10, omitted)) : 0));
+            REQUIRE(out.total_lines == lines(whole) + (size > 0 && whole.back() != '\n' ? 1 : 0));
+            REQUIRE(out.spill_path.empty() == (size <= 17));
+            if (size > 17) {
+                REQUIRE(content(out.spill_path) == whole);
+                REQUIRE(out.spill_bytes == size);
+                REQUIRE(out.spill_error.empty());
+            }
+        }
+    }
+}
+
+TEST_CASE("limits of nothing: everything is counted and spilled")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory.path + "/s", 0, 0);
+    OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
+    stream.add("abc\n");
+    const auto out = stream.result();
+    CHECK(out.head.empty());
+    CHECK(out.omitted_bytes == 4);
+    CHECK(out.omitted_lines == 1);
+    CHECK(content(out.spill_path) == "abc\n");
+}
+
+TEST_CASE("spill: a stream's limit")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory.path, 10, 0);
+    const auto file = store.create("stdout");
+    file->write("123456");
+    CHECK(file->error().empty());
+    file->write("7890ab");
+    CHECK(file->bytes() == 10);
+    CHECK(file->error().find("limit of a stream") != std::string::npos);
+    file->write("more");
+    CHECK(content(file->path()) == "1234567890");
+}
+
+TEST_CASE("spill: the session's limit takes the oldest closed files, never an open one")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory.path, 0, 100);
+    const auto running = store.create("stdout");
+    running->write(std::string(40, 'r'));
+    auto old = store.create("stdout");
+    old->write(std::string(40, 'o'));
+    const std::string old_path = old->path();
+    old.reset();
+    auto fresh = store.create("stderr");
+    fresh->write(std::string(50, 'f'));
+    CHECK(fresh->error().empty());
+    CHECK(!std::filesystem::exists(old_path));
+    CHECK(std::filesystem::exists(running->path()));
+    fresh->write(std::string(20, 'f'));
+    CHECK(fresh->bytes() == 60);
+    CHECK(fresh->error().find("limit of the session") != std::string::npos);
+}
+
+TEST_CASE("spill: traps in its directory")
+{
+    const TemporaryDirectory directory;
+    const std::string place = directory.path + "/place";
+    const std::string other = directory.path + "/other";
+    std::filesystem::create_directory(other);
+    std::filesystem::create_directory(place);
+    SpillStore store(place, 0, 0);
+    // Names that are taken by a FIFO, a link and a directory are passed over without blocking.
+    REQUIRE(::mkfifo((place + "/1.stdout").c_str(), 0600) == 0);
+    std::filesystem::create_symlink(other + "/stolen", place + "/2.stdout");
+    std::filesystem::create_directory(place + "/3.stdout");
+    auto file = store.create("stdout");
+    file->write("x");
+    CHECK(file->error().empty());
+    CHECK(file->path() == place + "/4.stdout");
+    CHECK(!std::filesystem::exists(other + "/stolen"));
+    // The directory itself replaced by a link, by a file, by nothing.
+    std::filesystem::remove_all(place);
+    std::filesystem::create_symlink(other, place);
+    file = store.create("stdout");
+    file->write("x");
+    CHECK(!file->error().empty());
+    CHECK(file->path().empty());
+    CHECK(std::filesystem::is_empty(other));
+    std::filesystem::remove(place);
+    std::ofstream(place) << "file";
+    CHECK(!store.create("stdout")->error().empty());
+    std::filesystem::remove(place);
+    CHECK(store.create("stdout")->error().empty());
+}
+
+TEST_CASE("yes: totals right, memory bounded, file capped, others answered meanwhile")
+{
+    for (const Mode mode : modes()) {
+        CAPTURE(name_of(mode));
+        Guest guest(mode,
+                    [](protocol::GuestConfig& config) { config.spill_stream_limit = 1'000'000; });
+        const long before = resident_kilobytes();
+        const auto noisy = guest.start(Guest::request("yes", 1000));
+        guest.spin(milliseconds(50));
+        for (int i = 0; i < 5; ++i) {
+            CHECK(guest.run("echo quick").took < milliseconds(300));
+        }
+        const auto reply = guest.wait_for(noisy).reply;
+        CHECK(reply.fate == Fate::timed_out);
+        const auto& out = reply.out;
+        CHECK(out.total_bytes > 10'000'000);
+        CHECK(out.head.size() == 6000);
+        CHECK(out.tail.size() == 4000);
+        CHECK(out.omitted_bytes == out.total_bytes - 10'000);
+        CHECK(out.total_lines == (out.total_bytes + 1) / 2);
+        CHECK(out.omitted_lines == out.omitted_bytes / 2);
+        CHECK(out.spill_bytes == 1'000'000);
+        CHECK(std::filesystem::file_size(out.spill_path) == 1'000'000);
+        CHECK(!out.spill_error.empty());
+        CHECK(resident_kilobytes() - before < 4096);
+        CHECK(guest.run("echo on").reply.out.head == "on\n");
+    }
+}
+
+TEST_CASE("binary output and one endless line")
+{
+    Guest guest(Mode::subreaper);
+    const std::string bytes = guest.run("printf '\\0\\377\\001\\n\\200'").reply.out.head;
+    CHECK(bytes == std::string("\0\377\001\n\200", 5));
+    const auto out = guest.run("head -c 5000000 /dev/zero").reply.out;
+    CHECK(out.total_bytes == 5'000'000);
+    CHECK(out.total_lines == 1);
+    CHECK(out.omitted_lines == 0);
+    CHECK(out.omitted_bytes == 4'990'000);
+    CHECK(std::filesystem::file_size(out.spill_path) == 5'000'000);
+    CHECK(out.spill_error.empty());
+}
+
+TEST_CASE("a byte at a time")
+{
+    Guest guest(Mode::subreaper);
+    const auto reply =
+        guest.run("for i in 1 2 3 4 5; do printf $i; sleep 0.05; done", 20'000).reply;
+    CHECK(reply.out.head == "12345");
+    CHECK(reply.out.total_lines == 1);
+    CHECK(guest.run("while :; do printf x; sleep 0.1; done", 350).reply.out.total_bytes >= 3);
+}
+
+TEST_CASE("a spill that fails is told and fails nothing")
+{
+    Guest guest(Mode::subreaper,
+                [](protocol::GuestConfig& config) { config.spill_directory = "/proc/nowhere"; });
+    const auto reply = guest.run("seq 100000").reply;
+    CHECK(reply.fate == Fate::exited);
+    CHECK(reply.out.total_bytes == 588895);
+    CHECK(reply.out.spill_path.empty());
+    CHECK(!reply.out.spill_error.empty());
+}
+
+} // namespace berth::guest::test

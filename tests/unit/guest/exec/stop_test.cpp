@@ -1,0 +1,251 @@
+#include "tests/unit/guest/exec/command_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Whatever a command does to stay alive, its whole tree is gone within two seconds of its timeout
+// or of a cancel, and nothing else of the session is touched.
+
+namespace berth::guest::test {
+namespace {
+
+using protocol::Fate;
+using protocol::StopProof;
+using std::chrono::milliseconds;
+
+template <class Function>
+void in_each_mode(Function function)
+{
+    for (const Mode mode : modes()) {
+        CAPTURE(name_of(mode));
+        function(mode);
+    }
+}
+
+StopProof proof_of(Mode mode)
+{
+    return mode == Mode::cgroup ? StopProof::cgroup : StopProof::subreaper;
+}
+
+/// Runs into a timeout of 300 ms; `word` is in the command line of whatever it leaves.
+void expect_stopped(Mode mode, const std::string& command, const std::string& word)
+{
+    CAPTURE(command);
+    Guest guest(mode);
+    const auto done = guest.run(command, 300);
+    REQUIRE(!done.error);
+    CHECK(done.took < milliseconds(2300));
+    CHECK(done.reply.fate == Fate::timed_out);
+    CHECK(done.reply.exit_code == -1);
+    CHECK(done.reply.out.head == "before\n");
+    CHECK(done.reply.survivors == 0);
+    CHECK(done.reply.stop_proof == proof_of(mode));
+    CHECK(done.reply.job_id.empty());
+    CHECK(processes_with(word) == 0);
+    CHECK(guest.run("echo on").reply.out.head == "on\n");
+    CHECK(guest.commands->running() == 0);
+    CHECK(guest.commands->jobs().empty());
+}
+
+} // namespace
+
+TEST_CASE("a timeout ends the whole tree, whatever it does")
+{
+    in_each_mode([](Mode mode) {
+        const std::string word = unique_word();
+        const std::string sleep = "sleep " + word;
+        const std::vector<std::string> commands = {
+            "echo before; " + sleep,
+            "echo before; trap '' TERM INT HUP QUIT; while :; do " + sleep + "; done",
+            "echo before; (setsid " + sleep + " &) ; setsid bash -c 'setsid " + sleep + " & " +
+                sleep + "' & " + sleep,
+            "echo before; " + sleep + " & kill -STOP $$",
+            "echo before; " + sleep + " & kill -9 $PPID; " + sleep,
+            "echo before; kill -STOP $PPID; " + sleep,
+            "(setsid " + sleep + " & setsid " + sleep +
+                " &); echo before; kill -9 $PPID; (setsid " + sleep + " & ); (" + sleep +
+                " &); wait; " + sleep,
+            "echo before; nohup " + sleep + " >/dev/null 2>&1 </dev/null & disown; " + sleep,
+            "echo before; " + sleep + " | " + sleep + " | " + sleep,
+            "echo before; exec " + sleep,
+        };
+        for (const auto& command : commands) {
+            expect_stopped(mode, command, word);
+        }
+    });
+}
+
+TEST_CASE("cancel: the same, and twice is once")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string word = unique_word();
+        const auto request = Guest::request("trap '' TERM; echo before; (setsid sleep " + word +
+                                            " &); sleep " + word);
+        const auto handle = guest.start(request);
+        guest.spin(milliseconds(150));
+        guest.commands->cancel(request.id);
+        guest.commands->cancel(request.id);
+        guest.commands->cancel("nobody");
+        const auto done = guest.wait_for(handle);
+        CHECK(done.reply.fate == Fate::cancelled);
+        CHECK(done.reply.exit_code == -1);
+        CHECK(done.reply.out.head == "before\n");
+        CHECK(done.reply.survivors == 0);
+        CHECK(done.reply.stop_proof == proof_of(mode));
+        CHECK(processes_with(word) == 0);
+        guest.commands->cancel(request.id);
+        CHECK(guest.run("echo on").reply.out.head == "on\n");
+    });
+}
+
+TEST_CASE("cancel at once, before the shell is there")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        for (int i = 0; i < 20; ++i) {
+            const std::string word = unique_word();
+            const auto request = Guest::request("sleep " + word);
+            const auto handle = guest.start(request);
+            guest.commands->cancel(request.id);
+            const auto done = guest.wait_for(handle);
+            CHECK(done.reply.fate == Fate::cancelled);
+            CHECK(done.reply.survivors == 0);
+            CHECK(processes_with(word) == 0);
+        }
+    });
+}
+
+TEST_CASE("two other commands and a job run on while one is stopped")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string job_word = unique_word();
+        const auto job = guest.run("sleep " + job_word + " >/dev/null 2>&1 &").reply;
+        REQUIRE(job.job_id == "job-1");
+        const auto ticking = "for i in 1 2 3 4 5 6 7 8 9 10; do echo $i; sleep 0.1; done; echo end";
+        const auto one = guest.start(Guest::request(ticking));
+        const auto two = guest.start(Guest::request(ticking));
+        const std::string word = unique_word();
+        const auto stopped = guest.run(
+            "kill -9 $PPID; trap '' TERM; (setsid sleep " + word + " &); sleep " + word, 200);
+        CHECK(stopped.reply.fate == Fate::timed_out);
+        CHECK(stopped.reply.survivors == 0);
+        CHECK(processes_with(word) == 0);
+        for (const auto handle : {one, two}) {
+            const auto done = guest.wait_for(handle);
+            CHECK(done.reply.fate == Fate::exited);
+            CHECK(done.reply.out.head == "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\nend\n");
+        }
+        CHECK(processes_with(job_word) == 1);
+        REQUIRE(guest.commands->jobs().size() == 1);
+        CHECK(guest.commands->jobs().front().processes == 1);
+    });
+}
+
+TEST_CASE("a command that kills its shim is not lost: the guest inherits the shell")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        auto reply = guest.run("kill -9 $PPID; sleep 0.1; echo still here; exit 7").reply;
+        CHECK(reply.fate == Fate::exited);
+        CHECK(reply.exit_code == 7);
+        CHECK(reply.out.head == "still here\n");
+        CHECK(reply.usage_scope == (mode == Mode::cgroup ? reply.usage_scope : "process"));
+        // Immediately: the shell may be reaped before or after its shim.
+        for (int i = 0; i < 20; ++i) {
+            reply = guest.run("kill -9 $PPID; exit 5").reply;
+            CHECK(reply.fate == Fate::exited);
+            CHECK(reply.exit_code == 5);
+        }
+        // What it leaves is a job all the same, and goes when it ends.
+        const std::string word = unique_word();
+        reply = guest.run("kill -9 $PPID; (setsid sleep " + word + " >/dev/null 2>&1 &)").reply;
+        CHECK(reply.fate == Fate::exited);
+        CHECK(!reply.job_id.empty());
+        REQUIRE(reply.left_running.size() == 1);
+        const auto pid = std::to_string(reply.left_running.front().pid);
+        CHECK(guest.run("kill " + pid).reply.exit_code == 0);
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+    });
+}
+
+TEST_CASE("a command that dies with its shim")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const auto reply = guest.run("kill -9 $PPID $$").reply;
+        CHECK(reply.fate == Fate::signaled);
+        CHECK(reply.exit_code == 137);
+        CHECK(guest.run("echo on").reply.out.head == "on\n");
+    });
+}
+
+TEST_CASE("on_exit kill: what was left is stopped, the command's end is its own")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string word = unique_word();
+        auto request = Guest::request("(setsid sleep " + word + " &); echo done; exit 6");
+        request.on_exit = protocol::OnExit::kill;
+        const auto reply = guest.run(request).reply;
+        CHECK(reply.fate == Fate::exited);
+        CHECK(reply.exit_code == 6);
+        CHECK(reply.out.head == "done\n");
+        CHECK(reply.job_id.empty());
+        CHECK(reply.stop_proof == proof_of(mode));
+        CHECK(processes_with(word) == 0);
+    });
+}
+
+TEST_CASE("the end of the runner ends what runs")
+{
+    in_each_mode([](Mode mode) {
+        const std::string word = unique_word();
+        {
+            Guest guest(mode);
+            (void)guest.run("setsid sleep " + word + " &");
+            (void)guest.start(Guest::request("trap '' TERM; sleep " + word));
+            guest.spin(milliseconds(100));
+            CHECK(processes_with(word) >= 2);
+        }
+        CHECK(processes_with(word) == 0);
+    });
+}
+
+TEST_CASE("a fork bomb of an ordinary user is stopped within two seconds, without cgroups")
+{
+    // The limit on processes binds no root: a child becomes an ordinary user and plays the guest.
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::geteuid() == 0 && (::setgid(64999) != 0 || ::setuid(64999) != 0)) {
+            ::_exit(3);
+        }
+        int result = 0;
+        {
+            Guest guest(Mode::subreaper,
+                        [](protocol::GuestConfig& config) { config.limit_nproc = 200; });
+            const std::string bomb = "b() { b | b & }; echo before; b 2>/dev/null; sleep 60";
+            const auto request = Guest::request(bomb, 700);
+            const auto done = guest.run(request);
+            result |= done.reply.fate == Fate::timed_out ? 0 : 4;
+            result |= done.reply.survivors == 0 ? 0 : 8;
+            result |= done.took < milliseconds(2800) ? 0 : 16;
+            result |= guest.run("echo on").reply.out.head == "on\n" ? 0 : 32;
+        }
+        ::_exit(result);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
+} // namespace berth::guest::test
