@@ -462,6 +462,7 @@ struct GrepReply {
     std::uint64_t unreadable = 0;
     bool complete = true;     ///< the totals are those of the whole tree
     std::string truncated_by; ///< empty, "limit", "budget" or "time"
+    std::uint64_t large_files = 0; ///< multiline: not searched, as they are above 8 MiB
 
     template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
@@ -475,6 +476,7 @@ struct GrepReply {
         field(8, self.unreadable);
         field(9, self.complete);
         field(10, self.truncated_by);
+        field(11, self.large_files);
     }
 };
 

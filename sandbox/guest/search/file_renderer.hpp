@@ -1,0 +1,87 @@
+#pragma once
+
+#include "sandbox/guest/search/block_reader.hpp"
+#include "sandbox/guest/search/matcher.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+namespace berth::guest::search {
+
+struct RenderOptions {
+    std::uint32_t before = 0;
+    std::uint32_t after = 0;
+    bool only_matching = false;
+    std::uint64_t line_limit = 0; ///< characters; 0: none
+};
+
+/// Bytes of text that a reply may still get.
+class TextBudget {
+  public:
+    /// 0: no limit.
+    explicit TextBudget(std::uint64_t bytes) : left_(bytes == 0 ? ~std::uint64_t{0} : bytes) {}
+
+    /// False, and from then on always, when `bytes` do not fit any more.
+    bool take(std::uint64_t bytes) noexcept
+    {
+        exceeded_ = exceeded_ || bytes > left_;
+        left_ -= exceeded_ ? 0 : bytes;
+        return !exceeded_;
+    }
+
+    [[nodiscard]] bool exceeded() const noexcept { return exceeded_; }
+
+  private:
+    std::uint64_t left_;
+    bool exceeded_ = false;
+};
+
+/// Makes the lines of one file's part of a reply.
+class FileRenderer {
+  public:
+    FileRenderer(const Matcher& matcher, const RenderOptions& options, TextBudget& budget,
+                 protocol::GrepFile& out)
+        : matcher_(matcher), options_(options), budget_(budget), out_(out)
+    {
+    }
+
+    /// Adds `take` units (matching lines, or occurrences) after the first `skip`, with context.
+    /// Returns how many units it came by, skipped ones included.
+    std::uint64_t render(BlockReader& reader, int fd, std::uint64_t skip, std::uint64_t take);
+
+  private:
+    struct Context {
+        std::uint64_t number;
+        std::string text;
+        bool cut;
+    };
+
+    void render_block(std::string_view text, bool continues_line);
+    void pass_gap(std::string_view text, std::size_t begin, std::size_t end);
+    void keep_before(std::string_view text, std::size_t begin, std::size_t end,
+                     std::uint64_t end_number);
+    void show_lines(std::string_view text, Matcher::Span lines);
+    void show_occurrences(std::string_view text, Matcher::Span lines);
+    [[nodiscard]] bool begin_unit();
+    void emit(std::uint64_t number, std::string_view text, bool is_match);
+    void emit_cut(std::uint64_t number, std::string text, bool is_match, bool cut);
+    [[nodiscard]] bool finished() const noexcept;
+
+    const Matcher& matcher_;
+    const RenderOptions& options_;
+    TextBudget& budget_;
+    protocol::GrepFile& out_;
+    std::deque<Context> before_;
+    std::uint64_t skip_ = 0;
+    std::uint64_t end_ = 0; ///< skip + take
+    std::uint64_t units_ = 0;
+    std::uint64_t line_ = 1; ///< number of the line that comes next
+    std::uint64_t after_left_ = 0;
+    bool open_line_matched_ = false;
+};
+
+} // namespace berth::guest::search

@@ -1,0 +1,172 @@
+#include "sandbox/guest/search/file_types.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <algorithm>
+
+namespace berth::guest::search {
+
+namespace {
+
+struct FileType {
+    std::string_view name;
+    std::string_view globs; ///< separated by spaces
+};
+
+/// Sorted by name.
+constexpr FileType file_types[] = {
+    {"agda", "*.agda *.lagda"},
+    {"asciidoc", "*.adoc *.asc *.asciidoc"},
+    {"asm", "*.S *.asm *.s"},
+    {"awk", "*.awk"},
+    {"bazel", "*.BUILD *.bazel *.bazelrc *.bzl BUILD WORKSPACE"},
+    {"c", "*.[chH] *.[chH].in *.cats"},
+    {"clojure", "*.clj *.cljc *.cljs *.cljx"},
+    {"cmake", "*.cmake CMakeLists.txt"},
+    {"coffeescript", "*.coffee"},
+    {"config", "*.cfg *.conf *.config *.ini"},
+    {"cpp", "*.[ChH] *.[ChH].in *.[ch]pp *.[ch]pp.in *.[ch]xx *.[ch]xx.in *.cc *.cc.in *.hh "
+            "*.hh.in *.inl"},
+    {"crystal", "*.cr Projectfile"},
+    {"cs", "*.cs"},
+    {"csharp", "*.cs"},
+    {"css", "*.css *.scss"},
+    {"csv", "*.csv"},
+    {"cython", "*.pxd *.pxi *.pyx"},
+    {"d", "*.d"},
+    {"dart", "*.dart"},
+    {"diff", "*.diff *.patch"},
+    {"docker", "*Dockerfile*"},
+    {"elisp", "*.el"},
+    {"elixir", "*.eex *.ex *.exs"},
+    {"elm", "*.elm"},
+    {"erlang", "*.erl *.hrl"},
+    {"fish", "*.fish"},
+    {"flatbuffers", "*.fbs"},
+    {"fortran", "*.F *.F77 *.F90 *.F95 *.f *.f77 *.f90 *.f95 *.pfo"},
+    {"fsharp", "*.fs *.fsi *.fsx"},
+    {"go", "*.go"},
+    {"gradle", "*.gradle"},
+    {"groovy", "*.gradle *.groovy"},
+    {"h", "*.h *.hpp"},
+    {"haml", "*.haml"},
+    {"haskell", "*.c2hs *.cpphs *.hs *.hsc *.lhs"},
+    {"hs", "*.hs *.lhs"},
+    {"html", "*.ejs *.htm *.html"},
+    {"java", "*.java *.jsp *.jspx *.properties"},
+    {"jinja", "*.j2 *.jinja *.jinja2"},
+    {"jl", "*.jl"},
+    {"js", "*.js *.jsx *.vue"},
+    {"json", "*.json composer.lock"},
+    {"jsonl", "*.jsonl"},
+    {"julia", "*.jl"},
+    {"jupyter", "*.ipynb *.jpynb"},
+    {"kotlin", "*.kt *.kts"},
+    {"less", "*.less"},
+    {"license", "*[.-]LICEN[CS]E* AGPL-*[0-9]* APACHE-*[0-9]* BSD-*[0-9]* CC-BY-* COPYING "
+                "COPYING[.-]* COPYRIGHT COPYRIGHT[.-]* EULA EULA[.-]* GFDL-*[0-9]* GNU-*[0-9]* "
+                "GPL-*[0-9]* LGPL-*[0-9]* LICEN[CS]E LICEN[CS]E[.-]* MIT-*[0-9]* MPL-*[0-9]* "
+                "NOTICE NOTICE[.-]* OFL-*[0-9]* PATENTS PATENTS[.-]* UNLICEN[CS]E "
+                "UNLICEN[CS]E[.-]* agpl[.-]* gpl[.-]* lgpl[.-]* licen[cs]e licen[cs]e.*"},
+    {"lisp", "*.el *.jl *.lisp *.lsp *.sc *.scm"},
+    {"lock", "*.lock package-lock.json"},
+    {"log", "*.log"},
+    {"lua", "*.lua"},
+    {"m4", "*.ac *.m4"},
+    {"make", "*.mak *.mk [Gg][Nn][Uu]makefile [Gg][Nn][Uu]makefile.am [Gg][Nn][Uu]makefile.in "
+             "[Mm]akefile [Mm]akefile.am [Mm]akefile.in"},
+    {"man", "*.[0-9][cEFMmpSx] *.[0-9lnpx]"},
+    {"markdown", "*.markdown *.md *.mdown *.mkdn"},
+    {"matlab", "*.m"},
+    {"md", "*.markdown *.md *.mdown *.mkdn"},
+    {"meson", "meson.build meson_options.txt"},
+    {"ml", "*.ml"},
+    {"nim", "*.nim *.nimble *.nimf *.nims"},
+    {"nix", "*.nix"},
+    {"objc", "*.h *.m"},
+    {"objcpp", "*.h *.mm"},
+    {"ocaml", "*.ml *.mli *.mll *.mly"},
+    {"org", "*.org *.org_archive"},
+    {"pascal", "*.dpr *.inc *.lpr *.pas *.pp"},
+    {"perl", "*.PL *.perl *.pl *.plh *.plx *.pm *.t"},
+    {"php", "*.php *.php3 *.php4 *.php5 *.phtml"},
+    {"po", "*.po"},
+    {"protobuf", "*.proto"},
+    {"ps", "*.cdxml *.ps1 *.ps1xml *.psd1 *.psm1"},
+    {"puppet", "*.erb *.pp *.rb"},
+    {"py", "*.py"},
+    {"qml", "*.qml"},
+    {"r", "*.R *.Rmd *.Rnw *.r"},
+    {"racket", "*.rkt"},
+    {"readme", "*README README*"},
+    {"rst", "*.rst"},
+    {"ruby", "*.gemspec *.rb *.rbw .irbrc Gemfile Rakefile config.ru"},
+    {"rust", "*.rs"},
+    {"sass", "*.sass *.scss"},
+    {"scala", "*.sbt *.scala"},
+    {"sh", "*.bash *.bashrc *.csh *.cshrc *.ksh *.kshrc *.sh *.tcsh *.zsh .bash_login .bash_logout "
+           ".bash_profile .bashrc .cshrc .kshrc .login .logout .profile .tcshrc .zlogin .zlogout "
+           ".zprofile .zshenv .zshrc bash_login bash_logout bash_profile bashrc profile zlogin "
+           "zlogout zprofile zshenv zshrc"},
+    {"sql", "*.psql *.sql"},
+    {"svg", "*.svg"},
+    {"swift", "*.swift"},
+    {"systemd", "*.automount *.conf *.device *.link *.mount *.path *.scope *.service *.slice "
+                "*.socket *.swap *.target *.timer"},
+    {"tcl", "*.tcl"},
+    {"tex", "*.bib *.cls *.dtx *.ins *.ltx *.sty *.tex"},
+    {"textile", "*.textile"},
+    {"tf", "*.tf"},
+    {"thrift", "*.thrift"},
+    {"toml", "*.toml Cargo.lock"},
+    {"ts", "*.ts *.tsx"},
+    {"twig", "*.twig"},
+    {"txt", "*.txt"},
+    {"vala", "*.vala"},
+    {"vb", "*.vb"},
+    {"verilog", "*.sv *.svh *.v *.vh"},
+    {"vhdl", "*.vhd *.vhdl"},
+    {"vim", "*.vim"},
+    {"webidl", "*.idl *.webidl *.widl"},
+    {"wiki", "*.mediawiki *.wiki"},
+    {"xml", "*.dtd *.rng *.sch *.xhtml *.xjb *.xml *.xml.dist *.xsd *.xsl *.xslt"},
+    {"yacc", "*.y"},
+    {"yaml", "*.yaml *.yml"},
+    {"zig", "*.zig"},
+    {"zsh", "*.zsh .zlogin .zlogout .zprofile .zshenv .zshrc zlogin zlogout zprofile zshenv zshrc"},
+};
+
+std::string names_like(std::string_view type)
+{
+    std::string names;
+    for (const FileType& known : file_types) {
+        if (!type.empty() && known.name.front() == type.front()) {
+            names += (names.empty() ? "" : ", ") + std::string(known.name);
+        }
+    }
+    return names;
+}
+
+} // namespace
+
+std::vector<std::string> file_type_globs(std::string_view type)
+{
+    const auto* const found = std::ranges::lower_bound(file_types, type, {}, &FileType::name);
+    if (found == std::end(file_types) || found->name != type) {
+        const std::string names = names_like(type);
+        throw Error(
+            ErrorCode::invalid_argument, "unknown file type \"" + std::string(type) + "\"",
+            (names.empty() ? std::string() : "known types that begin alike: " + names + "; ") +
+                "or give `include` a glob such as *.ext");
+    }
+    std::vector<std::string> globs;
+    std::string_view rest = found->globs;
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find(' '), rest.size());
+        globs.emplace_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return globs;
+}
+
+} // namespace berth::guest::search

@@ -1,0 +1,147 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/operations.hpp"
+#include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/guest/search/newest_files.hpp"
+#include "sandbox/guest/search/search_root.hpp"
+#include "sandbox/guest/search/walker.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace berth::guest {
+
+using namespace search; // NOLINT(google-build-using-namespace): this file is its front
+
+namespace {
+
+class GlobSearch final : public WalkVisitor {
+  public:
+    GlobSearch(const GlobPattern& pattern, const std::string& root, std::uint64_t limit)
+        : pattern_(pattern), base_(root == "/" ? 1 : root.size() + 1), found_(limit)
+    {
+    }
+
+    void visit(unsigned /*thread*/, const WalkedFile& file) override
+    {
+        if (!pattern_.matches(file.path.substr(base_))) {
+            return;
+        }
+        struct stat status{};
+        const int flags = file.is_symlink ? 0 : AT_SYMLINK_NOFOLLOW;
+        // A symlink counts as what it leads to; one that leads nowhere is no file.
+        if (::fstatat(file.dirfd, file.name, &status, flags) != 0 || !S_ISREG(status.st_mode)) {
+            return;
+        }
+        constexpr std::int64_t second = 1'000'000'000;
+        found_.add(file.path, status.st_mtim.tv_sec * second + status.st_mtim.tv_nsec);
+    }
+
+    [[nodiscard]] bool enters(std::string_view path) const noexcept override
+    {
+        return pattern_.may_match_below(path.substr(base_));
+    }
+
+    [[nodiscard]] NewestFiles& found() noexcept { return found_; }
+
+  private:
+    const GlobPattern& pattern_;
+    std::size_t base_;
+    NewestFiles found_;
+};
+
+/// A pattern that says itself where it begins: "/a/b/*.c", "~/x/*", "../b/*".
+struct Split {
+    std::string directory;
+    std::string pattern;
+};
+
+/// The leading components without anything special, and the rest.
+Split split_literal_prefix(std::string_view pattern)
+{
+    std::size_t begin = pattern.starts_with('/') ? 1 : 0;
+    for (;;) {
+        const std::size_t slash = pattern.find('/', begin);
+        if (slash == std::string_view::npos ||
+            pattern.substr(begin, slash - begin).find_first_of("*?[{}\\") !=
+                std::string_view::npos) {
+            break;
+        }
+        begin = slash + 1;
+    }
+    return {.directory = std::string(pattern.substr(0, begin)),
+            .pattern = std::string(pattern.substr(begin))};
+}
+
+bool names_parent(std::string_view pattern)
+{
+    return pattern == ".." || pattern.starts_with("../") || pattern.ends_with("/..") ||
+           pattern.find("/../") != std::string_view::npos;
+}
+
+/// Where the search begins and what for. A pattern's own prefix counts only where it must: below
+/// `path` it stays a pattern, so that a symlink in it is not followed.
+Split plan(const protocol::GlobRequest& request)
+{
+    std::string_view pattern = request.pattern;
+    while (pattern.starts_with("./")) {
+        pattern.remove_prefix(2);
+    }
+    if (pattern.ends_with('/')) {
+        throw Error(ErrorCode::invalid_argument,
+                    "bad glob pattern: it ends with a slash, and only files are listed",
+                    "end it with /** for all files below");
+    }
+    Split split{.directory = request.path, .pattern = std::string(pattern)};
+    if (pattern.starts_with('/') || pattern.starts_with("~/") || pattern.starts_with("../")) {
+        const Split own = split_literal_prefix(pattern);
+        const bool relative = pattern.starts_with("../") && !request.path.empty();
+        split.directory = relative ? request.path + "/" + own.directory : own.directory;
+        // "/a/b.c" has no other slash left, but means this one place.
+        split.pattern =
+            own.pattern.find('/') == std::string::npos ? "/" + own.pattern : own.pattern;
+    }
+    if (names_parent(split.pattern)) {
+        throw Error(ErrorCode::invalid_argument, "bad glob pattern: '..' can only come first",
+                    "name the directory in `path`");
+    }
+    return split;
+}
+
+} // namespace
+
+protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallContext& context)
+{
+    const Split split = plan(request);
+    const GlobPattern pattern = GlobPattern::compile(split.pattern);
+    SearchRoot root = open_search_root(split.directory, context);
+    if (!root.is_directory) {
+        throw Error(ErrorCode::invalid_argument, root.path + " is a file, not a directory",
+                    "give its directory as `path` and its name as the pattern");
+    }
+    GlobSearch search(pattern, root.path, request.limit);
+    SearchLimits limits(context.stop, request.time_limit);
+    WalkTotals walked;
+    const WalkOptions options{
+        .use_ignore_files = request.respect_ignore, .symlinks = true, .threads = search_threads()};
+    const Selection everything(root.path, {}, {}, true);
+    walk(std::move(root.fd), root.path, everything, options, limits, search, walked);
+    if (limits.cancelled()) {
+        throw Error(ErrorCode::cancelled, "the search was cancelled");
+    }
+    protocol::GlobReply reply;
+    reply.root = root.path;
+    reply.total = search.found().total();
+    reply.paths = search.found().take();
+    reply.complete = !limits.timed_out();
+    reply.unreadable = walked.unreadable;
+    reply.truncated_by = limits.timed_out()                 ? "time"
+                         : reply.paths.size() < reply.total ? "limit"
+                                                            : "";
+    return reply;
+}
+
+} // namespace berth::guest

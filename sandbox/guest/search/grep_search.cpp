@@ -1,0 +1,57 @@
+#include "sandbox/guest/search/grep_search.hpp"
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <fcntl.h>
+
+namespace berth::guest::search {
+
+GrepSearch::GrepSearch(const Matcher& matcher, const CountOptions& options, bool by_file,
+                       std::uint64_t wanted, unsigned threads, SearchLimits& limits)
+    : matcher_(matcher), options_(options), by_file_(by_file), found_(wanted)
+{
+    for (unsigned i = 0; i < threads; ++i) {
+        readers_.push_back(std::make_unique<BlockReader>(limits));
+    }
+}
+
+void GrepSearch::visit(unsigned thread, const WalkedFile& file)
+{
+    // The directory said "regular file"; O_NONBLOCK for the FIFO that has taken its place since.
+    const UniqueFd fd(
+        ::openat(file.dirfd, file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+    if (!fd) {
+        ++totals_.unreadable;
+        return;
+    }
+    search(thread, fd.get(), file.path);
+}
+
+void GrepSearch::search(unsigned thread, int fd, std::string_view path)
+{
+    const FileCount count = count_matches(*readers_[thread], fd, matcher_, options_);
+    switch (count.end) {
+    case BlockReader::Status::end:
+        ++totals_.searched;
+        break;
+    case BlockReader::Status::binary:
+        ++totals_.binary;
+        break;
+    case BlockReader::Status::failed:
+        ++totals_.unreadable;
+        break;
+    case BlockReader::Status::large:
+        ++totals_.large;
+        break;
+    case BlockReader::Status::block:
+    case BlockReader::Status::stopped:
+        break;
+    }
+    if (count.units > 0) {
+        ++totals_.matched;
+        totals_.units += count.units;
+        found_.add(path, {.units = by_file_ ? 1 : count.units, .count = count.units});
+    }
+}
+
+} // namespace berth::guest::search

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "sandbox/guest/search/file_counter.hpp"
+#include "sandbox/guest/search/first_files.hpp"
+#include "sandbox/guest/search/matcher.hpp"
+#include "sandbox/guest/search/search_limits.hpp"
+#include "sandbox/guest/search/walker.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace berth::guest::search {
+
+/// The first pass of a grep: every file of the walk is counted, the first ones with matches by
+/// path are remembered. Lines are made in a second pass, of these files only, so that memory
+/// depends on neither the number nor the size of the matches.
+class GrepSearch final : public WalkVisitor {
+  public:
+    struct Totals {
+        std::atomic<std::uint64_t> matched = 0; ///< files
+        std::atomic<std::uint64_t> units = 0;
+        std::atomic<std::uint64_t> searched = 0;
+        std::atomic<std::uint64_t> binary = 0;
+        std::atomic<std::uint64_t> large = 0;
+        std::atomic<std::uint64_t> unreadable = 0;
+    };
+
+    /// `wanted`: units (files, when `by_file`) that may be listed.
+    GrepSearch(const Matcher& matcher, const CountOptions& options, bool by_file,
+               std::uint64_t wanted, unsigned threads, SearchLimits& limits);
+
+    void visit(unsigned thread, const WalkedFile& file) override;
+
+    [[nodiscard]] bool enters(std::string_view /*path*/) const noexcept override { return true; }
+
+    /// `fd` is the caller's.
+    void search(unsigned thread, int fd, std::string_view path);
+
+    [[nodiscard]] const Totals& totals() const noexcept { return totals_; }
+
+    [[nodiscard]] const FirstFiles& found() const noexcept { return found_; }
+
+  private:
+    const Matcher& matcher_;
+    CountOptions options_;
+    bool by_file_;
+    FirstFiles found_;
+    Totals totals_;
+    std::vector<std::unique_ptr<BlockReader>> readers_; ///< one for each thread
+};
+
+} // namespace berth::guest::search

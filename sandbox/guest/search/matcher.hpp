@@ -1,0 +1,65 @@
+#pragma once
+
+#include "sandbox/guest/search/literal_set.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace re2 {
+class RE2;
+} // namespace re2
+
+namespace berth::guest::search {
+
+struct MatcherOptions {
+    bool fixed = false; ///< the pattern is text
+    bool ignore_case = false;
+    bool multiline = false; ///< a match may go over line ends
+};
+
+/// A compiled search: RE2's syntax and semantics, `^` and `$` at every line, `.` without newline.
+/// What can be decided by its literals alone never reaches RE2. Immutable and shared by threads.
+class Matcher {
+  public:
+    struct Span {
+        std::size_t begin = 0;
+        std::size_t end = 0;
+    };
+
+    /// Throws Error(invalid_argument) for a bad pattern, naming what is unsupported.
+    Matcher(std::string_view pattern, const MatcherOptions& options);
+    ~Matcher();
+    Matcher(const Matcher&) = delete;
+    Matcher& operator=(const Matcher&) = delete;
+
+    /// The next occurrence that begins at `from` or after it; may be empty. Without multiline
+    /// `text` is one line.
+    [[nodiscard]] std::optional<Span> find(std::string_view text, std::size_t from) const;
+
+    /// The next lines with a match: from the begin of the first to the end of the last, its
+    /// newline not included. Without multiline always one line. `text` is whole lines, the last
+    /// newline may be missing; `from` is the begin of a line.
+    [[nodiscard]] std::optional<Span> find_lines(std::string_view text, std::size_t from) const;
+
+    [[nodiscard]] bool multiline() const noexcept { return options_.multiline; }
+
+  private:
+    void compile(std::string_view pattern);
+    void extract_literals(std::string_view pattern);
+    [[nodiscard]] bool matches_line(std::string_view line) const;
+    [[nodiscard]] std::optional<Span> find_by_literals(std::string_view text,
+                                                       std::size_t from) const;
+    [[nodiscard]] std::optional<Span> find_spanning(std::string_view text, std::size_t from) const;
+
+    MatcherOptions options_;
+    std::unique_ptr<re2::RE2> regex_;    ///< null: `literals_` has exactly one, and it is all
+    std::optional<LiteralSet> literals_; ///< no line without one of them matches
+    bool literals_decide_ = false;       ///< and every line with one does
+};
+
+/// The lines that `span` touches.
+[[nodiscard]] Matcher::Span lines_around(std::string_view text, Matcher::Span span) noexcept;
+
+} // namespace berth::guest::search

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/search/ignore_stack.hpp"
+#include "sandbox/guest/search/search_limits.hpp"
+#include "sandbox/guest/search/selection.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace berth::guest::search {
+
+/// A file that a walk came by. Everything is borrowed for the call.
+struct WalkedFile {
+    int dirfd;             ///< of its directory
+    const char* name;      ///< in it
+    std::string_view path; ///< absolute
+    bool is_symlink;       ///< only when WalkOptions::symlinks
+};
+
+/// Called by all threads of a walk at once; `thread` is 0 ... thread_count - 1.
+class WalkVisitor {
+  public:
+    WalkVisitor() = default;
+    WalkVisitor(const WalkVisitor&) = delete;
+    WalkVisitor& operator=(const WalkVisitor&) = delete;
+    virtual ~WalkVisitor() = default;
+
+    virtual void visit(unsigned thread, const WalkedFile& file) = 0;
+
+    /// Whether to go into a directory; `path` is absolute.
+    [[nodiscard]] virtual bool enters(std::string_view path) const noexcept = 0;
+};
+
+struct WalkOptions {
+    bool use_ignore_files = true;
+    bool symlinks = false; ///< visit symlinks too; those to directories are never followed
+    unsigned threads = 1;
+};
+
+struct WalkTotals {
+    std::atomic<std::uint64_t> ignored = 0;    ///< files and directories
+    std::atomic<std::uint64_t> unreadable = 0; ///< directories
+};
+
+/// Min(4, processors this process may use).
+[[nodiscard]] unsigned search_threads() noexcept;
+
+/// Visits the regular files below `root` (a directory, at the absolute path `path`), in no order,
+/// on `options.threads` threads of which one is the caller's. `.git` is never entered,
+/// nor is /proc from above it (its files are neither data nor finite), nor the guest's own /proc
+/// directory at all. Symlinks are not followed, FIFOs and devices not touched. Ends early when
+/// `limits` say so. The first exception of a visitor ends the walk and is thrown to the caller.
+void walk(UniqueFd root, const std::string& path, const Selection& selection,
+          const WalkOptions& options, SearchLimits& limits, WalkVisitor& visitor,
+          WalkTotals& totals);
+
+} // namespace berth::guest::search
