@@ -29,13 +29,14 @@ void GrepSearch::visit(unsigned thread, const WalkedFile& file)
 
 void GrepSearch::search(unsigned thread, int fd, std::string_view path)
 {
-    const FileCount count = count_matches(*readers_[thread], fd, matcher_, options_);
+    FileCount count = count_matches(*readers_[thread], fd, matcher_, options_);
     switch (count.end) {
     case BlockReader::Status::end:
         ++totals_.searched;
         break;
     case BlockReader::Status::binary:
         ++totals_.binary;
+        count.units = by_file_ ? 0 : count.units;
         break;
     case BlockReader::Status::failed:
         ++totals_.unreadable;

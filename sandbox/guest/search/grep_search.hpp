@@ -28,7 +28,9 @@ class GrepSearch final : public WalkVisitor {
         std::atomic<std::uint64_t> unreadable = 0;
     };
 
-    /// `wanted`: units (files, when `by_file`) that may be listed.
+    /// `wanted`: units (files, when `by_file`) that may be listed. `by_file` also leaves out files
+    /// that turn out to be binary after a match: as in ripgrep, a count of a part of a file would
+    /// mislead, while its lines are what they are.
     GrepSearch(const Matcher& matcher, const CountOptions& options, bool by_file,
                std::uint64_t wanted, unsigned threads, SearchLimits& limits);
 
