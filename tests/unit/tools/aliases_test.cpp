@@ -1,0 +1,106 @@
+#include "tests/unit/tools/caught.hpp"
+#include "tools/aliases.hpp"
+#include "tools/tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+using berth::ErrorCode;
+using nlohmann::json;
+
+namespace {
+
+json canonical(const char* tool, const json& arguments)
+{
+    return berth::tools::find_tool(tool)->canonical(arguments);
+}
+
+} // namespace
+
+TEST_CASE("the spellings of Claude's built-in tools are understood")
+{
+    CHECK(canonical("bash_exec", {{"command", "ls"},
+                                  {"description", "list"},
+                                  {"run_in_background", false},
+                                  {"dangerouslyDisableSandbox", true}}) ==
+          json{{"command", "ls"}, {"description", "list"}});
+    CHECK(canonical("read_file", {{"file_path", "/a"}, {"offset", 1}, {"limit", 2}}) ==
+          json{{"path", "/a"}, {"offset", 1}, {"limit", 2}});
+    CHECK(canonical("edit_file", {{"file_path", "/a"}, {"old_string", "a"}, {"new_string", "b"}}) ==
+          json{{"path", "/a"}, {"old_text", "a"}, {"new_text", "b"}});
+    CHECK(canonical("grep_files", {{"pattern", "a"},
+                                   {"glob", "*.c"},
+                                   {"output_mode", "files_with_matches"},
+                                   {"-A", 1},
+                                   {"-B", 2},
+                                   {"-C", 3},
+                                   {"-n", true},
+                                   {"-i", true},
+                                   {"-o", false},
+                                   {"head_limit", 0}}) == json{{"pattern", "a"},
+                                                               {"include", "*.c"},
+                                                               {"output_mode", "files"},
+                                                               {"after", 1},
+                                                               {"before", 2},
+                                                               {"context", 3},
+                                                               {"ignore_case", true},
+                                                               {"only_matching", false},
+                                                               {"limit", 0}});
+}
+
+TEST_CASE("the spellings of LangBot are understood")
+{
+    CHECK(canonical("bash_exec", {{"command", "ls"}, {"timeout_sec", 30}}) ==
+          json{{"command", "ls"}, {"timeout", 30}});
+    CHECK(canonical("read_file", {{"path", "a"}, {"encoding", "text"}}) ==
+          json{{"path", "a"}, {"encoding", "utf-8"}});
+    CHECK(canonical("write_file", {{"path", "a"}, {"content", ""}, {"encoding", "text"}}) ==
+          json{{"path", "a"}, {"content", ""}, {"encoding", "utf-8"}});
+}
+
+TEST_CASE("an argument under two names must have one value")
+{
+    CHECK(canonical("read_file", {{"path", "a"}, {"file_path", "a"}}) == json{{"path", "a"}});
+    const auto error = berth::tools::test::caught(
+        [] { (void)canonical("read_file", {{"path", "a"}, {"file_path", "b"}}); });
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    const std::string message = error.what();
+    CHECK(message.find("/path") != std::string::npos);
+    CHECK(message.find("/file_path") != std::string::npos);
+    const auto two_aliases = berth::tools::test::caught(
+        [] { (void)canonical("bash_exec", {{"command", "a"}, {"cmd", "b"}}); });
+    CHECK(two_aliases.code() == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("null is not given, also beside the canonical name")
+{
+    CHECK(canonical("bash_exec", {{"command", "ls"}, {"timeout", nullptr}, {"cmd", nullptr}}) ==
+          json{{"command", "ls"}});
+    CHECK(canonical("bash_exec", {{"command", nullptr}, {"cmd", "ls"}}) == json{{"command", "ls"}});
+}
+
+TEST_CASE("what is not there yet is refused with the way round it")
+{
+    for (const auto* name : {"background", "run_in_background"}) {
+        const auto error = berth::tools::test::caught(
+            [&] { (void)canonical("bash_exec", {{"command", "ls"}, {name, true}}); });
+        CHECK(error.code() == ErrorCode::unsupported);
+        CHECK(error.hint().find('&') != std::string::npos);
+        CHECK(canonical("bash_exec", {{"command", "ls"}, {name, false}}) ==
+              json{{"command", "ls"}});
+    }
+}
+
+TEST_CASE("edits have aliases of their own")
+{
+    const json arguments = {{"path", "a"}, {"edits", {{{"old_string", "a"}, {"newText", "b"}}, 5}}};
+    CHECK(canonical("edit_file", arguments) ==
+          json{{"path", "a"}, {"edits", {{{"old_text", "a"}, {"new_text", "b"}}, 5}}});
+}
+
+TEST_CASE("what is no object passes untouched, for the decoder to refuse")
+{
+    CHECK(canonical("edit_file", json::array({1})) == json::array({1}));
+}

@@ -1,0 +1,156 @@
+#include "tests/unit/tools/caught.hpp"
+#include "tools/bash_exec.hpp"
+#include "tools/decode.hpp"
+#include "tools/edit_file.hpp"
+#include "tools/tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+using berth::Error;
+using berth::ErrorCode;
+using nlohmann::json;
+using namespace berth::tools; // NOLINT(google-build-using-namespace): the tested namespace
+
+namespace {
+
+Error refusal(const char* tool, const json& arguments)
+{
+    return berth::tools::test::caught(
+        [&] { find_tool(tool)->check(find_tool(tool)->canonical(arguments)); });
+}
+
+bool contains(const std::string& text, const std::string& part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a wrong type is named with its place, what came and what is expected")
+{
+    const std::string message = refusal("bash_exec", {{"command", "a"}, {"timeout", "5"}}).what();
+    CHECK(message == "/timeout: expected a whole number, got the string \"5\"");
+    CHECK(contains(refusal("bash_exec", {{"command", 7}}).what(),
+                   "/command: expected a string, got 7"));
+    CHECK(contains(refusal("bash_exec", {{"command", "a"}, {"timeout", 0.5}}).what(), "got 0.5"));
+    CHECK(contains(refusal("bash_exec", {{"command", "a"}, {"env", {{"A/B", 1}}}}).what(),
+                   "/env/A~1B: expected a string, got 1"));
+    CHECK(contains(
+        refusal("edit_file", {{"path", "a"}, {"edits", {{{"old_text", 1}, {"new_text", ""}}}}})
+            .what(),
+        "/edits/0/old_text: expected a string"));
+    CHECK(contains(refusal("grep_files", {{"pattern", "a"}, {"include", {"a", 1}}}).what(),
+                   "/include/1: expected a string"));
+    CHECK(contains(refusal("grep_files", {{"pattern", "a"}, {"output_mode", "lines"}}).what(),
+                   "one of content, files, count"));
+    CHECK(contains(refusal("bash_exec", json::array()).what(), "expected an object"));
+}
+
+TEST_CASE("a long value does not make a long message, nor a cut character")
+{
+    std::string text;
+    for (int i = 0; i < 10'000; ++i) {
+        text += "é";
+    }
+    const std::string message = refusal("bash_exec", {{"command", "a"}, {"timeout", text}}).what();
+    CHECK(message.size() < 200);
+    CHECK(contains(message, "é…\""));
+    const auto error = refusal("bash_exec", {{"command", "a"}, {text, 1}});
+    CHECK(std::string(error.what()).size() < 300);
+}
+
+TEST_CASE("milliseconds are recognised and their seconds proposed")
+{
+    const auto error = refusal("bash_exec", {{"command", "a"}, {"timeout", 120'000}});
+    CHECK(contains(error.hint(), "did you mean 120 s?"));
+    for (const json& value : {json(0), json(-1), json(1e30), json(7201)}) {
+        CHECK(refusal("bash_exec", {{"command", "a"}, {"timeout", value}}).code() ==
+              ErrorCode::invalid_argument);
+    }
+}
+
+TEST_CASE("an operator's lower maximum is told the same way")
+{
+    Settings settings;
+    settings.exec_max_timeout = std::chrono::seconds(60);
+    BashExec::Args args;
+    args.command = "true";
+    CHECK(BashExec::request(args, settings).timeout == 60'000);
+    args.timeout = 600;
+    const auto error = berth::tools::test::caught([&] { (void)BashExec::request(args, settings); });
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    CHECK(contains(error.what(), "60 s"));
+}
+
+TEST_CASE("an unknown name is told with the nearest known one")
+{
+    const auto error = refusal("read_file", {{"path", "a"}, {"ofset", 1}});
+    CHECK(contains(error.what(), "/ofset"));
+    CHECK(contains(error.what(), "did you mean offset?"));
+    CHECK(contains(refusal("session_info", {{"x", 1}}).hint(), "no arguments"));
+}
+
+TEST_CASE("an unknown name explains a missing one, so it is told first")
+{
+    CHECK(contains(refusal("read_file", {{"pth", "a"}}).what(), "did you mean path?"));
+}
+
+TEST_CASE("a call that was cut off is told what arrived and what to do")
+{
+    const auto nothing = refusal("write_file", json::object());
+    CHECK(contains(nothing.what(), "path, content"));
+    CHECK(contains(nothing.hint(), "pieces"));
+    const auto part = refusal("write_file", {{"path", "a"}, {"mode", "append"}});
+    CHECK(contains(part.what(), "missing: content"));
+    CHECK(contains(part.what(), "arrived: mode, path"));
+}
+
+TEST_CASE("blank commands and impossible environments do not reach the sandbox")
+{
+    const auto code = [](const BashExec::Args& args) {
+        return berth::tools::test::caught([&] { (void)BashExec::request(args, Settings{}); })
+            .code();
+    };
+    CHECK(code({.command = ""}) == ErrorCode::empty_command);
+    CHECK(code({.command = " \n\t"}) == ErrorCode::empty_command);
+    CHECK(code({.command = std::string("a\0b", 3)}) == ErrorCode::invalid_argument);
+    CHECK(code({.command = "a", .env = {{"", "1"}}}) == ErrorCode::invalid_argument);
+    CHECK(code({.command = "a", .env = {{"A=B", "1"}}}) == ErrorCode::invalid_argument);
+    CHECK(code({.command = "a", .env = {{"A", std::string("\0", 1)}}}) ==
+          ErrorCode::invalid_argument);
+}
+
+TEST_CASE("every command has a name of its own")
+{
+    const BashExec::Args args{.command = "true"};
+    const auto first = BashExec::request(args, Settings{}).id;
+    CHECK(first.size() == 32);
+    CHECK(first != BashExec::request(args, Settings{}).id);
+}
+
+TEST_CASE("an edit is one replacement or a list of them")
+{
+    const auto code = [](const EditFile::Args& args) {
+        return berth::tools::test::caught([&] { (void)EditFile::request(args, Settings{}); })
+            .code();
+    };
+    CHECK(code({.path = "a"}) == ErrorCode::invalid_argument);
+    CHECK(code({.path = "a", .old_text = "a"}) == ErrorCode::invalid_argument);
+    CHECK(code({.path = "a", .new_text = "a"}) == ErrorCode::invalid_argument);
+    CHECK(code({.path = "a", .old_text = "a", .new_text = "a"}) == ErrorCode::invalid_argument);
+    CHECK(code({.path = "a", .edits = {{"a", "a", false}}}) == ErrorCode::invalid_argument);
+    CHECK(code({.path = "a", .old_text = "a", .new_text = "b", .edits = {{"a", "b", false}}}) ==
+          ErrorCode::invalid_argument);
+    const auto request = EditFile::request({.path = "a", .old_text = "", .new_text = "b"}, {});
+    REQUIRE(request.edits.size() == 1);
+    CHECK(request.edits[0].new_text == "b");
+}
+
+TEST_CASE("a hash is accepted in either case and compared in one")
+{
+    const auto args = EditFile::decode({{"path", "a"}, {"if_sha256", std::string(64, 'A')}});
+    CHECK(args.if_sha256 == std::string(64, 'a'));
+}

@@ -1,0 +1,156 @@
+#include "tools/bash_exec.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <string>
+
+namespace protocol = berth::protocol;
+using berth::tools::BashExec;
+using berth::tools::Settings;
+
+namespace {
+
+protocol::StreamOutput stream(const std::string& text)
+{
+    protocol::StreamOutput output;
+    output.head = text;
+    output.total_bytes = text.size();
+    return output;
+}
+
+protocol::ExecuteReply reply(const std::string& out = "", const std::string& err = "")
+{
+    protocol::ExecuteReply result;
+    result.out = stream(out);
+    result.err = stream(err);
+    result.duration = 1234;
+    result.cwd = "/home/user";
+    return result;
+}
+
+std::string text_of(const protocol::ExecuteReply& result, const Settings& settings = {})
+{
+    return BashExec::render(result, std::chrono::seconds(2), settings).text;
+}
+
+} // namespace
+
+TEST_CASE("an ordinary end needs no status line")
+{
+    CHECK(text_of(reply()) == "(no output)");
+    CHECK(text_of(reply("out\n")) == "out\n");
+    CHECK(text_of(reply("out", "err\n")) == "out\n[stderr]\nerr\n");
+    CHECK(text_of(reply("", "err")) == "[stderr]\nerr");
+}
+
+TEST_CASE("a non-zero exit is one line, and data, not an error")
+{
+    auto failed = reply("out");
+    failed.exit_code = 3;
+    CHECK(text_of(failed) == "out\n[exit 3 · 1.2 s]");
+    const auto result = BashExec::render(failed, std::chrono::seconds(2), Settings{});
+    CHECK(result.data->at("exit_code") == 3);
+    CHECK(result.data->at("fate") == "exited");
+}
+
+TEST_CASE("signals are named")
+{
+    auto killed = reply();
+    killed.fate = protocol::Fate::signaled;
+    killed.signal = SIGSEGV;
+    killed.exit_code = 139;
+    CHECK(text_of(killed) == "(no output)\n[killed by SIGSEGV (exit 139) · 1.2 s]");
+}
+
+TEST_CASE("a timeout says what became of the processes")
+{
+    auto timed_out = reply("partial\n");
+    timed_out.fate = protocol::Fate::timed_out;
+    timed_out.exit_code = -1;
+    timed_out.duration = 2001;
+    timed_out.stop_proof = protocol::StopProof::cgroup;
+    CHECK(text_of(timed_out) == "partial\n[timed out after 2 s · 2.0 s · all its processes are "
+                                "stopped (verified by cgroup)]");
+    timed_out.survivors = 2;
+    CHECK(text_of(timed_out).find("2 processes could not be stopped") != std::string::npos);
+    const auto result = BashExec::render(timed_out, std::chrono::seconds(2), Settings{});
+    CHECK(result.data->at("timed_out") == true);
+    CHECK(result.data->at("survivors") == 2);
+}
+
+TEST_CASE("memory, cancellation and loss have words of their own")
+{
+    auto other = reply();
+    other.fate = protocol::Fate::oom_killed;
+    other.exit_code = 137;
+    CHECK(text_of(other).find("out of memory") != std::string::npos);
+    other.fate = protocol::Fate::cancelled;
+    CHECK(text_of(other).find("cancelled") != std::string::npos);
+    CHECK(text_of(other).find("not verified") != std::string::npos);
+    other.fate = protocol::Fate::lost;
+    CHECK(text_of(other).find("outcome was lost") != std::string::npos);
+}
+
+TEST_CASE("the working directory is named only when it changed")
+{
+    auto moved = reply("out\n");
+    CHECK(text_of(moved).find("cwd") == std::string::npos);
+    moved.cwd_changed = true;
+    moved.cwd = "/home/user/src";
+    CHECK(text_of(moved) == "out\n[cwd /home/user/src]");
+}
+
+TEST_CASE("what was left running is named with its job")
+{
+    auto left = reply("started\n");
+    left.job_id = "00ff";
+    left.left_running = {{12, "sleep 100"}, {13, ""}};
+    CHECK(text_of(left) == "started\n[left running as job 00ff: pid 12 (sleep 100), pid 13]");
+    left.left_running.resize(9);
+    CHECK(text_of(left).find("and 4 more") != std::string::npos);
+}
+
+TEST_CASE("a long output loses its middle and names the file that has it all")
+{
+    Settings settings;
+    settings.output_budget = 100;
+    auto big = reply(std::string(400, 'a'), "oops\n");
+    big.out.spill_path = "/tmp/.berth/out/17.stdout";
+    big.out.spill_bytes = 400;
+    const auto text = text_of(big, settings);
+    CHECK(text.find("[... 305 bytes left out ...]") != std::string::npos);
+    CHECK(text.find("stdout 400 bytes, middle left out, whole in /tmp/.berth/out/17.stdout "
+                    "(read_file pages it)") != std::string::npos);
+    CHECK(text.find("oops") != std::string::npos);
+
+    big.out.spill_bytes = 300;
+    big.out.spill_error = "the disk is full";
+    const auto partly = text_of(big, settings);
+    CHECK(partly.find("the first 300 bytes in") != std::string::npos);
+    CHECK(partly.find("the disk is full") != std::string::npos);
+
+    big.out.spill_path.clear();
+    CHECK(text_of(big, settings).find("not kept: the disk is full") != std::string::npos);
+}
+
+TEST_CASE("both streams over the budget: neither drowns the other")
+{
+    Settings settings;
+    settings.output_budget = 1000;
+    const auto result = BashExec::render(reply(std::string(5000, 'o'), std::string(5000, 'e')),
+                                         std::chrono::seconds(2), settings);
+    const auto err = result.data->at("stderr").get<std::string>();
+    CHECK(std::count(err.begin(), err.end(), 'e') >= 250);
+    CHECK(result.data->at("stdout_truncated") == true);
+    CHECK(result.data->at("stderr_truncated") == true);
+}
+
+TEST_CASE("the guest keeps enough for a budget in wide characters, and spills what is cut")
+{
+    const auto request = BashExec::request({.command = "true"}, Settings{});
+    CHECK(request.head_limit + request.tail_limit == 120'000);
+    CHECK(request.spill_above == 30'000);
+    CHECK(request.timeout == 120'000);
+}

@@ -1,0 +1,152 @@
+#include "tools/glob_files.hpp"
+#include "tools/grep_files.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace protocol = berth::protocol;
+using berth::tools::GlobFiles;
+using berth::tools::GrepFiles;
+using berth::tools::Settings;
+
+namespace {
+
+protocol::GrepLine line(std::uint64_t number, const std::string& text, bool match = true,
+                        bool group = false)
+{
+    return {number, text, match, false, group};
+}
+
+protocol::GrepReply two_files()
+{
+    protocol::GrepReply reply;
+    reply.root = "/w";
+    reply.files = {{"/w/a", 2, {line(1, "one"), line(5, "five")}}, {"/w/b", 1, {line(2, "two")}}};
+    reply.total_files = 2;
+    reply.total_matches = 3;
+    reply.searched_files = 9;
+    return reply;
+}
+
+} // namespace
+
+TEST_CASE("lines come as path:line:text, the last line has the totals")
+{
+    auto reply = two_files();
+    reply.ignored_files = 4;
+    CHECK(GrepFiles::render({.pattern = "o"}, reply, Settings{}).text ==
+          "/w/a:1:one\n/w/a:5:five\n/w/b:2:two\n"
+          "[3 matches in 2 files · 4 files skipped as ignored (no_ignore)]");
+}
+
+TEST_CASE("context lines have dashes, groups are divided")
+{
+    protocol::GrepReply reply = two_files();
+    reply.files = {{"/w/a", 2, {line(1, "x", false), line(2, "one"), line(7, "two", true, true)}},
+                   {"/w/b", 1, {line(2, "two")}}};
+    const auto text = GrepFiles::render({.pattern = "o", .context = 1}, reply, Settings{}).text;
+    CHECK(text.starts_with("/w/a-1-x\n/w/a:2:one\n--\n/w/a:7:two\n--\n/w/b:2:two\n["));
+}
+
+TEST_CASE("files and counts are lists of paths")
+{
+    using protocol::GrepMode;
+    CHECK(GrepFiles::render({.pattern = "o", .mode = GrepMode::files}, two_files(), Settings{})
+              .text.starts_with("/w/a\n/w/b\n["));
+    CHECK(GrepFiles::render({.pattern = "o", .mode = GrepMode::count}, two_files(), Settings{})
+              .text.starts_with("/w/a:2\n/w/b:1\n["));
+}
+
+TEST_CASE("no match says where was searched")
+{
+    protocol::GrepReply reply;
+    reply.root = "/w";
+    reply.searched_files = 12;
+    CHECK(GrepFiles::render({.pattern = "zz"}, reply, Settings{}).text ==
+          "[No matches for zz in /w (12 files searched)]");
+}
+
+TEST_CASE("what is cut says why and where to go on")
+{
+    auto reply = two_files();
+    reply.total_matches = 100;
+    reply.truncated_by = "limit";
+    const auto page =
+        GrepFiles::render({.pattern = "o", .limit = 3, .offset = 10}, reply, Settings{});
+    CHECK(page.text.find("showing 11–13 · cut at limit · next: offset 13") != std::string::npos);
+    CHECK(page.data->at("next_offset") == 13);
+
+    Settings small;
+    small.output_budget = 25;
+    const auto cut = GrepFiles::render({.pattern = "o"}, two_files(), small);
+    CHECK(cut.text.starts_with("/w/a:1:one\n/w/a:5:five\n["));
+    CHECK(cut.data->at("truncated_by") == "budget");
+    CHECK(cut.data->at("listed") == 2);
+    CHECK(cut.data->at("next_offset") == 2);
+}
+
+TEST_CASE("a search stopped for its time has totals that say so")
+{
+    auto reply = two_files();
+    reply.complete = false;
+    reply.truncated_by = "time";
+    const auto text = GrepFiles::render({.pattern = "o"}, reply, Settings{}).text;
+    CHECK(text.find("3 matches or more in 2 files or more") != std::string::npos);
+    CHECK(text.find("stopped for its time") != std::string::npos);
+}
+
+TEST_CASE("a match over several lines is several lines of the report")
+{
+    auto reply = two_files();
+    reply.files = {{"/w/a", 1, {line(3, "one\r\ntwo")}}};
+    CHECK(GrepFiles::render({.pattern = "o", .multiline = true}, reply, Settings{})
+              .text.starts_with("/w/a:3:one\n/w/a:4:two\n["));
+    reply.files[0].lines[0].cut = true;
+    CHECK(GrepFiles::render({.pattern = "o"}, reply, Settings{}).text.find("two [cut]\n") !=
+          std::string::npos);
+}
+
+TEST_CASE("limit 0 is bounded by the text only")
+{
+    CHECK(GrepFiles::request({.pattern = "a"}, Settings{}).limit == 250);
+    CHECK(GrepFiles::request({.pattern = "a", .limit = 0}, Settings{}).limit == 30'000);
+    CHECK(GrepFiles::request({.pattern = "a", .limit = 7}, Settings{}).limit == 7);
+    CHECK(GlobFiles::request({.pattern = "a"}, Settings{}).limit == 1000);
+}
+
+TEST_CASE("context counts for both sides unless one is given")
+{
+    const auto request =
+        GrepFiles::request({.pattern = "a", .before = 0, .context = 3}, Settings{});
+    CHECK(request.before == 0);
+    CHECK(request.after == 3);
+}
+
+TEST_CASE("glob lists paths and says what is missing")
+{
+    protocol::GlobReply reply;
+    reply.root = "/w";
+    reply.paths = {"/w/new", "/w/a\nb"};
+    reply.total = 2;
+    CHECK(GlobFiles::render({.pattern = "*"}, reply, Settings{}).text == "/w/new\n/w/a\\x0ab\n");
+
+    reply.total = 5;
+    reply.truncated_by = "limit";
+    const auto cut = GlobFiles::render({.pattern = "*"}, reply, Settings{});
+    CHECK(cut.text.find("[newest 2 of 5 files; raise limit or narrow the pattern]") !=
+          std::string::npos);
+
+    reply.complete = false;
+    reply.unreadable = 1;
+    reply.truncated_by = "time";
+    const auto stopped = GlobFiles::render({.pattern = "*"}, reply, Settings{}).text;
+    CHECK(stopped.find("5 or more files") != std::string::npos);
+    CHECK(stopped.find("1 directory could not be opened") != std::string::npos);
+
+    protocol::GlobReply none;
+    none.root = "/w";
+    CHECK(GlobFiles::render({.pattern = "*.q"}, none, Settings{}).text ==
+          "No files found: nothing matches *.q in /w\n");
+}

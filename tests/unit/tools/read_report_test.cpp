@@ -1,0 +1,179 @@
+#include "tools/read_file.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace protocol = berth::protocol;
+using berth::tools::ReadFile;
+using berth::tools::Result;
+using berth::tools::Settings;
+
+namespace {
+
+protocol::ReadFileReply text_reply(const std::string& content, std::uint64_t first = 1,
+                                   std::uint64_t total = 0)
+{
+    protocol::ReadFileReply reply;
+    reply.path = "/home/user/a.txt";
+    reply.content = content;
+    reply.size = content.size();
+    reply.first_line = content.empty() ? 0 : first;
+    reply.line_count =
+        static_cast<std::uint64_t>(std::count(content.begin(), content.end(), '\n')) +
+        (content.empty() || content.ends_with('\n') ? 0 : 1);
+    reply.total_lines = total == 0 ? reply.line_count : total;
+    reply.encoding = "utf-8";
+    reply.line_ending = "lf";
+    reply.final_newline = content.ends_with('\n');
+    return reply;
+}
+
+Result render(const protocol::ReadFileReply& reply, const ReadFile::Args& args = {},
+              const Settings& settings = {})
+{
+    return ReadFile::render(args, reply, settings);
+}
+
+} // namespace
+
+TEST_CASE("a whole ordinary file is its numbered lines and nothing else")
+{
+    CHECK(render(text_reply("one\ntwo\n")).text == "1\tone\n2\ttwo\n");
+    CHECK(render(text_reply("one\n\n"), {.line_numbers = false}).text == "one\n\n");
+}
+
+TEST_CASE("a part of a file says which part and how to go on")
+{
+    const auto result = render(text_reply("l101\nl102\n", 101, 300), {.offset = 100});
+    CHECK(result.text == "[lines 101–102 of 300 (offset 100 skips 100) · next: offset 102]\n"
+                         "101\tl101\n102\tl102\n");
+    CHECK(result.data->at("next_offset") == 102);
+    const auto first = render(text_reply("a\n", 1, 2));
+    CHECK(first.text == "[line 1 of 2 · next: offset 1]\n1\ta\n");
+    const auto last = render(text_reply("b\n", 2, 2), {.offset = 1});
+    CHECK(last.text == "[line 2 of 2 (offset 1 skips 1)]\n2\tb\n");
+    CHECK(last.data->at("next_offset") == 0);
+}
+
+TEST_CASE("empty files and offsets behind the end are told apart")
+{
+    CHECK(render(text_reply("")).text == "[the file is empty]");
+    auto past = text_reply("", 0, 3);
+    past.size = 6;
+    past.final_newline = true;
+    CHECK(render(past, {.offset = 7}).text == "[offset 7 is past the end: the file has 3 lines]");
+}
+
+TEST_CASE("what an edit must know is said in the header")
+{
+    auto crlf = text_reply("a\r\nb");
+    crlf.line_ending = "crlf";
+    crlf.encoding = "utf-8-bom";
+    CHECK(render(crlf).text == "[begins with a byte order mark · CRLF line ends · no newline at "
+                               "the end]\n1\ta\n2\tb\n");
+    auto invalid = text_reply("a\xff\n");
+    invalid.encoding = "invalid-utf-8";
+    const auto result = render(invalid);
+    CHECK(result.text.find("not valid UTF-8") != std::string::npos);
+    CHECK(result.text.find("1\ta\xEF\xBF\xBD\n") != std::string::npos);
+}
+
+TEST_CASE("the budget counts characters and keeps whole lines")
+{
+    Settings settings;
+    settings.read_budget = 20;
+    const auto result = render(text_reply("ééé\nééé\nééé\nééé\n"), {}, settings);
+    // "1\tééé\n" is six characters
+    CHECK(result.data->at("line_count") == 3);
+    CHECK(result.data->at("truncated_by") == "budget");
+    CHECK(result.data->at("next_offset") == 3);
+    CHECK(result.text.find("lines 1–3 of 4") != std::string::npos);
+}
+
+TEST_CASE("a line that is longer than the budget is cut, and said to be")
+{
+    Settings settings;
+    settings.read_budget = 20;
+    const auto result = render(text_reply(std::string(100, 'x') + "\nb\n"), {}, settings);
+    CHECK(result.data->at("truncated_by") == "line");
+    CHECK(result.data->at("line_count") == 1);
+    CHECK(result.data->at("content") == std::string(17, 'x'));
+    CHECK(result.text.find("is cut") != std::string::npos);
+    CHECK(result.data->at("next_offset") == 1);
+}
+
+TEST_CASE("base64 counts bytes")
+{
+    protocol::ReadFileReply reply;
+    reply.path = "/b";
+    reply.kind = protocol::FileKind::binary;
+    reply.size = 10;
+    reply.content = "foo";
+    const auto part = render(reply, {.offset = 4, .base64 = true});
+    CHECK(part.text == "[bytes 4–6 of 10 · next: offset 7]\nZm9v");
+    CHECK(part.data->at("encoding") == "base64");
+    CHECK(part.data->at("next_offset") == 7);
+    reply.size = 3;
+    CHECK(render(reply, {.base64 = true}).text == "Zm9v");
+    reply.content.clear();
+    CHECK(render(reply, {.offset = 9, .base64 = true}).text ==
+          "[offset 9 is past the end: the file has 3 bytes]");
+    const auto request = ReadFile::request({.limit = 1'000'000, .base64 = true}, Settings{});
+    CHECK(request.limit == 37'500);
+}
+
+TEST_CASE("pictures are shown, unless they are too large")
+{
+    protocol::ReadFileReply reply;
+    reply.path = "/a.png";
+    reply.kind = protocol::FileKind::image;
+    reply.mime_type = "image/png";
+    reply.size = 3;
+    reply.content = "png";
+    const auto shown = render(reply);
+    REQUIRE(shown.images.size() == 1);
+    CHECK(shown.images[0].data == "png");
+    CHECK(shown.images[0].mime_type == "image/png");
+    CHECK(shown.text == "[image/png, 3 bytes, /a.png]");
+    reply.content.clear();
+    reply.size = 10'000'000;
+    const auto described = render(reply);
+    CHECK(described.images.empty());
+    CHECK(described.text.find("too large") != std::string::npos);
+}
+
+TEST_CASE("other binary files are described")
+{
+    protocol::ReadFileReply reply;
+    reply.path = "/a.o";
+    reply.kind = protocol::FileKind::binary;
+    reply.size = 5000;
+    reply.content = std::string(4096, '\x7f');
+    const auto result = render(reply);
+    CHECK(result.text.find("[binary file, 5.0 KB · the first 256 bytes in hex") == 0);
+    CHECK(result.text.find("base64") != std::string::npos);
+    CHECK(result.text.find("000000f0  7f") != std::string::npos);
+    CHECK(result.text.find("00000100") == std::string::npos);
+}
+
+TEST_CASE("a directory is listed, with what does not fit told")
+{
+    protocol::ReadFileReply reply;
+    reply.path = "/d";
+    reply.kind = protocol::FileKind::directory;
+    reply.entries = {{"sub", "directory", 0, ""},
+                     {"f", "file", 1500, ""},
+                     {"l", "symlink", 0, "f"},
+                     {"p", "fifo", 0, ""}};
+    reply.total_entries = 4;
+    CHECK(render(reply).text == "[/d: directory, 4 entries]\nsub/\nf  1.5 KB\nl -> f\np  fifo\n");
+    Settings settings;
+    settings.read_budget = 10;
+    const auto cut = render(reply, {}, settings);
+    CHECK(cut.data->at("entries").size() == 1);
+    CHECK(cut.data->at("truncated_by") == "budget");
+    CHECK(cut.text.find("1 of them listed") != std::string::npos);
+}

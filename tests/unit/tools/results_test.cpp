@@ -1,0 +1,122 @@
+#include "tests/unit/tools/schema_validator.hpp"
+#include "tools/bash_exec.hpp"
+#include "tools/edit_file.hpp"
+#include "tools/glob_files.hpp"
+#include "tools/grep_files.hpp"
+#include "tools/read_file.hpp"
+#include "tools/session_info.hpp"
+#include "tools/tool.hpp"
+#include "tools/write_file.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace protocol = berth::protocol;
+using nlohmann::json;
+using namespace berth::tools; // NOLINT(google-build-using-namespace): the tested namespace
+
+namespace {
+
+/// What run_tool() adds to every result.
+void check_result(const char* tool, const Result& result)
+{
+    REQUIRE(result.data != nullptr);
+    json data = *result.data;
+    data["session"] = "s";
+    data["backend"] = "local";
+    data["ok"] = true;
+    INFO(tool, " ", data.dump());
+    CHECK(test::schema_complaint(find_tool(tool)->output_schema, data) == "");
+    CHECK_NOTHROW((void)json(result.text).dump()); // throws for what is not UTF-8
+    data.erase("message");
+    CHECK(test::schema_complaint(find_tool(tool)->output_schema, data) != "");
+}
+
+const std::string hostile = "a\xff\n\x1b[31m\u202e";
+
+} // namespace
+
+TEST_CASE("every result of bash_exec fits its schema")
+{
+    for (const auto fate :
+         {protocol::Fate::exited, protocol::Fate::signaled, protocol::Fate::timed_out,
+          protocol::Fate::cancelled, protocol::Fate::oom_killed, protocol::Fate::lost}) {
+        protocol::ExecuteReply reply;
+        reply.fate = fate;
+        reply.exit_code = -1;
+        reply.cwd = hostile;
+        reply.out.head = hostile;
+        reply.out.spill_path = hostile;
+        reply.left_running = {{-1, hostile}};
+        check_result("bash_exec", BashExec::render(reply, std::chrono::seconds(1), Settings{}));
+    }
+}
+
+TEST_CASE("every result of the file tools fits its schema")
+{
+    using protocol::FileKind;
+    for (const auto kind :
+         {FileKind::text, FileKind::image, FileKind::binary, FileKind::directory}) {
+        for (const bool base64 : {false, true}) {
+            protocol::ReadFileReply reply;
+            reply.kind = kind;
+            reply.path = hostile;
+            reply.content = hostile;
+            reply.entries = {{hostile, "symlink", 1, hostile}};
+            reply.first_line = 1;
+            reply.line_count = reply.total_lines = 2;
+            check_result("read_file", ReadFile::render({.base64 = base64}, reply, Settings{}));
+        }
+    }
+    check_result("write_file", WriteFile::render({}, {hostile, 1, 2, "ab", true}));
+    check_result("edit_file",
+                 EditFile::render({hostile, 1, 2, "ab", hostile, true, false, true}, Settings{}));
+}
+
+TEST_CASE("every result of the search tools fits its schema")
+{
+    protocol::GlobReply glob;
+    glob.root = hostile;
+    glob.paths = {hostile};
+    glob.total = 2;
+    check_result("glob_files", GlobFiles::render({.pattern = hostile}, glob, Settings{}));
+    protocol::GrepReply grep;
+    grep.root = hostile;
+    grep.files = {{hostile, 1, {{1, hostile, true, true, true}}}};
+    check_result("grep_files", GrepFiles::render({.pattern = hostile}, grep, Settings{}));
+    grep.total_files = 1;
+    check_result("grep_files", GrepFiles::render({.pattern = hostile}, grep, Settings{}));
+}
+
+TEST_CASE("session_info fits its schema, with and without a machine")
+{
+    berth::session::SessionFacts facts;
+    facts.session = "s";
+    facts.state = "absent";
+    facts.mounts = {{"/host", "/work", true}};
+    const auto absent = SessionInfo::render(facts, std::nullopt, Settings{});
+    check_result("session_info", absent);
+    CHECK(absent.text.find("no sandbox yet") != std::string::npos);
+    CHECK(absent.text.find("/host") == std::string::npos); // the host's paths are not the agent's
+
+    SessionInfo::Machine machine;
+    machine.info.jobs = {{"ab", hostile, "running", 2, 5000}};
+    machine.layers = {{"seccomp", false, hostile}};
+    facts.state = "running";
+    const auto running = SessionInfo::render(facts, machine, Settings{});
+    check_result("session_info", running);
+    CHECK(running.text.find("NO   seccomp") != std::string::npos);
+}
+
+TEST_CASE("an edit shows its diff, within the budget")
+{
+    Settings settings;
+    settings.output_budget = 10;
+    const auto result = EditFile::render(
+        {"/a", 2, 9, "ab", "@@ -1 +1 @@\n-a\n+b\n", false, false, false}, settings);
+    CHECK(result.text.starts_with("Edited /a: 2 replacements\n@@ -1 +1 @"));
+    CHECK(result.data->at("diff_truncated") == true);
+    CHECK(result.text.ends_with("read_file shows the file]"));
+}
