@@ -1,0 +1,117 @@
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/guest/search/search_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using berth::ErrorCode;
+using berth::protocol::GlobReply;
+using berth::tests::error_of;
+using berth::tests::SearchTree;
+
+namespace {
+
+void set_time(const SearchTree& tree, const std::string& name, long nanoseconds)
+{
+    const timespec when{.tv_sec = 1'000'000, .tv_nsec = nanoseconds};
+    const timespec both[2] = {when, when};
+    REQUIRE(utimensat(AT_FDCWD, (tree.path() + "/" + name).c_str(), both, 0) == 0);
+}
+
+std::string names(const GlobReply& reply, const SearchTree& tree)
+{
+    std::string all;
+    for (const std::string& path : reply.paths) {
+        all += (all.empty() ? "" : " ") + path.substr(tree.path().size() + 1);
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("glob: newest first, then by name; the limit keeps the newest")
+{
+    const SearchTree tree;
+    for (const char* name : {"a.c", "d/b.c", "d/c.c", ".h.c"}) {
+        tree.write(name, "");
+        set_time(tree, name, 5);
+    }
+    set_time(tree, "d/c.c", 6);
+    CHECK(names(tree.glob({.pattern = "*.c"}), tree) == "d/c.c .h.c a.c d/b.c");
+    const GlobReply two = tree.glob({.pattern = "*.c", .limit = 2});
+    CHECK(names(two, tree) == "d/c.c .h.c");
+    CHECK(two.total == 4);
+    CHECK(two.complete);
+    CHECK(two.truncated_by == "limit");
+}
+
+TEST_CASE("glob: files only, symlinks to files too, no way through symlinks, never .git")
+{
+    const SearchTree tree;
+    tree.write("d/file", "");
+    tree.write(".git/file", "");
+    REQUIRE(symlink("d/file", (tree.path() + "/link").c_str()) == 0);
+    REQUIRE(symlink("d", (tree.path() + "/linked").c_str()) == 0);
+    REQUIRE(symlink("none", (tree.path() + "/dangling").c_str()) == 0);
+    REQUIRE(mkfifo((tree.path() + "/fifo").c_str(), 0600) == 0);
+    CHECK(tree.glob({.pattern = "*"}).total == 2);
+    CHECK(tree.glob({.pattern = "linked/*"}).total == 0);
+    CHECK(tree.glob({.pattern = "link"}).total == 1);
+}
+
+TEST_CASE("glob: where a pattern begins")
+{
+    const SearchTree tree;
+    tree.write("d/e/a.c", "");
+    tree.write("d/b.c", "");
+    CHECK(names(tree.glob({.pattern = "d/*.c"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = "./d/*.c"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = "../*.c", .path = "d/e"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = tree.path() + "/d/*.c", .path = "/"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = tree.path() + "/d/b.c"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = "a.c", .path = "d"}), tree) == "d/e/a.c");
+}
+
+TEST_CASE("glob: what is refused")
+{
+    const SearchTree tree;
+    tree.write("file", "");
+    const auto code = [&](const char* pattern, const char* path) {
+        return error_of([&] { (void)tree.glob({.pattern = pattern, .path = path}); });
+    };
+    CHECK(code("[a", "") == ErrorCode::invalid_argument);
+    CHECK(code("", "") == ErrorCode::invalid_argument);
+    CHECK(code("d/", "") == ErrorCode::invalid_argument);
+    CHECK(code("*/../x", "") == ErrorCode::invalid_argument);
+    CHECK(code("*", "none") == ErrorCode::not_found);
+    CHECK(code("*", "file") == ErrorCode::invalid_argument);
+}
+
+TEST_CASE("glob: a tree deeper than the guest has descriptors")
+{
+    const SearchTree tree;
+    std::string deep;
+    for (int i = 0; i < 300; ++i) {
+        deep += "d/";
+    }
+    tree.write(deep + "bottom", "");
+    CHECK(tree.glob({.pattern = "bottom"}).total == 1);
+}
+
+TEST_CASE("glob: ignore rules when asked for")
+{
+    const SearchTree tree;
+    tree.write(".git/info/exclude", "*.o\n");
+    tree.write(".gitignore", "x\n");
+    tree.write("a.o", "");
+    tree.write("x", "");
+    tree.write("y", "");
+    CHECK(tree.glob({.pattern = "?*"}).total == 4);
+    CHECK(tree.glob({.pattern = "?*", .respect_ignore = true}).total == 2);
+}

@@ -1,0 +1,210 @@
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/guest/search/search_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <sys/stat.h>
+
+using berth::Error;
+using berth::ErrorCode;
+using berth::protocol::GrepMode;
+using berth::protocol::GrepReply;
+using berth::tests::error_of;
+using berth::tests::SearchTree;
+
+namespace {
+
+std::string shown(const GrepReply& reply, const SearchTree& tree)
+{
+    std::string all;
+    for (const auto& file : reply.files) {
+        for (const auto& line : file.lines) {
+            all += line.group_start ? "--\n" : "";
+            all += file.path.substr(tree.path().size() + 1) + (line.is_match ? ":" : "-") +
+                   std::to_string(line.number) + " " + line.text + "\n";
+        }
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("grep: lines, order and totals")
+{
+    const SearchTree tree;
+    tree.write("b.txt", "foo\nbar\nfoo bar\n");
+    tree.write("a/z.txt", "no\nfoo");
+    tree.write("a.txt", "foo\r\n");
+    const GrepReply reply = tree.grep({.pattern = "foo"});
+    CHECK(shown(reply, tree) == "a/z.txt:2 foo\na.txt:1 foo\r\nb.txt:1 foo\nb.txt:3 foo bar\n");
+    CHECK(reply.root == tree.path());
+    CHECK(reply.total_files == 3);
+    CHECK(reply.total_matches == 4);
+    CHECK(reply.searched_files == 3);
+    CHECK(reply.complete);
+    CHECK(reply.truncated_by.empty());
+}
+
+TEST_CASE("grep: a bad pattern names what is unsupported")
+{
+    const SearchTree tree;
+    const auto message = [&](const char* pattern) {
+        try {
+            (void)tree.grep({.pattern = pattern});
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::invalid_argument);
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    CHECK(message("(?<=a)b") == "bad pattern: look-around ((?<) is not supported");
+    CHECK(message("a(?!b)").find("look-around") != std::string::npos);
+    CHECK(message("(a)\\1") == "bad pattern: backreferences (\\1) are not supported");
+    CHECK(message("f(o").find("missing )") != std::string::npos);
+    CHECK(message("a\\nb").find("multiline") != std::string::npos);
+    CHECK(message("a\nb").find("multiline") != std::string::npos);
+    CHECK(message("a\\\\nb").empty());
+}
+
+TEST_CASE("grep: arguments that cannot be")
+{
+    const SearchTree tree;
+    mkfifo((tree.path() + "/fifo").c_str(), 0600);
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .path = "none"}); }) ==
+          ErrorCode::not_found);
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .path = "fifo"}); }) ==
+          ErrorCode::not_a_file);
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .type = "pyy"}); }) ==
+          ErrorCode::invalid_argument);
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .include = {"[a"}}); }) ==
+          ErrorCode::invalid_argument);
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .before = 100'000}); }) ==
+          ErrorCode::invalid_argument);
+}
+
+TEST_CASE("grep: a FIFO in the tree is not touched, a binary file is counted")
+{
+    const SearchTree tree;
+    mkfifo((tree.path() + "/fifo").c_str(), 0600);
+    tree.write("a", std::string("foo\0foo", 7));
+    tree.write("utf16", "\xFF\xFE"
+                        "foo");
+    tree.write("bom", "\xEF\xBB\xBF"
+                      "foo");
+    const GrepReply reply = tree.grep({.pattern = "^foo"});
+    CHECK(shown(reply, tree) == "bom:1 foo\n");
+    CHECK(reply.binary_files == 2);
+    CHECK(reply.searched_files == 1);
+}
+
+TEST_CASE("grep: ignored files are counted, a file that is named is searched")
+{
+    const SearchTree tree;
+    tree.write(".git/config", "foo\n");
+    tree.write(".gitignore", "/out/\n*.log\n");
+    tree.write("out/a", "foo\n");
+    tree.write("b.log", "foo\n");
+    tree.write("c", "foo\n");
+    const GrepReply reply = tree.grep({.pattern = "foo"});
+    CHECK(shown(reply, tree) == "c:1 foo\n");
+    CHECK(reply.ignored_files == 2);
+    CHECK(tree.grep({.pattern = "foo", .no_ignore = true}).total_files == 3);
+    CHECK(tree.grep({.pattern = "foo", .path = "b.log"}).total_files == 1);
+}
+
+TEST_CASE("grep: limit, offset, budget and line limit")
+{
+    const SearchTree tree;
+    tree.write("a", "foo 1\nfoo 2\n");
+    tree.write("b", "foo 3\nx\nfoo 4\n");
+    const GrepReply page = tree.grep({.pattern = "foo", .limit = 2, .offset = 1});
+    CHECK(shown(page, tree) == "a:2 foo 2\nb:1 foo 3\n");
+    CHECK(page.truncated_by == "limit");
+    CHECK(page.total_matches == 4);
+    CHECK(page.complete);
+    const GrepReply rest = tree.grep({.pattern = "foo", .limit = 2, .offset = 3});
+    CHECK(shown(rest, tree) == "b:3 foo 4\n");
+    CHECK(rest.truncated_by.empty());
+    CHECK(tree.grep({.pattern = "foo", .offset = 9}).files.empty());
+
+    const GrepReply cheap = tree.grep({.pattern = "foo", .budget = tree.path().size() + 10});
+    CHECK(shown(cheap, tree) == "a:1 foo 1\n");
+    CHECK(cheap.truncated_by == "budget");
+
+    tree.write("c", "\xC3\xA4\xC3\xA4 foo\n");
+    const GrepReply cut = tree.grep({.pattern = "foo", .path = "c", .line_limit = 3});
+    REQUIRE(cut.files.size() == 1);
+    CHECK(cut.files[0].lines[0].text == "\xC3\xA4\xC3\xA4 ");
+    CHECK(cut.files[0].lines[0].cut);
+}
+
+TEST_CASE("grep: files and counts")
+{
+    const SearchTree tree;
+    tree.write("a", "foo foo\nfoo\n");
+    tree.write("b", "bar\n");
+    tree.write("c", "foo\n");
+    const GrepReply counts = tree.grep({.pattern = "foo", .mode = GrepMode::count});
+    REQUIRE(counts.files.size() == 2);
+    CHECK(counts.files[0].count == 2);
+    CHECK(tree.grep({.pattern = "foo", .mode = GrepMode::count, .only_matching = true})
+              .files[0]
+              .count == 3);
+    const GrepReply one = tree.grep({.pattern = "foo", .mode = GrepMode::files, .limit = 1});
+    REQUIRE(one.files.size() == 1);
+    CHECK(one.files[0].path == tree.path() + "/a");
+    CHECK(one.total_files == 2);
+    CHECK(one.truncated_by == "limit");
+}
+
+TEST_CASE("grep: context has groups and does not overlap")
+{
+    const SearchTree tree;
+    tree.write("a", "1\n2\nfoo\n4\n5\n6\n7\nfoo\nfoo\n10\n");
+    const GrepReply reply = tree.grep({.pattern = "foo", .before = 1, .after = 1});
+    CHECK(shown(reply, tree) == "a-2 2\na:3 foo\na-4 4\n--\na-7 7\na:8 foo\na:9 foo\na-10 10\n");
+}
+
+TEST_CASE("grep: matches over lines")
+{
+    const SearchTree tree;
+    tree.write("a", "x {\n  return\n}\ny {\n\n  return\n}\n");
+    const GrepReply reply = tree.grep({.pattern = "\\{\\s+return", .multiline = true});
+    CHECK(shown(reply, tree) == "a:1 x {\na:2   return\na:4 y {\na:5 \na:6   return\n");
+    tree.write("large", std::string(9U << 20, 'x'));
+    CHECK(tree.grep({.pattern = "x\\n", .multiline = true}).large_files == 1);
+}
+
+TEST_CASE("grep: a line longer than any buffer counts once")
+{
+    const SearchTree tree;
+    tree.write("a", "foo" + std::string(5U << 20, 'x') + "foo\nfoo\nbar\n");
+    const GrepReply reply = tree.grep({.pattern = "foo", .line_limit = 5});
+    CHECK(reply.total_matches == 2);
+    CHECK(shown(reply, tree) == "a:1 fooxx\na:2 foo\n");
+    CHECK(shown(tree.grep({.pattern = "bar"}), tree) == "a:3 bar\n");
+}
+
+TEST_CASE("grep: cancelled is an error, out of time is an answer")
+{
+    const SearchTree tree;
+    for (int i = 0; i < 200; ++i) {
+        tree.write("d" + std::to_string(i) + "/a", std::string(200'000, 'a') + "\n");
+    }
+    const GrepReply reply = tree.grep({.pattern = "[b-z]+_[0-9]{3}", .time_limit = 1});
+    CHECK_FALSE(reply.complete);
+    CHECK(reply.truncated_by == "time");
+    tree.cancel();
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "foo"}); }) == ErrorCode::cancelled);
+}
+
+TEST_CASE("grep: the guest's own process is not searched")
+{
+    const SearchTree tree;
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .path = "/proc/self"}); }) ==
+          ErrorCode::permission_denied);
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .path = "/proc/thread-self"}); }) ==
+          ErrorCode::permission_denied);
+}
