@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include <linux/capability.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <sys/syscall.h>
@@ -38,6 +39,17 @@ inline int pidfd_open(pid_t pid, unsigned flags) noexcept
 inline int pidfd_send_signal(int pidfd, int number) noexcept
 {
     return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0));
+}
+
+/// Of the calling thread. libcap would be a dependency for this one call.
+inline int capset(__user_cap_header_struct& header, const __user_cap_data_struct* data) noexcept
+{
+    return static_cast<int>(::syscall(SYS_capset, &header, data));
+}
+
+inline int pivot_root(const char* new_root, const char* put_old) noexcept
+{
+    return static_cast<int>(::syscall(SYS_pivot_root, new_root, put_old));
 }
 
 } // namespace berth::sys

@@ -1,5 +1,6 @@
 #include "sandbox/local/launcher/caps.hpp"
 
+#include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/launcher/failure.hpp"
 
 #include <array>
@@ -7,7 +8,6 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -30,7 +30,7 @@ void drop_privileges()
             "PR_CAP_AMBIENT_CLEAR_ALL");
     __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
     const std::array<__user_cap_data_struct, 2> none{};
-    require(::syscall(SYS_capset, &header, none.data()) == 0, step, "capset");
+    require(sys::capset(header, none.data()) == 0, step, "capset");
     require(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, step, "PR_SET_NO_NEW_PRIVS");
 }
 

@@ -148,7 +148,7 @@ void Root::enter() const
             step, "make the root read-only");
     require(::fchdir(root_.get()) == 0, step, "enter the new root");
     // pivot_root(".", ".") stacks the old root on the new one; detaching "." removes the old.
-    require(::syscall(SYS_pivot_root, ".", ".") == 0, step, "pivot_root");
+    require(sys::pivot_root(".", ".") == 0, step, "pivot_root");
     require(::umount2(".", MNT_DETACH) == 0, step, "detach the host's root");
     require(::chdir("/") == 0, step, "enter /");
 }
