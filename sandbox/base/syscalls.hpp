@@ -4,11 +4,14 @@
 // (Debian 12) has no wrapper for these; what it wraps (close_range, pidfd_open, open_tree,
 // move_mount, mount_setattr, fsopen ...) is called by its name.
 
+#include <csignal>
+#include <cstddef>
 #include <cstdint>
 
 #include <linux/capability.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -50,6 +53,19 @@ inline int capset(__user_cap_header_struct& header, const __user_cap_data_struct
 inline int pivot_root(const char* new_root, const char* put_old) noexcept
 {
     return static_cast<int>(::syscall(SYS_pivot_root, new_root, put_old));
+}
+
+/// waitid(2) with the kernel's fifth argument, which the C library leaves out: what the child used.
+inline int waitid(int which, pid_t id, siginfo_t& info, int options, rusage& usage) noexcept
+{
+    return static_cast<int>(::syscall(SYS_waitid, which, id, &info, options, &usage));
+}
+
+/// Unlike the C library's it needs no memory: for a child between fork and exec. Returns the length
+/// with the final NUL.
+inline long getcwd(char* path, std::size_t size) noexcept
+{
+    return ::syscall(SYS_getcwd, path, size);
 }
 
 } // namespace berth::sys

@@ -1,5 +1,7 @@
 #include "sandbox/guest/exec/shim.hpp"
 
+#include "sandbox/base/syscalls.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -12,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,7 +52,7 @@ bool write_all(int fd, std::string_view data) noexcept
 /// call itself: glibc's wrapper may allocate.
 bool working_directory(std::array<char, max_cwd>& path) noexcept
 {
-    const long size = ::syscall(SYS_getcwd, path.data(), path.size());
+    const long size = sys::getcwd(path.data(), path.size());
     if (size <= 0 || path[0] != '/') {
         path[0] = '\0';
         return false;
@@ -261,7 +262,7 @@ void run_shim(const ShimPlan& plan) noexcept
         // shell to the guest. The system call itself: glibc's wrapper drops the usage.
         siginfo_t info{};
         rusage usage{};
-        if (::syscall(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOWAIT | __WALL, &usage) != 0) {
+        if (sys::waitid(P_ALL, 0, info, WEXITED | WNOWAIT | __WALL, usage) != 0) {
             if (errno == ECHILD) {
                 ::_exit(0);
             }
