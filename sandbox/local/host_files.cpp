@@ -50,23 +50,9 @@ constexpr std::array etc_names{
     "locale.alias",
     "xml",
     "sgml",
-    "OpenCL",
-    "vulkan",
-    "glvnd",
-    "debian_version",
-    "magic",
-    "magic.mime",
-    "ethertypes",
-    "rpc",
-    "inputrc",
-    "gai.conf",
-    "host.conf",
     "crypto-policies",
-    "profile.d/maven.sh",
-    "node",
     "lua",
     "gnutls",
-    "scala",
 };
 constexpr std::array devices{"null", "zero", "full", "random", "urandom", "tty"};
 constexpr std::array root_links{"bin", "sbin", "lib", "lib32", "lib64", "libx32"};

@@ -76,7 +76,7 @@ struct CgroupSpec {
     std::string name;
     std::string v2_base;
     bool v2_controllers = false; ///< limits are set in v2, else in the v1 hierarchies below
-    bool new_namespace = false; ///< with a cgroup namespace of its own
+    bool new_namespace = false;  ///< with a cgroup namespace of its own
     std::string v1_memory_base;
     std::string v1_pids_base;
     std::string v1_cpu_base;

@@ -1,0 +1,63 @@
+#include "sandbox/local/blockers.hpp"
+#include "tests/unit/local/temporary_tree.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+
+using namespace berth::local;
+using berth::local::test::TemporaryTree;
+
+namespace {
+
+LaunchResult failed(const std::string& step, int error)
+{
+    LaunchResult result;
+    result.step = step;
+    result.error = error;
+    result.text = "did it";
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("a closed limit is named with the line that opens it")
+{
+    const TemporaryTree host;
+    host.add("proc/sys/user/max_user_namespaces", "0\n");
+    const auto blocker = explain(failed("namespaces", ENOSPC), host.path());
+    CHECK(blocker.reason.find("max_user_namespaces is 0") != std::string::npos);
+    CHECK(blocker.remedy == "sysctl -w user.max_user_namespaces=15000");
+}
+
+TEST_CASE("restrictions of distributions are told apart")
+{
+    const TemporaryTree debian;
+    debian.add("proc/sys/kernel/unprivileged_userns_clone", "0\n");
+    CHECK(explain(failed("namespaces", EPERM), debian.path()).remedy ==
+          "sysctl -w kernel.unprivileged_userns_clone=1");
+    const TemporaryTree ubuntu;
+    ubuntu.add("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
+    // There the namespace can be made, but mounting in it is refused.
+    CHECK(explain(failed("mounts", EACCES), ubuntu.path()).remedy ==
+          "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+}
+
+TEST_CASE("a container is told by what it refuses")
+{
+    const TemporaryTree host;
+    host.add("proc/sys/user/max_user_namespaces", "1000\n");
+    CHECK(explain(failed("namespaces", EPERM), host.path()).remedy.find("seccomp=unconfined") !=
+          std::string::npos);
+    const auto masked = explain(failed("proc", EPERM), host.path());
+    CHECK(masked.remedy == "docker run --security-opt systempaths=unconfined ...");
+    CHECK(masked.reason.find("did it: Operation not permitted") != std::string::npos);
+}
+
+TEST_CASE("what nobody knows is at least told")
+{
+    const TemporaryTree host;
+    const auto blocker = explain(failed("launcher", 0), host.path());
+    CHECK(blocker.reason == "did it");
+    CHECK(blocker.remedy.empty());
+}

@@ -1,0 +1,99 @@
+#include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/plan.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace berth;
+using namespace berth::local;
+
+namespace {
+
+LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged)
+{
+    static const HostFiles host{.binds = {{.source = "/usr", .target = "/usr"}},
+                                .links = {{"/bin", "usr/bin"}},
+                                .localtime_target = ""};
+    static const CgroupLayout cgroups{};
+    return make_plan({.spec = spec,
+                      .host = host,
+                      .cgroups = cgroups,
+                      .machine_id = "id",
+                      .folder = "/state/sessions/x",
+                      .socket_path = "/run/berth/id.sock",
+                      .guest_program = "/guest",
+                      .host_resolv_conf = "",
+                      .privileged = privileged,
+                      .host_uid = 5,
+                      .host_gid = 6});
+}
+
+} // namespace
+
+TEST_CASE("a plan survives its way to the launcher")
+{
+    sandbox::MachineSpec spec;
+    spec.mounts = {{"/src", "/mnt/w", true}, {"/src", "/mnt/r", false}};
+    spec.environment = {{"A", "b"}};
+    spec.limits.cpus = 1.5;
+    spec.ends_with_server = true;
+    const auto plan = protocol::decode<LaunchSpec>(protocol::encode(plan_for(spec, true)));
+    CHECK(plan.privileged);
+    CHECK(plan.own_network);
+    CHECK(plan.has_lifetime);
+    CHECK(plan.host_uid == 5);
+    CHECK(plan.cgroup.cpu_quota == 150'000);
+    CHECK(plan.guest.environment.at("A") == "b");
+    CHECK(plan.guest.writable_roots == std::vector<std::string>{"/tmp", "/mnt/w"});
+    const auto bind = [&](const std::string& target) {
+        return *std::find_if(plan.binds.begin(), plan.binds.end(),
+                             [&](const Bind& b) { return b.target == target; });
+    };
+    CHECK(bind("/mnt/w").id_mapped);
+    CHECK_FALSE(bind("/mnt/r").id_mapped);
+    CHECK_FALSE(bind("/mnt/w").follow_links);
+    CHECK_FALSE(bind("/home/user").follow_links);
+    CHECK_FALSE(bind("/usr").writable);
+    CHECK_FALSE(plan_for(spec, false).binds.back().id_mapped);
+}
+
+TEST_CASE("without a pids cgroup the kernel's own count takes its place")
+{
+    sandbox::MachineSpec spec;
+    spec.limits.pids = 77;
+    CHECK(plan_for(spec, true).guest.limit_nproc == 77);
+}
+
+TEST_CASE("a record holds all that is needed to find and end a machine")
+{
+    MachineFacts facts;
+    facts.pid = 42;
+    facts.start_time = 1ULL << 40U;
+    facts.boot = "b";
+    facts.socket_path = "/run/x";
+    facts.state = "/s";
+    facts.folder = "f";
+    facts.cgroups = {"/cg/a", "/cg/b"};
+    facts.layers = {{"userns", true, "how"}, {"uid", false, ""}};
+    const auto again = facts_from(to_record("id", "g", facts));
+    CHECK(again.pid == 42);
+    CHECK(again.start_time == facts.start_time);
+    CHECK(again.cgroups == facts.cgroups);
+    REQUIRE(again.layers.size() == 2);
+    CHECK(again.layers.at(0).detail == "how");
+    CHECK_FALSE(again.layers.at(1).in_force);
+}
+
+TEST_CASE("a spoilt record names no process")
+{
+    auto record = to_record("id", "g", {});
+    record.data["pid"] = "-5";
+    record.data["start_time"] = "soon";
+    CHECK_FALSE(open_guest(facts_from(record)).valid());
+    record.data.clear();
+    CHECK_FALSE(open_guest(facts_from(record)).valid());
+    CHECK(facts_from(record).cgroups.empty());
+}

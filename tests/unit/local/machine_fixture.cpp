@@ -1,0 +1,109 @@
+#include "tests/unit/local/machine_fixture.hpp"
+
+#include "sandbox/base/random.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/local/local_backend.hpp"
+#include "sandbox/local/remove_tree.hpp"
+#include "sandbox/unix_channel.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local::test {
+
+std::string program(const char* variable)
+{
+    const char* value = std::getenv(variable); // NOLINT(concurrency-mt-unsafe): tests, one thread
+    return value == nullptr ? std::string() : value;
+}
+
+bool is_root()
+{
+    return ::geteuid() == 0;
+}
+
+std::string read_text(const std::string& path)
+{
+    std::ifstream file(path);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+void write_text(const std::string& path, const std::string& text)
+{
+    std::ofstream(path) << text;
+}
+
+bool exists(const std::string& path)
+{
+    struct stat status{};
+    return ::lstat(path.c_str(), &status) == 0;
+}
+
+Bench::Bench()
+{
+    std::string pattern = "/var/tmp/berth-test-XXXXXX";
+    if (::mkdtemp(pattern.data()) == nullptr) {
+        throw std::runtime_error("mkdtemp");
+    }
+    directory_ = pattern;
+    backend_ = make_backend({.guest_program = program("BERTH_TEST_GUEST"),
+                             .launcher_program = program("BERTH_TEST_LAUNCHER"),
+                             .state_directory = state()});
+}
+
+Bench::~Bench()
+{
+    if (machine_ && backend_) {
+        backend_->destroy(machine_->record(), true);
+    }
+    remove_tree(AT_FDCWD, directory_);
+}
+
+sandbox::MachineSpec Bench::spec(const std::string& name)
+{
+    sandbox::MachineSpec spec;
+    spec.key_hash = sha256_hex(name);
+    spec.session = name;
+    spec.generation = random_hex(16);
+    spec.token = random_hex(16);
+    return spec;
+}
+
+sandbox::Machine& Bench::make(const sandbox::MachineSpec& spec)
+{
+    machine_ = backend_->create(spec);
+    return *machine_;
+}
+
+std::string Bench::run(const std::string& script)
+{
+    using std::chrono::seconds;
+    const UniqueFd socket =
+        sandbox::connect_unix(machine_->record().data.at("socket"), Deadline::after(seconds(5)));
+    (void)!::write(socket.get(), script.data(), script.size());
+    ::shutdown(socket.get(), SHUT_WR);
+    std::string output;
+    char buffer[4096];
+    for (ssize_t size = 0; (size = ::read(socket.get(), buffer, sizeof buffer)) > 0;) {
+        output.append(buffer, static_cast<std::size_t>(size));
+    }
+    return output;
+}
+
+void Bench::destroy(bool purge)
+{
+    backend_->destroy(machine_->record(), purge);
+    machine_.reset();
+}
+
+} // namespace berth::local::test

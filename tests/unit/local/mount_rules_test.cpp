@@ -1,0 +1,82 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/local/mount_rules.hpp"
+#include "tests/unit/local/temporary_tree.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include <sys/stat.h>
+
+using namespace berth;
+using namespace berth::local;
+using berth::local::test::TemporaryTree;
+
+TEST_CASE("a target must be plain and hide nothing")
+{
+    for (const char* good : {"/home/user/a", "/mnt", "/mnt/a b", "/workspace", "/tmp/x", "/usrx",
+                             "/home/other", "/var/lib", "/..a", "/homeless"}) {
+        CAPTURE(good);
+        CHECK_NOTHROW(check_mount_target(good));
+    }
+    for (const char* bad :
+         {"",         "a",          "/",         "//",           "/a/",        "/a//b",
+          "/./a",     "/a/..",      "/a/../etc", "/home",        "/home/user", "/tmp",
+          "/var",     "/var/tmp",   "/run",      "/run/berth/x", "/proc",      "/proc/1",
+          "/dev/shm", "/usr/local", "/etc",      "/etc/passwd",  "/bin",       "/lib64/x",
+          "/opt/x",   "/sys"}) {
+        CAPTURE(bad);
+        CHECK_THROWS_AS(check_mount_target(bad), Error);
+    }
+    CHECK_THROWS_AS(check_mount_target(std::string("/a\0b", 4)), Error);
+}
+
+TEST_CASE("a source must be there, real, and data")
+{
+    const TemporaryTree host;
+    host.add("folder/file", "x");
+    std::filesystem::create_symlink("folder", host.path() + "/link");
+    ::mkfifo((host.path() + "/fifo").c_str(), 0600);
+    CHECK_NOTHROW(check_mount_source(host.path() + "/folder", {}));
+    CHECK_NOTHROW(check_mount_source(host.path() + "/folder/file", {}));
+    for (const std::string& bad :
+         {host.path() + "/missing", host.path() + "/link", host.path() + "/link/file",
+          host.path() + "/fifo", host.path() + "/folder/..", std::string("/proc/self"),
+          std::string("/sys"), std::string("folder"), std::string("/dev/null")}) {
+        CAPTURE(bad);
+        CHECK_THROWS_AS(check_mount_source(bad, {}), Error);
+    }
+    try {
+        check_mount_source(host.path() + "/link", {});
+    } catch (const Error& error) {
+        CHECK(error.hint().find(host.path() + "/folder") != std::string::npos);
+    }
+}
+
+TEST_CASE("a source neither contains nor lies in a private folder")
+{
+    const TemporaryTree host;
+    host.add("state/sessions/a/file", "x");
+    host.add("state-not/file", "x");
+    const std::vector<std::string> own = {host.path() + "/state"};
+    CHECK_NOTHROW(check_mount_source(host.path() + "/state-not", own));
+    CHECK_NOTHROW(check_mount_source(host.path() + "/state-not/file", own));
+    for (const char* bad : {"", "/state", "/state/sessions", "/state/sessions/a/file"}) {
+        CAPTURE(bad);
+        CHECK_THROWS_AS(check_mount_source(host.path() + bad, own), Error);
+    }
+    CHECK_THROWS_AS(check_mount_source("/", own), Error);
+}
+
+TEST_CASE("mounts come parents first and never twice at one place")
+{
+    const TemporaryTree host;
+    host.add_directory("a");
+    const auto& a = host.path();
+    const auto sorted =
+        checked_mounts({{a, "/mnt/x/y", false}, {a, "/mnt/x", true}, {a, "/a", false}}, {});
+    CHECK(sorted.at(0).target == "/a");
+    CHECK(sorted.at(1).target == "/mnt/x");
+    CHECK(sorted.at(1).writable);
+    CHECK_THROWS_AS(checked_mounts({{a, "/mnt/x", false}, {a, "/mnt/x", true}}, {}), Error);
+}
