@@ -1,1 +1,131 @@
 #include "sandbox/direct/direct_backend.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/direct/guest_process.hpp"
+#include "sandbox/unix_channel.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace berth::direct {
+namespace {
+
+using sandbox::MachineRecord;
+using sandbox::MachineSpec;
+
+constexpr std::chrono::seconds connect_time{10};
+
+class DirectMachine : public sandbox::Machine {
+  public:
+    explicit DirectMachine(MachineRecord record) : record_(std::move(record)) {}
+
+    [[nodiscard]] const MachineRecord& record() const noexcept override { return record_; }
+
+    [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
+    {
+        return layers_;
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override
+    {
+        return std::make_unique<sandbox::UnixChannel>(
+            sandbox::connect_unix(record_.data.at("socket"), deadline));
+    }
+
+  private:
+    MachineRecord record_;
+    std::vector<sandbox::Layer> layers_; ///< none: nothing confines it
+};
+
+class DirectBackend : public sandbox::Backend {
+  public:
+    DirectBackend(std::string guest_program, std::string state_directory)
+        : guest_program_(std::move(guest_program)), state_directory_(std::move(state_directory))
+    {
+    }
+
+    [[nodiscard]] std::string_view name() const noexcept override { return "direct"; }
+
+    [[nodiscard]] sandbox::Availability availability() override
+    {
+        return {.available = true, .reason = {}, .remedy = {}};
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> create(const MachineSpec& spec) override
+    {
+        const std::string folder = state_directory_ + "/" + spec.key_hash;
+        const std::string socket = folder + "/run/guest.sock";
+        try {
+            for (const char* const name : {"/home", "/tmp", "/run"}) {
+                std::filesystem::create_directories(folder + name);
+            }
+            auto guest = start_guest(guest_program_, spec, folder, socket);
+            if (guest.lifetime) {
+                const std::lock_guard lock(mutex_);
+                lifetimes_.insert_or_assign(spec.generation, std::move(guest.lifetime));
+            }
+            return std::make_unique<DirectMachine>(
+                MachineRecord{.backend = "direct",
+                              .id = "direct-" + spec.key_hash.substr(0, 12),
+                              .generation = spec.generation,
+                              .data = {{"folder", folder},
+                                       {"socket", socket},
+                                       {"pid", std::to_string(guest.identity.pid)},
+                                       {"started", guest.identity.started}}});
+        } catch (const std::system_error& error) {
+            throw Error(ErrorCode::sandbox_unavailable, error.what());
+        }
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> attach(const MachineRecord& record) override
+    {
+        try {
+            (void)sandbox::connect_unix(record.data.at("socket"), Deadline::after(connect_time));
+        } catch (const Error&) {
+            return nullptr;
+        }
+        return std::make_unique<DirectMachine>(record);
+    }
+
+    void destroy(const MachineRecord& record, bool purge) override
+    {
+        {
+            const std::lock_guard lock(mutex_);
+            lifetimes_.erase(record.generation);
+        }
+        end_guest({.pid = static_cast<pid_t>(std::stol(record.data.at("pid"))),
+                   .started = record.data.at("started")});
+        const std::string& folder = record.data.at("folder");
+        std::error_code ignored; // what is not there need not be removed
+        std::filesystem::remove_all(folder + "/run", ignored);
+        std::filesystem::remove_all(folder + "/tmp", ignored);
+        if (purge) {
+            std::filesystem::remove_all(folder, ignored);
+        }
+    }
+
+    [[nodiscard]] std::string description() const override
+    {
+        return "a plain process of this host, confined by nothing (for tests only)";
+    }
+
+  private:
+    const std::string guest_program_;
+    const std::string state_directory_;
+    std::mutex mutex_;
+    std::map<std::string, UniqueFd> lifetimes_; ///< by generation; guarded by mutex_
+};
+
+} // namespace
+
+std::unique_ptr<sandbox::Backend> make_backend(std::string guest_program,
+                                               std::string state_directory)
+{
+    return std::make_unique<DirectBackend>(std::move(guest_program), std::move(state_directory));
+}
+
+} // namespace berth::direct

@@ -1,0 +1,175 @@
+#include "sandbox/direct/guest_process.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/process.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/protocol/guest_config.hpp"
+#include "sandbox/protocol/wire.hpp"
+#include "sandbox/unix_channel.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <sstream>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace berth::direct {
+namespace {
+
+constexpr std::chrono::seconds start_time{10};
+constexpr std::chrono::seconds end_time{3};
+
+/// Numbers of the guest's descriptors.
+enum : int { config_fd = 3, listen_fd = 4, ready_fd = 5, lifetime_fd = 6 };
+
+protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::string& folder)
+{
+    protocol::GuestConfig config;
+    config.token = spec.token;
+    config.generation = spec.generation;
+    config.session = spec.session;
+    config.home = folder + "/home";
+    config.writable_roots = {folder + "/tmp"};
+    config.path_policy = spec.path_policy;
+    config.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                          {"HOME", config.home},
+                          {"USER", config.user},
+                          {"LANG", "C.UTF-8"},
+                          {"TERM", "dumb"},
+                          {"TMPDIR", folder + "/tmp"}};
+    for (const auto& [name, value] : spec.environment) {
+        config.environment.insert_or_assign(name, value);
+    }
+    config.spill_directory = folder + "/tmp/.berth";
+    config.spill_stream_limit = spec.limits.spill_stream;
+    config.spill_session_limit = spec.limits.spill_session;
+    config.max_calls = spec.limits.calls;
+    config.max_jobs = spec.limits.jobs;
+    config.idle_end = static_cast<std::uint64_t>(spec.idle_end.count());
+    config.listen_fd = listen_fd;
+    config.ready_fd = ready_fd;
+    config.lifetime_fd = spec.ends_with_server ? lifetime_fd : -1;
+    config.limit_nofile = spec.limits.nofile;
+    return config;
+}
+
+/// A memfd and not a file: the token must not be left on the disk.
+UniqueFd config_file(const protocol::GuestConfig& config)
+{
+    UniqueFd file(::memfd_create("berth-config", MFD_CLOEXEC));
+    if (!file) {
+        throw_errno("memfd_create");
+    }
+    write_full(file.get(), protocol::encode(config));
+    if (::lseek(file.get(), 0, SEEK_SET) != 0) {
+        throw_errno("lseek");
+    }
+    return file;
+}
+
+bool wait_readable(int fd, std::chrono::seconds time)
+{
+    pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
+    const auto deadline = Deadline::after(time);
+    while (::poll(&waiting, 1, deadline.poll_timeout()) < 0 && errno == EINTR) {
+    }
+    return waiting.revents != 0;
+}
+
+void wait_until_ready(int fd)
+{
+    char byte = 0;
+    if (!wait_readable(fd, start_time) || ::read(fd, &byte, 1) != 1 || byte != 'R') {
+        throw Error(ErrorCode::sandbox_unavailable, "the guest did not start");
+    }
+}
+
+struct Status {
+    std::string started;
+    pid_t parent = -1;
+};
+
+std::optional<Status> status_of(pid_t pid)
+{
+    std::string text;
+    try {
+        text = read_file_limited(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+    // The name in parentheses may have spaces and parentheses in it: the rest begins after the
+    // last.
+    std::istringstream rest(text.substr(text.rfind(')') + 1));
+    Status status;
+    std::string field;
+    for (int number = 3; number <= 22 && rest >> field; ++number) {
+        if (number == 4) {
+            status.parent = static_cast<pid_t>(std::stol(field));
+        }
+    }
+    status.started = field;
+    return status;
+}
+
+} // namespace
+
+StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
+                         const std::string& folder, const std::string& socket)
+{
+    const auto listener = sandbox::listen_unix(socket);
+    const auto config = config_file(config_for(spec, folder));
+    auto ready = make_pipe();
+    auto lifetime = make_pipe();
+    SpawnOptions options;
+    options.arguments = {"berth-guest", "--config-fd", std::to_string(config_fd)};
+    options.descriptors = {{2, 2},
+                           {config.get(), config_fd},
+                           {listener.get(), listen_fd},
+                           {ready.write.get(), ready_fd},
+                           {lifetime.read.get(), lifetime_fd}};
+    options.new_session = true;
+    auto process = Process::spawn(program, options);
+    ready.write.reset(); // else its end would not be seen when the guest fails
+    try {
+        wait_until_ready(ready.read.get());
+    } catch (...) {
+        process.signal(SIGKILL);
+        (void)process.wait(Deadline());
+        throw;
+    }
+    StartedGuest started{.identity = {.pid = process.pid(), .started = {}}, .lifetime = {}};
+    if (const auto status = status_of(process.pid())) {
+        started.identity.started = status->started;
+    }
+    if (spec.ends_with_server) {
+        started.lifetime = std::move(lifetime.write);
+    }
+    return started;
+}
+
+void end_guest(const ProcessIdentity& identity)
+{
+    const UniqueFd process(sys::pidfd_open(identity.pid, 0));
+    const auto status = status_of(identity.pid);
+    if (!process || !status || status->started != identity.started) {
+        return;
+    }
+    // It takes the polite word from its parent only.
+    const bool asked = status->parent == ::getpid() &&
+                       sys::pidfd_send_signal(process.get(), SIGTERM) == 0 &&
+                       wait_readable(process.get(), end_time);
+    if (!asked) {
+        sys::pidfd_send_signal(process.get(), SIGKILL);
+        wait_readable(process.get(), end_time);
+    }
+    ::waitpid(identity.pid, nullptr, WNOHANG);
+}
+
+} // namespace berth::direct

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+namespace berth::direct {
+
+/// Tells a process from a later one with the same pid.
+struct ProcessIdentity {
+    pid_t pid = -1;
+    std::string started; ///< field 22 of /proc/<pid>/stat
+};
+
+struct StartedGuest {
+    ProcessIdentity identity;
+    UniqueFd lifetime; ///< only with ends_with_server: the guest ends when it is closed
+};
+
+/// Starts the guest of `spec`, at work in `folder` and listening at `socket`. Returns when it
+/// answers. Throws Error(sandbox_unavailable).
+[[nodiscard]] StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
+                                       const std::string& folder, const std::string& socket);
+
+/// Ends it if it still is that process, and waits for that.
+void end_guest(const ProcessIdentity& identity);
+
+} // namespace berth::direct

@@ -1,0 +1,440 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/workers.hpp"
+#include "sandbox/sandbox.hpp"
+#include "sandbox/unix_channel.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/guest/guest_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using berth::ErrorCode;
+using berth::UniqueFd;
+using berth::guest::Call;
+using berth::protocol::Frame;
+using berth::protocol::FrameType;
+using berth::protocol::Operation;
+using berth::sandbox::Sandbox;
+using berth::test::GuestServer;
+using berth::tests::error_of;
+
+namespace {
+
+/// A machine whose connections a test makes.
+class FakeMachine : public berth::sandbox::Machine {
+  public:
+    explicit FakeMachine(std::function<UniqueFd()> connect) : connect_(std::move(connect))
+    {
+        record_.generation = "g1";
+    }
+
+    [[nodiscard]] const berth::sandbox::MachineRecord& record() const noexcept override
+    {
+        return record_;
+    }
+
+    [[nodiscard]] const std::vector<berth::sandbox::Layer>& layers() const noexcept override
+    {
+        return layers_;
+    }
+
+    [[nodiscard]] std::unique_ptr<berth::sandbox::Channel>
+    connect(const berth::Deadline& /*deadline*/) override
+    {
+        ++connects;
+        return std::make_unique<berth::sandbox::UnixChannel>(connect_());
+    }
+
+    std::atomic<int> connects = 0;
+
+  private:
+    std::function<UniqueFd()> connect_;
+    berth::sandbox::MachineRecord record_;
+    std::vector<berth::sandbox::Layer> layers_;
+};
+
+/// A sandbox whose guest is `handler`.
+struct Fixture {
+    explicit Fixture(berth::guest::Server::Handler handler) : server(std::move(handler)) {}
+
+    GuestServer server;
+    FakeMachine* machine = new FakeMachine([this] { return server.connect(); });
+    Sandbox sandbox{std::unique_ptr<berth::sandbox::Machine>(machine), "secret"};
+};
+
+/// A sandbox whose guest says hello as it should and then sends `bytes` to every request.
+class Hostile {
+  public:
+    explicit Hostile(std::string bytes, std::string generation = "g1")
+        : bytes_(std::move(bytes)), generation_(std::move(generation))
+    {
+    }
+
+    ErrorCode answer_to_info()
+    {
+        Sandbox sandbox(std::make_unique<FakeMachine>([this] { return connect(); }), "secret");
+        return error_of([&] { (void)sandbox.info(); }).value_or(ErrorCode::internal);
+    }
+
+  private:
+    UniqueFd connect()
+    {
+        int pair[2];
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        threads_.emplace_back([this, fd = pair[1]] {
+            berth::test::Peer guest{UniqueFd(fd)};
+            (void)guest.receive();
+            guest.send(FrameType::hello_reply,
+                       berth::protocol::encode(berth::protocol::HelloReply{
+                           .version = 1, .build = "x", .generation = generation_, .pid = 1}));
+            if (guest.receive()) {
+                guest.send_bytes(bytes_);
+                (void)guest.receive();
+            }
+        });
+        return UniqueFd(pair[0]);
+    }
+
+    std::string bytes_;
+    std::string generation_;
+    std::vector<std::jthread> threads_;
+};
+
+std::string frame(FrameType type, std::string_view payload)
+{
+    std::string bytes;
+    berth::protocol::put_frame(bytes, type, payload);
+    return bytes;
+}
+
+template <class Condition>
+bool becomes_true(Condition condition)
+{
+    for (int i = 0; i < 1000; ++i) {
+        if (condition()) {
+            return true;
+        }
+        std::this_thread::sleep_for(5ms);
+    }
+    return false;
+}
+
+bool is(const Frame& request, Operation operation)
+{
+    return request.operation == static_cast<std::uint16_t>(operation);
+}
+
+} // namespace
+
+TEST_CASE("calls one after the other share a connection, calls at once do not")
+{
+    Fixture fixture([](const std::shared_ptr<Call>& call, const Frame&) { call->reply({}); });
+    for (int i = 0; i < 20; ++i) {
+        fixture.sandbox.ping();
+    }
+    CHECK(fixture.machine->connects == 1);
+}
+
+TEST_CASE("a slow call does not hold up another, and few connections are kept")
+{
+    std::vector<std::shared_ptr<Call>> slow;
+    std::atomic<int> waiting = 0;
+    Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame& request) {
+        if (is(request, Operation::read_file)) {
+            slow.push_back(call);
+            ++waiting;
+        } else {
+            call->reply({});
+        }
+    });
+    {
+        std::vector<std::jthread> callers;
+        for (int i = 0; i < 20; ++i) {
+            callers.emplace_back([&] { (void)fixture.sandbox.read_file({}, {}); });
+        }
+        REQUIRE(becomes_true([&] { return waiting == 20; }));
+        fixture.sandbox.ping();
+        CHECK(fixture.server.connections() == 21);
+        fixture.server.loop().post([&] {
+            for (const auto& call : slow) {
+                call->reply({});
+            }
+        });
+    }
+    CHECK(becomes_true([&] { return fixture.server.connections() == Sandbox::most_idle; }));
+}
+
+TEST_CASE("an error frame becomes the Error it was, and the connection is used again")
+{
+    Fixture fixture([](const std::shared_ptr<Call>&, const Frame&) {
+        throw berth::Error(ErrorCode::conflict, "changed", "read it again")
+            .with_detail("sha256", "abc");
+    });
+    for (int i = 0; i < 2; ++i) {
+        try {
+            (void)fixture.sandbox.write_file({}, {});
+            FAIL("no error");
+        } catch (const berth::Error& error) {
+            CHECK(error.code() == ErrorCode::conflict);
+            CHECK(std::string(error.what()) == "changed");
+            CHECK(error.hint() == "read it again");
+            CHECK(error.retryable());
+            CHECK(error.details().at("sha256") == "abc");
+        }
+    }
+    CHECK(fixture.machine->connects == 1);
+}
+
+TEST_CASE("a stop request is passed on, and what the guest then answers is the result")
+{
+    berth::guest::Workers workers;
+    Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame& request) {
+        if (is(request, Operation::execute)) {
+            call->on_cancel([call] {
+                berth::protocol::ExecuteReply reply;
+                reply.fate = berth::protocol::Fate::cancelled;
+                reply.out.head = "so far";
+                call->reply(berth::protocol::encode(reply));
+            });
+            return;
+        }
+        workers.run([call] {
+            while (!call->stop_token().stop_requested()) {
+                std::this_thread::sleep_for(1ms);
+            }
+            call->fail(std::make_exception_ptr(berth::Error(ErrorCode::cancelled, "stopped")));
+        });
+    });
+    const auto stop_soon = [](std::stop_source stop) {
+        return std::jthread([stop = std::move(stop)]() mutable {
+            std::this_thread::sleep_for(20ms);
+            stop.request_stop();
+        });
+    };
+    std::stop_source first;
+    const auto thread = stop_soon(first);
+    const auto reply = fixture.sandbox.execute({}, first.get_token());
+    CHECK(reply.fate == berth::protocol::Fate::cancelled);
+    CHECK(reply.out.head == "so far");
+    std::stop_source second;
+    const auto other = stop_soon(second);
+    CHECK(error_of([&] { (void)fixture.sandbox.grep({}, second.get_token()); }) ==
+          ErrorCode::cancelled);
+    // Stopped before it began: nothing is sent.
+    CHECK(error_of([&] { (void)fixture.sandbox.grep({}, second.get_token()); }) ==
+          ErrorCode::cancelled);
+    CHECK(fixture.machine->connects == 1);
+}
+
+TEST_CASE("a guest that does not obey a cancel is given up after a time")
+{
+    std::vector<std::shared_ptr<Call>> kept;
+    Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame&) { kept.push_back(call); });
+    std::stop_source stop;
+    const auto begin = std::chrono::steady_clock::now();
+    std::jthread stopper([&] {
+        std::this_thread::sleep_for(20ms);
+        stop.request_stop();
+    });
+    CHECK(error_of([&] { (void)fixture.sandbox.execute({}, stop.get_token()); }) ==
+          ErrorCode::cancelled);
+    const auto time = std::chrono::steady_clock::now() - begin;
+    CHECK(time >= Sandbox::cancel_time);
+    CHECK(time < Sandbox::cancel_time + 3s);
+}
+
+TEST_CASE("a connection that the guest closed while it was idle costs nothing")
+{
+    std::atomic<int> calls = 0;
+    auto old = std::make_unique<GuestServer>([&](const std::shared_ptr<Call>& call, const Frame&) {
+        ++calls;
+        call->reply({});
+    });
+    auto* machine = new FakeMachine([&] { return old->connect(); });
+    Sandbox sandbox(std::unique_ptr<berth::sandbox::Machine>(machine), "secret");
+    sandbox.ping();
+    old = std::make_unique<GuestServer>([&](const std::shared_ptr<Call>& call, const Frame&) {
+        ++calls;
+        call->reply({});
+    });
+    sandbox.ping();
+    CHECK(calls == 2);
+    CHECK(machine->connects == 2);
+}
+
+TEST_CASE("a guest that dies during a call: session_lost, and the call is not repeated")
+{
+    std::atomic<int> calls = 0;
+    std::unique_ptr<GuestServer> server;
+    const auto handler = [&](const std::shared_ptr<Call>& call, const Frame& request) {
+        if (is(request, Operation::ping)) {
+            call->reply({});
+        } else {
+            ++calls;
+        }
+    };
+    server = std::make_unique<GuestServer>(handler);
+    auto* machine = new FakeMachine([&] { return server->connect(); });
+    Sandbox sandbox(std::unique_ptr<berth::sandbox::Machine>(machine), "secret");
+    sandbox.ping();
+    std::jthread killer([&] {
+        becomes_true([&] { return calls == 1; });
+        server.reset();
+    });
+    CHECK(error_of([&] { (void)sandbox.write_file({}, {}); }) == ErrorCode::session_lost);
+    CHECK(calls == 1);
+    CHECK(machine->connects == 1);
+}
+
+TEST_CASE("a wrong token is what the guest says it is")
+{
+    const GuestServer server([](const auto&, const auto&) {});
+    Sandbox sandbox(std::make_unique<FakeMachine>([&] { return server.connect(); }), "wrong");
+    CHECK(error_of([&] { sandbox.ping(); }) == ErrorCode::authentication_required);
+}
+
+TEST_CASE("a hostile guest: backend_error, whatever it sends")
+{
+    using enum ErrorCode;
+    CHECK(Hostile("", "g2").answer_to_info() == backend_error);
+    CHECK(Hostile("HTTP/1.1 200 OK\r\n\r\n").answer_to_info() == backend_error);
+    CHECK(Hostile(frame(FrameType::request, "")).answer_to_info() == backend_error);
+    CHECK(Hostile(frame(FrameType::data, "x")).answer_to_info() == backend_error);
+    CHECK(Hostile(frame(FrameType::hello_reply, "")).answer_to_info() == backend_error);
+    CHECK(Hostile(frame(FrameType::reply, "\x0a\xff")).answer_to_info() == backend_error);
+    CHECK(Hostile(frame(FrameType::error, "\x0a\xff")).answer_to_info() == backend_error);
+    CHECK(Hostile(frame(FrameType::error, "")).answer_to_info() == backend_error);
+    CHECK(Hostile(std::string("\xff\xff\xff\xff\x04\0\0\0", 8)).answer_to_info() == backend_error);
+    const auto event = frame(FrameType::event, "of a newer guest");
+    CHECK(Hostile(event + event + frame(FrameType::request, "")).answer_to_info() == backend_error);
+}
+
+TEST_CASE("a request larger than a socket takes, and its answer")
+{
+    Fixture fixture([](const std::shared_ptr<Call>& call, const Frame& request) {
+        const auto decoded =
+            berth::protocol::decode<berth::protocol::WriteFileRequest>(request.payload);
+        berth::protocol::WriteFileReply reply;
+        reply.bytes = decoded.content.size();
+        call->reply(berth::protocol::encode(reply));
+    });
+    berth::protocol::WriteFileRequest request;
+    request.content.assign(10'000'000, 'x');
+    CHECK(fixture.sandbox.write_file(request, {}).bytes == 10'000'000);
+    CHECK(fixture.sandbox.write_file(request, {}).bytes == 10'000'000);
+    request.content.assign(berth::protocol::max_payload_size + 1, 'x');
+    CHECK(error_of([&] { (void)fixture.sandbox.write_file(request, {}); }) == ErrorCode::too_large);
+    CHECK(fixture.machine->connects == 1);
+}
+
+namespace {
+
+/// A guest that sends 8 MiB out, takes all in, or refuses to take more than the first piece.
+struct Transfers {
+    berth::guest::Workers workers;
+    std::atomic<std::size_t> taken = 0;
+    std::atomic<bool> saw_end = false;
+    bool refuse = false;
+    Fixture fixture{[this](const std::shared_ptr<Call>& call, const Frame& request) {
+        const bool import = is(request, Operation::import_files);
+        if (import) {
+            call->accept_data();
+        }
+        workers.run([this, call, import] {
+            try {
+                if (import) {
+                    take(*call);
+                } else {
+                    for (int i = 0; i < 32; ++i) {
+                        call->send_data(std::string(berth::protocol::max_data_size, 'x'));
+                    }
+                }
+                call->reply({});
+            } catch (...) {
+                call->fail(std::current_exception());
+            }
+        });
+    }};
+
+    void take(Call& call)
+    {
+        for (auto piece = call.receive_data(); !piece.empty(); piece = call.receive_data()) {
+            taken += piece.size();
+            if (refuse) {
+                throw berth::Error(ErrorCode::no_space, "full");
+            }
+        }
+        saw_end = true;
+    }
+};
+
+} // namespace
+
+TEST_CASE("export: all data in order before the reply; a sink that throws ends it")
+{
+    Transfers transfers;
+    auto& sandbox = transfers.fixture.sandbox;
+    std::size_t size = 0;
+    (void)sandbox.export_files({}, [&](std::string_view piece) { size += piece.size(); }, {});
+    CHECK(size == 32 * berth::protocol::max_data_size);
+    CHECK_THROWS_AS(
+        (void)sandbox.export_files({}, [](std::string_view) { throw std::runtime_error("x"); }, {}),
+        std::runtime_error);
+    CHECK(becomes_true([&] { return transfers.fixture.server.connections() == 0; }));
+}
+
+TEST_CASE("import: all data, a source that throws, a guest that refuses in the middle")
+{
+    Transfers transfers;
+    auto& sandbox = transfers.fixture.sandbox;
+    int pieces = 40;
+    (void)sandbox.import_files(
+        {}, [&] { return pieces-- > 0 ? std::string(300'000, 'x') : std::string(); }, {});
+    CHECK(transfers.taken == 40 * 300'000);
+    CHECK(transfers.saw_end);
+    CHECK(transfers.fixture.machine->connects == 1);
+
+    transfers.saw_end = false;
+    int good = 3;
+    CHECK_THROWS_AS((void)sandbox.import_files({},
+                                               [&]() -> std::string {
+                                                   if (good-- == 0) {
+                                                       throw std::runtime_error("store");
+                                                   }
+                                                   return "abc";
+                                               },
+                                               {}),
+                    std::runtime_error);
+    CHECK_FALSE(transfers.saw_end);
+
+    transfers.refuse = true;
+    CHECK(error_of([&] {
+              (void)sandbox.import_files({}, [] { return std::string(300'000, 'x'); }, {});
+          }) == ErrorCode::no_space);
+}
+
+TEST_CASE("import: a cancel never looks like the end of the data")
+{
+    for (int round = 0; round < 20; ++round) {
+        Transfers transfers;
+        std::stop_source stop;
+        std::jthread stopper([&] {
+            std::this_thread::sleep_for(std::chrono::microseconds(300 * round));
+            stop.request_stop();
+        });
+        const auto code = error_of([&] {
+            (void)transfers.fixture.sandbox.import_files(
+                {}, [] { return std::string(10'000, 'x'); }, stop.get_token());
+        });
+        CHECK(code == ErrorCode::cancelled);
+        CHECK_FALSE(transfers.saw_end);
+    }
+}
