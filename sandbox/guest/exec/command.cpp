@@ -21,7 +21,7 @@ constexpr std::size_t kept_text = 200;
 /// After the shell's end: how long the pipes are read at most, and how long they must have been
 /// silent when something still holds them. Long enough for `> >(tee log)` to finish.
 constexpr std::chrono::milliseconds drain_at_most{100};
-constexpr std::chrono::milliseconds drain_silence{20};
+constexpr std::chrono::milliseconds drain_silence{50};
 /// Buffers of 64 KiB per wake-up and stream: a share that keeps the loop answering others.
 constexpr int reads_per_wakeup = 4;
 constexpr std::chrono::seconds shim_patience{1};
