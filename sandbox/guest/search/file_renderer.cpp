@@ -10,8 +10,6 @@ namespace berth::guest::search {
 
 namespace {
 
-constexpr std::size_t npos = std::string_view::npos;
-
 std::uint64_t count_newlines(std::string_view text)
 {
     return static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
