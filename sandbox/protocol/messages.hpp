@@ -34,8 +34,7 @@ struct ErrorMessage {
     bool retryable = false;
     std::map<std::string, std::string> details;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.code);
         field(2, self.message);
@@ -46,10 +45,7 @@ struct ErrorMessage {
 };
 
 struct Empty {
-    template <class Self, class Field>
-    static void fields(Self& /*self*/, Field&& /*field*/)
-    {
-    }
+    template <class Self, class Field> static void fields(Self& /*self*/, Field&& /*field*/) {}
 };
 
 // ---- execute -----------------------------------------------------------------------------------
@@ -65,7 +61,7 @@ struct ExecuteRequest {
     std::uint64_t timeout = 0; ///< running time; 0 is refused
     std::string workdir;       ///< for this call only; empty: the session's working directory
     std::map<std::string, std::string> environment; ///< on top of the session's
-    std::optional<std::string> input;               ///< stdin; absent: /dev/null
+    std::optional<std::string> input;                ///< stdin; absent: /dev/null
     OnExit on_exit = OnExit::keep;
     std::uint64_t head_limit = 0; ///< kept of each stream's beginning and end, in bytes
     std::uint64_t tail_limit = 0;
@@ -75,8 +71,7 @@ struct ExecuteRequest {
     /// and must be able to name the whole. 0: not for this reason.
     std::uint64_t spill_above = 0;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.id);
         field(2, self.command);
@@ -97,9 +92,9 @@ enum class Fate : std::uint8_t { exited, signaled, timed_out, cancelled, oom_kil
 /// One stream of a command: its beginning and end, and where the whole of it is.
 struct StreamOutput {
     std::string head;
-    std::string tail;                ///< empty while all fits into head
-    std::uint64_t total_bytes = 0;   ///< what the command wrote
-    std::uint64_t total_lines = 0;   ///< newlines in it, plus one for an unfinished last line
+    std::string tail;              ///< empty while all fits into head
+    std::uint64_t total_bytes = 0; ///< what the command wrote
+    std::uint64_t total_lines = 0; ///< newlines in it, plus one for an unfinished last line
     std::uint64_t omitted_bytes = 0; ///< between head and tail
     std::uint64_t omitted_lines = 0; ///< newlines in the omitted bytes
     std::string spill_path;          ///< empty: nothing was spilled
@@ -107,8 +102,7 @@ struct StreamOutput {
     std::string spill_error;         ///< why the file is missing or not whole
     bool held_open = false;          ///< what was left running still holds the pipe
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.head);
         field(2, self.tail);
@@ -130,8 +124,7 @@ struct ProcessEntry {
     std::int64_t pid = 0; ///< as the sandbox sees it
     std::string name;     ///< its command line, cut
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.pid);
         field(2, self.name);
@@ -156,8 +149,7 @@ struct ExecuteReply {
     StopProof stop_proof = StopProof::none;
     bool cwd_changed = false; ///< by this command
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.fate);
         field(2, self.exit_code);
@@ -190,8 +182,7 @@ struct ReadFileRequest {
     Encoding encoding = Encoding::text;
     std::uint64_t image_limit = 0; ///< an image above it is described, not returned
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.offset);
@@ -210,8 +201,7 @@ struct DirectoryEntry {
     std::uint64_t size = 0;
     std::string target; ///< of a symlink
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.name);
         field(2, self.type);
@@ -224,7 +214,7 @@ struct ReadFileReply {
     std::string path; ///< absolute, as any tool takes it
     FileKind kind = FileKind::text;
     std::uint64_t size = 0;
-    std::string sha256;  ///< of the whole file; empty when it is not a regular file or too large
+    std::string sha256; ///< of the whole file; empty when it is not a regular file or too large
     std::string content; ///< the lines (with their ends), the image, or the bytes
     std::uint64_t first_line = 0; ///< 1-based, of content
     std::uint64_t line_count = 0; ///< in content
@@ -238,8 +228,7 @@ struct ReadFileReply {
     std::uint64_t total_entries = 0;
     bool totals_partial = false; ///< too large: lines, ending and encoding are of what was read
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.kind);
@@ -268,8 +257,7 @@ struct WriteFileRequest {
     WriteMode mode = WriteMode::overwrite;
     std::string if_sha256; ///< empty: no condition
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.content);
@@ -285,8 +273,7 @@ struct WriteFileReply {
     std::string sha256;      ///< of the whole file now
     bool created = false;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.bytes);
@@ -301,8 +288,7 @@ struct Edit {
     std::string new_text;
     bool replace_all = false;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.old_text);
         field(2, self.new_text);
@@ -318,8 +304,7 @@ struct EditFileRequest {
     std::uint64_t max_size = 0;    ///< of the file
     std::uint64_t diff_budget = 0; ///< bytes of diff in the reply
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.edits);
@@ -340,8 +325,7 @@ struct EditFileReply {
     bool created = false;
     bool dry_run = false;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.replacements);
@@ -363,8 +347,7 @@ struct GlobRequest {
     bool respect_ignore = false;
     std::uint64_t time_limit = 0;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.pattern);
         field(2, self.path);
@@ -382,8 +365,7 @@ struct GlobReply {
     std::string truncated_by;       ///< empty, "limit" or "time"
     std::uint64_t unreadable = 0;   ///< directories that could not be opened
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.root);
         field(2, self.paths);
@@ -398,7 +380,7 @@ enum class GrepMode : std::uint8_t { content, files, count };
 
 struct GrepRequest {
     std::string pattern;
-    std::string path;                 ///< file or directory; empty: the working directory
+    std::string path; ///< file or directory; empty: the working directory
     std::vector<std::string> include; ///< globs; with a leading '!' they exclude
     std::string type;                 ///< a file type of ripgrep: "py", "cpp" ...
     GrepMode mode = GrepMode::content;
@@ -410,14 +392,13 @@ struct GrepRequest {
     bool only_matching = false;
     bool hidden = true;
     bool no_ignore = false;
-    std::uint64_t limit = 0; ///< matching lines (context comes on top), files or counts; 0: all
+    std::uint64_t limit = 0; ///< matching lines (context is extra), files or counts; 0: all
     std::uint64_t offset = 0;
     std::uint64_t line_limit = 0; ///< characters of a line that are shown
     std::uint64_t budget = 0;     ///< bytes of text in the reply
     std::uint64_t time_limit = 0;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.pattern);
         field(2, self.path);
@@ -447,8 +428,7 @@ struct GrepLine {
     bool cut = false;         ///< longer than line_limit
     bool group_start = false; ///< not adjacent to the line before: "--" goes between them
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.number);
         field(2, self.text);
@@ -459,12 +439,11 @@ struct GrepLine {
 };
 
 struct GrepFile {
-    std::string path;        ///< absolute
+    std::string path; ///< absolute
     std::uint64_t count = 0; ///< matching lines (occurrences with only_matching)
     std::vector<GrepLine> lines;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.count);
@@ -474,19 +453,18 @@ struct GrepFile {
 
 struct GrepReply {
     std::string root;
-    std::vector<GrepFile> files;     ///< by path
-    std::uint64_t total_files = 0;   ///< with a match
-    std::uint64_t total_matches = 0; ///< also past the limit; 0 in mode files: not counted
+    std::vector<GrepFile> files; ///< by path
+    std::uint64_t total_files = 0; ///< with a match
+    std::uint64_t total_matches = 0; ///< past the limit too; 0 in mode files
     std::uint64_t searched_files = 0;
     std::uint64_t ignored_files = 0; ///< files and whole directories skipped by ignore rules
     std::uint64_t binary_files = 0;
     std::uint64_t unreadable = 0;
-    bool complete = true;          ///< the totals are those of the whole tree
-    std::string truncated_by;      ///< empty, "limit", "budget" or "time"
+    bool complete = true;     ///< the totals are those of the whole tree
+    std::string truncated_by; ///< empty, "limit", "budget" or "time"
     std::uint64_t large_files = 0; ///< multiline: not searched, as they are above 8 MiB
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.root);
         field(2, self.files);
@@ -509,8 +487,7 @@ struct ExportRequest {
     std::uint64_t max_bytes = 0;
     std::uint64_t max_entries = 0;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.max_bytes);
@@ -519,14 +496,13 @@ struct ExportRequest {
 };
 
 struct ExportReply {
-    std::string root;    ///< what the entries' names are relative to, absolute
+    std::string root; ///< what the entries' names are relative to, absolute
     bool single = false; ///< `path` named one file
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
     std::vector<std::string> skipped; ///< sockets, devices, symlinks: "name: reason"
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.root);
         field(2, self.single);
@@ -541,8 +517,7 @@ struct ImportRequest {
     bool single = false; ///< one file is sent, and `path` is its name
     bool overwrite = true;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.single);
@@ -555,8 +530,7 @@ struct TransferredFile {
     std::uint64_t size = 0;
     std::string sha256;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.path);
         field(2, self.size);
@@ -567,8 +541,7 @@ struct TransferredFile {
 struct ImportReply {
     std::vector<TransferredFile> files;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.files);
     }
@@ -583,8 +556,7 @@ struct JobEntry {
     std::uint32_t processes = 0;
     std::uint64_t age = 0;
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.job_id);
         field(2, self.command);
@@ -602,11 +574,9 @@ struct InfoReply {
     std::uint32_t connections = 0;
     std::uint32_t calls = 0; ///< commands in flight
     std::vector<JobEntry> jobs;
-    std::vector<std::string>
-        layers; ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
+    std::vector<std::string> layers; ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
 
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
+    template <class Self, class Field> static void fields(Self& self, Field&& field)
     {
         field(1, self.build);
         field(2, self.cwd);
