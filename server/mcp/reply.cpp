@@ -2,8 +2,8 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
-#include "server/mcp/base64.hpp"
 #include "server/rpc/json_text.hpp"
+#include "tools/base64.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -51,7 +51,7 @@ void append_content(std::string& out, std::string_view text,
     out += '}';
     for (const auto& image : images) {
         out += R"(,{"type":"image","data":")";
-        append_base64(out, image.data);
+        out += tools::base64_encode(image.data);
         out += R"(","mimeType":)";
         append_text(out, image.mime_type);
         out += '}';

@@ -1,5 +1,4 @@
 #include "sandbox/base/error.hpp"
-#include "server/mcp/base64.hpp"
 #include "server/mcp/reply.hpp"
 
 #include <doctest/doctest.h>
@@ -15,21 +14,6 @@ const Identity plain{.version = "1.2", .structured_content = false};
 const Identity structured{.version = "1.2", .structured_content = true};
 
 } // namespace
-
-TEST_CASE("base64 agrees with RFC 4648")
-{
-    const auto encode = [](std::string_view data) {
-        std::string out;
-        append_base64(out, data);
-        return out;
-    };
-    CHECK(encode("") == "");
-    CHECK(encode("f") == "Zg==");
-    CHECK(encode("fo") == "Zm8=");
-    CHECK(encode("foo") == "Zm9v");
-    CHECK(encode("foobar") == "Zm9vYmFy");
-    CHECK(encode("\xff\xfe\xfd") == "//79");
-}
 
 TEST_CASE("a result is text for the model and data for programs")
 {

@@ -1,0 +1,101 @@
+#include "server/app.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "server/application.hpp"
+#include "server/cli/call.hpp"
+#include "server/cli/command_line.hpp"
+#include "server/cli/print.hpp"
+#include "server/cli/reports.hpp"
+#include "server/log.hpp"
+#include "server/serve.hpp"
+#include "server/version.hpp"
+
+#include <exception>
+#include <utility>
+
+#include <unistd.h>
+
+namespace berth::server {
+namespace {
+
+void greet_terminal()
+{
+    cli::complain("waiting for an MCP client on standard input; Ctrl-D ends it.",
+                  "A client starts it by itself once it is registered, e.g.\n"
+                  "    claude mcp add berth -- berth serve\n"
+                  "To try a tool by hand: berth call bash_exec '{\"command\":\"uname -a\"}'");
+}
+
+/// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force.
+void insist(const Options& options, sandbox::Backend& backend, const Composition& composition)
+{
+    if (options.required_layers.empty()) {
+        return;
+    }
+    const auto missing = cli::missing_layers(options.required_layers, composition.examine(backend));
+    if (!missing.empty()) {
+        throw Error(ErrorCode::sandbox_unavailable, "--require: not in force:" + missing,
+                    "`berth doctor` shows every layer.");
+    }
+}
+
+int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
+{
+    const auto backend = composition.make_backend(options);
+    if (line.command == "doctor") {
+        const auto checks = composition.examine(*backend);
+        return cli::show_checks(checks, backend->availability(), line.json);
+    }
+    if (line.command == "serve" || line.command == "call") {
+        insist(options, *backend, composition);
+        Application application(std::move(options), backend);
+        if (line.command == "call") {
+            return cli::call(application, line.tool, line.arguments, line.json);
+        }
+        if (::isatty(STDIN_FILENO) == 1) {
+            greet_terminal();
+        }
+        log::write(log::Level::info, "serving",
+                   {{"version", version}, {"backend", backend->name()}, {"transport", "stdio"}});
+        serve_stdio(application);
+    }
+    session::SessionManager sessions(options.sessions, backend);
+    if (line.command == "sessions-list") {
+        return cli::list_sessions(sessions, line.json);
+    }
+    if (line.command == "sessions-kill") {
+        return cli::kill_session(sessions, {options.session.principal, line.key}, line.purge,
+                                 line.json);
+    }
+    return cli::show_status(sessions, options, line.json);
+}
+
+} // namespace
+
+int run(int argc, const char* const* argv, const Composition& composition)
+{
+    int status = 0;
+    const auto line = cli::parse(argc, argv, status);
+    if (!line) {
+        return status;
+    }
+    if (line->command == "version") {
+        return cli::show_version(line->json);
+    }
+    try {
+        auto options = make_options(line->given, process_environment());
+        log::start(options.log_level, options.log_format);
+        if (line->command == "config") {
+            return cli::show_config(options, line->json);
+        }
+        return run_with_backend(*line, std::move(options), composition);
+    } catch (const Error& error) {
+        cli::complain(error.what(), error.hint());
+        return error.code() == ErrorCode::invalid_argument ? 2 : 1;
+    } catch (const std::exception& error) {
+        cli::complain(error.what());
+        return 1;
+    }
+}
+
+} // namespace berth::server

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "server/options/options.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace berth::server {
+
+/// One thing that `berth doctor` tried, and what came of it.
+struct Check {
+    std::string name; ///< of the layer: userns, pidns, cgroup-memory ...
+    bool ok = false;
+    std::string detail;
+    std::string remedy; ///< when not ok: the exact line that helps, empty when none is known
+};
+
+/// What a program adds to the server: its kind of machine.
+struct Composition {
+    std::function<std::shared_ptr<sandbox::Backend>(const Options&)> make_backend;
+    std::function<std::vector<Check>(sandbox::Backend&)> examine;
+};
+
+/// The whole program. Returns the exit status: 0, 1 for what failed, 2 for a wrong command line or
+/// setting.
+int run(int argc, const char* const* argv, const Composition& composition);
+
+} // namespace berth::server

@@ -1,0 +1,71 @@
+#include "server/application.hpp"
+
+#include "server/instructions.hpp"
+#include "server/log.hpp"
+#include "server/version.hpp"
+
+#include <utility>
+
+namespace berth::server {
+namespace {
+
+void report(const mcp::CallReport& call)
+{
+    const bool fault = call.outcome == "internal";
+    log::write(fault ? log::Level::error : log::Level::debug, "call",
+               {{"tool", call.tool},
+                {"outcome", call.outcome},
+                {"us", std::to_string(call.duration.count())},
+                // Other errors quote what the agent sent.
+                {"error", fault ? call.message : ""}});
+}
+
+} // namespace
+
+Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend)
+    : options_(std::move(options)), sessions_(options_.sessions, std::move(backend)),
+      workspace_(workspace::make_directory_store(options_.workspace))
+{
+    mcp::Configuration configuration;
+    configuration.identity = {.version = std::string(version),
+                              .structured_content = options_.tools.structured_content};
+    configuration.catalog =
+        mcp::select_tools(tools::all_tools(), options_.served_tools, options_.read_only);
+    configuration.settings = options_.tools;
+    configuration.describe = [this](const tools::Entry& tool) {
+        return make_description(tool, options_, sessions_.backend());
+    };
+    configuration.instructions = [this, catalog = configuration.catalog] {
+        return make_instructions(options_, sessions_.backend(), catalog);
+    };
+    configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
+                               const std::stop_token& stop, std::vector<std::string>& notices) {
+        return run(tool, arguments, stop, notices);
+    };
+    configuration.report = report;
+    service_ = std::make_unique<mcp::Service>(std::move(configuration));
+}
+
+Application::~Application() = default;
+
+tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& arguments,
+                               const std::stop_token& stop, std::vector<std::string>& notices)
+{
+    tools::Context context{.sessions = sessions_,
+                           .workspace = *workspace_,
+                           .settings = options_.tools,
+                           .session = options_.session,
+                           .anonymous = options_.session.principal.empty(),
+                           .stop = stop,
+                           .notices = {}};
+    try {
+        auto result = tools::run_tool(tool, context, arguments);
+        notices = std::move(context.notices);
+        return result;
+    } catch (...) {
+        notices = std::move(context.notices);
+        throw;
+    }
+}
+
+} // namespace berth::server

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "sandbox/session/session_manager.hpp"
+#include "sandbox/workspace/store.hpp"
+#include "server/mcp/service.hpp"
+#include "server/options/options.hpp"
+#include "tools/tool.hpp"
+
+#include <memory>
+
+namespace berth::server {
+
+/// Everything that answers calls, put together from the options. Makes no machine by itself.
+class Application {
+  public:
+    /// Throws Error(invalid_argument) for tools that do not exist.
+    Application(Options options, std::shared_ptr<sandbox::Backend> backend);
+    ~Application();
+    Application(const Application&) = delete;
+    Application& operator=(const Application&) = delete;
+
+    [[nodiscard]] const Options& options() const noexcept { return options_; }
+
+    [[nodiscard]] session::SessionManager& sessions() noexcept { return sessions_; }
+
+    [[nodiscard]] mcp::Service& service() noexcept { return *service_; }
+
+  private:
+    [[nodiscard]] tools::Result run(const tools::Entry& tool, const nlohmann::json& arguments,
+                                    const std::stop_token& stop, std::vector<std::string>& notices);
+
+    Options options_;
+    session::SessionManager sessions_;
+    std::unique_ptr<workspace::Store> workspace_;
+    std::unique_ptr<mcp::Service> service_;
+};
+
+} // namespace berth::server

@@ -1,0 +1,162 @@
+#include "server/cli/command_line.hpp"
+
+#include "server/cli/print.hpp"
+#include "server/options/definitions.hpp"
+#include "server/options/values.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <deque>
+#include <utility>
+
+namespace berth::server::cli {
+namespace {
+
+constexpr int usage_status = 2;
+
+/// Where the parser puts what it finds, until it is known which flags were given.
+class Flags {
+  public:
+    explicit Flags(CLI::App& app)
+    {
+        for (const auto& definition : definitions()) {
+            if (definition.has_flag) {
+                add(app, definition);
+            }
+        }
+    }
+
+    [[nodiscard]] std::map<std::string, RawValue> values() const
+    {
+        std::map<std::string, RawValue> given;
+        for (const auto& slot : slots_) {
+            if (slot.option->count() > 0) {
+                given.emplace(slot.definition->key, value_of(slot));
+            }
+        }
+        return given;
+    }
+
+  private:
+    struct Slot {
+        const Definition* definition;
+        CLI::Option* option;
+        std::vector<std::string> items;
+        std::string flag;
+    };
+
+    void add(CLI::App& app, const Definition& definition)
+    {
+        auto& slot = slots_.emplace_back(Slot{&definition, nullptr, {}, {}});
+        const auto flag = flag_of(definition);
+        auto help = std::string(definition.help);
+        if (!definition.choices.empty()) {
+            help += " (" + std::string(definition.choices) + ")";
+        }
+        if (definition.kind == Kind::boolean) {
+            slot.option = app.add_flag(flag, slot.flag, help);
+        } else {
+            slot.option = app.add_option(flag, slot.items, help)->allow_extra_args(false);
+            slot.option->type_name(definition.kind == Kind::list ? "ITEM,..." : "VALUE");
+        }
+    }
+
+    static RawValue value_of(const Slot& slot)
+    {
+        RawValue value{.items = {}, .origin = "flag " + flag_of(*slot.definition)};
+        if (slot.definition->kind == Kind::boolean) {
+            value.items = {slot.flag};
+        } else if (slot.definition->kind != Kind::list) {
+            value.items = {slot.items.back()}; // the last one given
+        } else {
+            for (const auto& text : slot.items) {
+                for (auto& item : split_list(text)) {
+                    value.items.push_back(std::move(item));
+                }
+            }
+        }
+        return value;
+    }
+
+    std::deque<Slot> slots_; // the parser keeps addresses into it
+};
+
+/// Commands take the flags of the settings too, before or after their name.
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help)
+{
+    auto* command = app.add_subcommand(name, help);
+    command->fallthrough();
+    command->footer("Settings: see `berth --help`.");
+    return command;
+}
+
+} // namespace
+
+std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_status)
+{
+    CommandLine line;
+    CLI::App app("One MCP tool server that gives every agent session a machine of its own.",
+                 "berth");
+    app.footer("Without a command: serve.");
+    const Flags flags(app);
+    std::string session;
+    auto* session_option = app.add_option("--session", session,
+                                          "name of the session; without one "
+                                          "it ends with the server");
+    app.add_option("--config", line.given.config_file, "TOML file of settings");
+
+    auto* serve = add_command(app, "serve", "speak MCP on standard input and output (the default)");
+    auto* call = add_command(app, "call", "call one tool and print its text");
+    call->add_option("TOOL", line.tool, "name of the tool")->required();
+    call->add_option("JSON", line.arguments, "its arguments; - reads them from standard input");
+    call->add_flag("--json", line.json, "print the whole result");
+    auto* sessions = add_command(app, "sessions", "the sessions of this state directory");
+    sessions->require_subcommand(1);
+    auto* list = add_command(*sessions, "list", "list them");
+    list->add_flag("--json", line.json, "as JSON");
+    auto* kill = add_command(*sessions, "kill", "end a session's machine");
+    kill->add_option("KEY", line.key, "what was given to --session")->required();
+    kill->add_flag("--purge", line.purge, "remove its home folder too");
+    kill->add_flag("--json", line.json, "as JSON");
+    auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
+    status->add_flag("--json", line.json, "as JSON");
+    auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");
+    doctor->add_flag("--json", line.json, "as JSON");
+    auto* config = add_command(app, "config", "the settings in force and where each came from");
+    config->add_flag("--json", line.json, "as JSON");
+    auto* version = add_command(app, "version", "version, libraries, protocol revisions");
+    version->add_flag("--json", line.json, "as JSON");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& help) { // --help is one
+        static_cast<void>(help);
+        print(app.help());
+        exit_status = 0;
+        return std::nullopt;
+    } catch (const CLI::ParseError& error) {
+        complain(error.what(), "`berth --help` lists commands and flags.");
+        exit_status = usage_status;
+        return std::nullopt;
+    }
+    for (const auto& [command, name] : {std::pair{serve, "serve"},
+                                        {call, "call"},
+                                        {list, "sessions-list"},
+                                        {kill, "sessions-kill"},
+                                        {status, "status"},
+                                        {doctor, "doctor"},
+                                        {config, "config"},
+                                        {version, "version"}}) {
+        if (command->parsed()) {
+            line.command = name;
+        }
+    }
+    line.command = line.command.empty() ? "serve" : line.command;
+    line.given.values = flags.values();
+    line.given.session_of_claude_code = line.command == "serve";
+    if (session_option->count() > 0) {
+        line.given.session = session;
+    }
+    return line;
+}
+
+} // namespace berth::server::cli

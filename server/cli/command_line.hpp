@@ -1,0 +1,25 @@
+#pragma once
+
+#include "server/options/options.hpp"
+
+#include <optional>
+#include <string>
+
+namespace berth::server::cli {
+
+/// What the user typed.
+struct CommandLine {
+    std::string
+        command; ///< serve, call, sessions-list, sessions-kill, status, doctor, config, version
+    Given given;
+    std::string tool;
+    std::string arguments = "{}"; ///< JSON, or "-" for standard input
+    std::string key;              ///< of a session
+    bool json = false;
+    bool purge = false;
+};
+
+/// Null after `--help` or a mistake has been answered; `exit_status` then says with what to exit.
+[[nodiscard]] std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_status);
+
+} // namespace berth::server::cli

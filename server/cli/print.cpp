@@ -1,0 +1,72 @@
+#include "server/cli/print.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/utf8.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace berth::server::cli {
+namespace {
+
+void write_to(int fd, std::string_view text)
+{
+    try {
+        write_full(fd, text);
+    } catch (const std::system_error&) {
+        return; // nobody reads: as for any program in a pipe
+    }
+}
+
+} // namespace
+
+void print(std::string_view text)
+{
+    write_to(STDOUT_FILENO, text);
+    if (!text.empty() && text.back() != '\n') {
+        write_to(STDOUT_FILENO, "\n");
+    }
+}
+
+void print_json(const nlohmann::json& value)
+{
+    print(value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void complain(std::string_view message, std::string_view hint)
+{
+    std::string text = "berth: " + std::string(message) + '\n';
+    if (!hint.empty()) {
+        text += std::string(hint) + '\n';
+    }
+    write_to(STDERR_FILENO, text);
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows)
+{
+    std::vector<std::size_t> widths;
+    for (const auto& row : rows) {
+        widths.resize(std::max(widths.size(), row.size()));
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths[i] = std::max(widths[i], utf8::count(row[i]));
+        }
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            text += row[i];
+            if (i + 1 < row.size()) {
+                text.append(widths[i] - utf8::count(row[i]) + 2, ' ');
+            }
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+} // namespace berth::server::cli

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::server::cli {
+
+/// To standard output.
+void print(std::string_view text);
+void print_json(const nlohmann::json& value);
+
+/// To stderr: "berth: what went wrong", and what to do on a line of its own.
+void complain(std::string_view message, std::string_view hint = {});
+
+/// Rows as columns, each as wide as its widest cell; the last one is not padded.
+[[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+
+} // namespace berth::server::cli

@@ -1,0 +1,207 @@
+#include "server/cli/reports.hpp"
+
+#include "server/cli/print.hpp"
+#include "server/mcp/era.hpp"
+#include "server/version.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace berth::server::cli {
+namespace {
+
+using nlohmann::json;
+
+json limits_json(const sandbox::Limits& limits)
+{
+    return {{"memory_bytes", limits.memory},
+            {"pids", limits.pids},
+            {"cpus", limits.cpus},
+            {"open_files", limits.nofile},
+            {"concurrent_commands", limits.calls},
+            {"jobs", limits.jobs}};
+}
+
+json session_json(const session::SessionFacts& facts)
+{
+    return {{"session", facts.session},
+            {"principal", facts.principal},
+            {"backend", facts.backend},
+            {"sandbox_id", facts.sandbox_id},
+            {"state", facts.state},
+            {"created", facts.created},
+            {"last_used", facts.last_used},
+            {"lifetime", facts.why},
+            {"home", facts.home}};
+}
+
+std::string or_dash(const std::string& text)
+{
+    return text.empty() ? "-" : text;
+}
+
+} // namespace
+
+int show_config(const Options& options, bool as_json)
+{
+    if (as_json) {
+        json all = json::object();
+        for (const auto& setting : options.settings) {
+            all[setting.key] = {{"value", setting.value}, {"origin", setting.origin}};
+        }
+        print_json(all);
+        return 0;
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& setting : options.settings) {
+        rows.push_back({setting.key, or_dash(setting.value), setting.origin});
+    }
+    print(table(rows));
+    return 0;
+}
+
+int show_version(bool as_json)
+{
+    std::vector<std::string_view> revisions{mcp::modern_version};
+    revisions.insert(revisions.end(), mcp::legacy_versions.begin(), mcp::legacy_versions.end());
+    if (as_json) {
+        print_json({{"version", version},
+                    {"commit", commit},
+                    {"libraries", libraries},
+                    {"protocol_revisions", revisions}});
+        return 0;
+    }
+    std::string text = "berth " + std::string(version) + " (" + std::string(commit) + ")\n";
+    text += "libraries: " + std::string(libraries) + "\nMCP:";
+    for (const auto& revision : revisions) {
+        text += ' ';
+        text += revision;
+    }
+    print(text);
+    return 0;
+}
+
+int list_sessions(session::SessionManager& sessions, bool as_json)
+{
+    const auto all = sessions.list();
+    if (as_json) {
+        json list = json::array();
+        for (const auto& facts : all) {
+            list.push_back(session_json(facts));
+        }
+        print_json(list);
+        return 0;
+    }
+    std::vector<std::vector<std::string>> rows{
+        {"SESSION", "PRINCIPAL", "BACKEND", "STATE", "LAST USED", "SANDBOX"}};
+    for (const auto& facts : all) {
+        rows.push_back({facts.session.empty() ? "(unnamed)" : facts.session, facts.principal,
+                        or_dash(facts.backend), facts.state, or_dash(facts.last_used),
+                        or_dash(facts.sandbox_id)});
+    }
+    print(all.empty() ? "no sessions" : table(rows));
+    return 0;
+}
+
+int kill_session(session::SessionManager& sessions, const session::SessionId& id, bool purge,
+                 bool as_json)
+{
+    const bool killed = sessions.kill(id, purge);
+    if (as_json) {
+        print_json({{"session", id.session}, {"killed", killed}});
+    } else if (killed) {
+        print("session " + id.session + " has ended");
+    } else {
+        complain("there is no session \"" + id.session + "\" of " + id.principal,
+                 "`berth sessions list` shows those there are; --principal names another owner.");
+    }
+    return killed ? 0 : 1;
+}
+
+int show_status(session::SessionManager& sessions, const Options& options, bool as_json)
+{
+    const auto availability = sessions.backend().availability();
+    const auto all = sessions.list();
+    const auto active = std::count_if(all.begin(), all.end(),
+                                      [](const auto& facts) { return facts.state == "running"; });
+    if (as_json) {
+        print_json({{"enabled", true},
+                    {"available", availability.available},
+                    {"reason", availability.reason},
+                    {"remedy", availability.remedy},
+                    {"backend", sessions.backend().name()},
+                    {"state_dir", options.sessions.state_directory},
+                    {"sessions", all.size()},
+                    {"active_sessions", active},
+                    {"limits", limits_json(options.sessions.limits)}});
+        return availability.available ? 0 : 1;
+    }
+    std::string text = "backend    " + std::string(sessions.backend().name()) + '\n';
+    text += "available  " + std::string(availability.available ? "yes" : "no") + '\n';
+    if (!availability.available) {
+        text += "why not    " + availability.reason + "\nremedy     " +
+                or_dash(availability.remedy) + '\n';
+    }
+    text += "sessions   " + std::to_string(active) + " running, " + std::to_string(all.size()) +
+            " known\n";
+    text += "state      " + options.sessions.state_directory;
+    print(text);
+    return availability.available ? 0 : 1;
+}
+
+int show_checks(const std::vector<Check>& checks, const sandbox::Availability& availability,
+                bool as_json)
+{
+    if (as_json) {
+        json list = json::array();
+        for (const auto& check : checks) {
+            list.push_back({{"name", check.name},
+                            {"ok", check.ok},
+                            {"detail", check.detail},
+                            {"remedy", check.remedy}});
+        }
+        print_json({{"available", availability.available},
+                    {"reason", availability.reason},
+                    {"remedy", availability.remedy},
+                    {"checks", list}});
+        return availability.available ? 0 : 1;
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& check : checks) {
+        rows.push_back({check.ok ? "ok" : "MISSING", check.name, check.detail});
+        if (!check.ok && !check.remedy.empty()) {
+            rows.push_back({"", "", "remedy: " + check.remedy});
+        }
+    }
+    print(table(rows));
+    if (!availability.available) {
+        complain("no sandbox can be made: " + availability.reason, availability.remedy);
+        return 1;
+    }
+    return 0;
+}
+
+std::string missing_layers(const std::vector<std::string>& required,
+                           const std::vector<Check>& checks)
+{
+    std::string missing;
+    for (const auto& layer : required) {
+        const auto found = std::find_if(checks.begin(), checks.end(),
+                                        [&](const Check& check) { return check.name == layer; });
+        if (found != checks.end() && found->ok) {
+            continue;
+        }
+        missing += "\n  " + layer + ": ";
+        if (found == checks.end()) {
+            missing += "this build has no layer of that name";
+        } else {
+            missing += found->detail + (found->remedy.empty() ? "" : "; remedy: " + found->remedy);
+        }
+    }
+    return missing;
+}
+
+} // namespace berth::server::cli

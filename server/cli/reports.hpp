@@ -1,0 +1,28 @@
+#pragma once
+
+#include "sandbox/session/session_manager.hpp"
+#include "server/app.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::server::cli {
+
+// The commands that only look, or act on the books. Each prints for people, or with `json` for
+// programs, and returns the exit status.
+
+[[nodiscard]] int show_config(const Options& options, bool json);
+[[nodiscard]] int show_version(bool json);
+[[nodiscard]] int list_sessions(session::SessionManager& sessions, bool json);
+[[nodiscard]] int kill_session(session::SessionManager& sessions, const session::SessionId& id,
+                               bool purge, bool json);
+[[nodiscard]] int show_status(session::SessionManager& sessions, const Options& options, bool json);
+/// 1 when no sandbox can be made.
+[[nodiscard]] int show_checks(const std::vector<Check>& checks,
+                              const sandbox::Availability& availability, bool json);
+
+/// What of `required` is not in force, with the remedy; empty when all is well.
+[[nodiscard]] std::string missing_layers(const std::vector<std::string>& required,
+                                         const std::vector<Check>& checks);
+
+} // namespace berth::server::cli

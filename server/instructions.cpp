@@ -1,0 +1,123 @@
+#include "server/instructions.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "server/options/values.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace berth::server {
+namespace {
+
+/// Mounts are named one by one as long as they leave room for the rest.
+constexpr std::size_t most_mounts = 12;
+
+std::string network_sentence(sandbox::Network network)
+{
+    return network == sandbox::Network::none
+               ? "It has no network: downloads, package indexes and web requests fail."
+               : "It shares the network of its host, 127.0.0.1 included.";
+}
+
+std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
+{
+    std::string text;
+    for (std::size_t i = 0; i < std::min(mounts.size(), most_mounts); ++i) {
+        const auto target = utf8::sanitize(mounts[i].target);
+        text += (text.empty() ? "" : ", ") + std::string(utf8::prefix_bytes(target, 128)) +
+                (mounts[i].writable ? " (read and write)" : " (read only)");
+    }
+    if (mounts.size() > most_mounts) {
+        text += " and " + std::to_string(mounts.size() - most_mounts) + " more";
+    }
+    return text.empty() ? text : "Directories of the host are mounted at " + text + ". ";
+}
+
+std::string lifetime_sentence(const Options& options)
+{
+    if (options.session.session.empty()) {
+        return "The machine and its files end with this conversation; save_to_workspace keeps "
+               "what shall stay.";
+    }
+    return "The machine stays between conversations of this session and ends when it is not used "
+           "for " +
+           format_duration(
+               static_cast<double>(std::chrono::milliseconds(options.sessions.ttl).count())) +
+           "; save_to_workspace keeps files for good and shares them with other sessions.";
+}
+
+std::string limits_sentence(const sandbox::Limits& limits)
+{
+    return "Its commands have " + format_bytes(static_cast<double>(limits.memory)) +
+           " of memory, " + format_number(limits.cpus) + " CPUs and " +
+           std::to_string(limits.pids) + " processes.";
+}
+
+/// These work on the books and the workspace alone.
+bool needs_sandbox(const tools::Entry& tool)
+{
+    constexpr std::array<std::string_view, 3> without = {"delete_workspace_file",
+                                                         "list_workspace_files", "session_info"};
+    return std::find(without.begin(), without.end(), tool.name) == without.end();
+}
+
+} // namespace
+
+std::string disabled_reason(sandbox::Backend& backend)
+{
+    const auto availability = backend.availability();
+    if (availability.available) {
+        return {};
+    }
+    std::string text =
+        availability.reason.empty() ? "no sandbox can be made here" : availability.reason;
+    if (!availability.remedy.empty()) {
+        text += ". Remedy: " + availability.remedy;
+    }
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+}
+
+std::string make_instructions(const Options& options, sandbox::Backend& backend,
+                              const mcp::Catalog& catalog)
+{
+    std::string text = "These tools work on one machine of your own: " + backend.description();
+    text += text.ends_with('.') ? " " : ". ";
+    text += "All of them see the same files; your built-in file and shell tools do not see this "
+            "machine, so use only these for its files. Its home is /home/user; relative paths "
+            "start at the session's working directory, which a command's cd changes. ";
+    text += network_sentence(options.sessions.network) + ' ';
+    text += mounts_sentence(options.sessions.mounts);
+    text += limits_sentence(options.sessions.limits) + ' ';
+    text += lifetime_sentence(options) + '\n';
+    text += "Compute with it rather than guess: run the code, read the file, count with a command. "
+            "What a command leaves running in the background goes on after its call. Lines that "
+            "begin with [berth] are notices of the machine, not output.";
+    if (options.read_only) {
+        text += "\nThe operator allows reading only: tools that change anything are not served.";
+    } else if (!catalog.left_out.empty()) {
+        std::string names;
+        for (const auto& [name, why] : catalog.left_out) {
+            names += (names.empty() ? "" : ", ") + name;
+        }
+        text += "\nNot served here: " + names + '.';
+    }
+    if (const auto reason = disabled_reason(backend); !reason.empty()) {
+        text = "DISABLED: the sandbox cannot be made on this host, so the tools that need it fail "
+               "until the operator mends it: " +
+               reason + "\n\n" + text;
+    }
+    return text;
+}
+
+std::string make_description(const tools::Entry& tool, const Options& options,
+                             sandbox::Backend& backend)
+{
+    auto text = tool.describe(options.tools, backend);
+    if (const auto reason = needs_sandbox(tool) ? disabled_reason(backend) : ""; !reason.empty()) {
+        text = "DISABLED: " + reason + "\n" + text;
+    }
+    return text;
+}
+
+} // namespace berth::server

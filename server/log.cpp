@@ -1,0 +1,107 @@
+#include "server/log.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "server/rpc/json_text.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace berth::server::log {
+namespace {
+
+struct Logger {
+    std::shared_ptr<spdlog::logger> lines;
+    bool json = false;
+};
+
+Logger& logger()
+{
+    static Logger instance;
+    return instance;
+}
+
+spdlog::level::level_enum to_spdlog(Level level)
+{
+    switch (level) {
+    case Level::debug:
+        return spdlog::level::debug;
+    case Level::info:
+        return spdlog::level::info;
+    case Level::warning:
+        return spdlog::level::warn;
+    case Level::error:
+        break;
+    }
+    return spdlog::level::err;
+}
+
+/// A value with blanks, quotes or control characters is quoted, so that no field can forge another
+/// or start a line of its own.
+std::string plain_or_quoted(std::string_view value)
+{
+    const bool plain = !value.empty() && value.find_first_of(" \"\\=") == std::string_view::npos &&
+                       utf8::is_valid(value) &&
+                       std::none_of(value.begin(), value.end(), [](char c) {
+                           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+                       });
+    std::string text(plain ? value : "");
+    if (!plain) {
+        rpc::append_quoted(text, utf8::sanitize(value));
+    }
+    return text;
+}
+
+std::string as_text(std::string_view message, std::initializer_list<Field> fields)
+{
+    std::string line(message);
+    for (const auto& [name, value] : fields) {
+        line += ' ';
+        line += name;
+        line += '=' + plain_or_quoted(value);
+    }
+    return line;
+}
+
+std::string as_json(std::string_view message, std::initializer_list<Field> fields)
+{
+    std::string line = R"("message":)";
+    rpc::append_quoted(line, utf8::sanitize(message));
+    for (const auto& [name, value] : fields) {
+        line += ',';
+        rpc::append_quoted(line, name);
+        line += ':';
+        rpc::append_quoted(line, utf8::sanitize(value));
+    }
+    return line;
+}
+
+} // namespace
+
+void start(const std::string& level, const std::string& format)
+{
+    auto& instance = logger();
+    instance.json = format == "json";
+    instance.lines = spdlog::stderr_logger_mt("berth");
+    instance.lines->set_level(spdlog::level::from_str(level));
+    instance.lines->set_pattern(instance.json
+                                    ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"
+                                    : "%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+                                spdlog::pattern_time_type::utc);
+    instance.lines->flush_on(spdlog::level::debug);
+}
+
+void write(Level level, std::string_view message, std::initializer_list<Field> fields)
+{
+    const auto& instance = logger();
+    const auto spdlog_level = to_spdlog(level);
+    if (!instance.lines || !instance.lines->should_log(spdlog_level)) {
+        return;
+    }
+    const auto line = instance.json ? as_json(message, fields) : as_text(message, fields);
+    instance.lines->log(spdlog_level, spdlog::string_view_t(line.data(), line.size()));
+}
+
+} // namespace berth::server::log

@@ -1,0 +1,99 @@
+#include "server/options/definitions.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace berth::server {
+namespace {
+
+constexpr double second = 1000;
+constexpr double hour = 3600 * second;
+constexpr double mebibyte = 1024.0 * 1024;
+constexpr double gibibyte = 1024 * mebibyte;
+
+// clang-format off
+constexpr std::array table = {
+    Definition{"backend", Kind::choice, "local", 0, 0, "local|e2b", true, "where sandboxes run"},
+    Definition{"edit.max_file", Kind::bytes, "256MiB", 1, 4 * gibibyte, "", false, "largest file that edit_file takes"},
+    Definition{"exec.max_timeout", Kind::duration, "7200s", second, 24 * hour, "", false, "longest timeout a call may ask for"},
+    Definition{"exec.timeout", Kind::duration, "120s", second, 24 * hour, "", false, "timeout of a command that names none"},
+    Definition{"glob.limit", Kind::number, "1000", 1, 100'000, "", false, "paths in a result"},
+    Definition{"grep.limit", Kind::number, "250", 1, 100'000, "", false, "matches in a result"},
+    Definition{"grep.line", Kind::number, "500", 20, 10'000, "", false, "characters shown of a line"},
+    Definition{"local.cpus", Kind::number, "2", 0.01, 1024, "", false, "processors of a session"},
+    Definition{"local.memory", Kind::bytes, "2GiB", 16 * mebibyte, 1024 * gibibyte, "", false, "memory of a session's commands"},
+    Definition{"local.nofile", Kind::number, "4096", 64, 1'048'576, "", false, "open files of a process"},
+    Definition{"local.pids", Kind::number, "512", 8, 100'000, "", false, "processes and threads of a session"},
+    Definition{"log.format", Kind::choice, "text", 0, 0, "text|json", true, "of the log on stderr"},
+    Definition{"log.level", Kind::choice, "info", 0, 0, "debug|info|warning|error|off", true, "least level that is logged"},
+    Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a directory of this host; read-only unless rw is said"},
+    Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's"},
+    Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
+    Definition{"output.spill_session", Kind::bytes, "1GiB", mebibyte, 1024 * gibibyte, "", false, "full outputs kept for a session"},
+    Definition{"output.spill_stream", Kind::bytes, "64MiB", 65'536, 64 * gibibyte, "", false, "full output kept of one stream"},
+    Definition{"path_policy", Kind::choice, "", 0, 0, "|home", false, "home: file tools see the home only"},
+    Definition{"principal", Kind::text, "", 0, 0, "", true, "owner of sessions and workspace; default: the OS user"},
+    Definition{"read.budget", Kind::number, "50000", 1000, 400'000, "", false, "characters of a file in a result"},
+    Definition{"read.image", Kind::bytes, "5MiB", 1024, 64 * mebibyte, "", false, "largest picture that is shown"},
+    Definition{"read.limit", Kind::number, "2000", 1, 1'000'000, "", false, "lines of a file in a result"},
+    Definition{"read_only", Kind::boolean, "false", 0, 0, "", true, "serve only the tools that change nothing"},
+    Definition{"request.max", Kind::bytes, "32MiB", 65'536, gibibyte, "", false, "longest message from a client"},
+    Definition{"require", Kind::list, "", 0, 0, "", true, "layers without which the server does not start"},
+    Definition{"rpc.depth", Kind::number, "64", 16, 512, "", false, "nesting of a message"},
+    Definition{"rpc.in_flight", Kind::number, "256", 1, 4096, "", false, "requests at once"},
+    Definition{"search.time", Kind::duration, "10s", 100, 600 * second, "", false, "longest search of glob_files and grep_files"},
+    Definition{"session.calls", Kind::number, "8", 1, 256, "", false, "commands at once in a session"},
+    Definition{"session.jobs", Kind::number, "16", 0, 1024, "", false, "jobs at once in a session"},
+    Definition{"session.ttl", Kind::duration, "12h", 60 * second, 30 * 24 * hour, "", false, "a machine that is not used for so long ends"},
+    Definition{"state_dir", Kind::text, "", 0, 0, "", true, "where sessions and workspace are kept"},
+    Definition{"sticky_cwd", Kind::boolean, "true", 0, 0, "", false, "a command's cd holds for the next one"},
+    Definition{"structured_content", Kind::boolean, "false", 0, 0, "", true, "send results as structuredContent too"},
+    Definition{"tools", Kind::list, "", 0, 0, "", true, "serve only these tools"},
+    Definition{"workspace", Kind::text, "", 0, 0, "", true, "directory of the workspace; default: <state_dir>/workspace"},
+};
+// clang-format on
+
+static_assert(std::is_sorted(table.begin(), table.end(),
+                             [](const Definition& a, const Definition& b) {
+                                 return a.key < b.key;
+                             }));
+
+std::string adapt(std::string_view key, char joint, bool upper)
+{
+    std::string name;
+    for (const char c : key) {
+        if (c == '.' || c == '_') {
+            name += joint;
+        } else {
+            name += upper ? static_cast<char>(c - 'a' + 'A') : c;
+        }
+    }
+    return name;
+}
+
+} // namespace
+
+std::span<const Definition> definitions()
+{
+    return table;
+}
+
+const Definition* find_definition(std::string_view key)
+{
+    const auto* const found =
+        std::find_if(table.begin(), table.end(),
+                     [&](const Definition& definition) { return definition.key == key; });
+    return found == table.end() ? nullptr : found;
+}
+
+std::string flag_of(const Definition& definition)
+{
+    return "--" + adapt(definition.key, '-', false);
+}
+
+std::string variable_of(const Definition& definition)
+{
+    return "BERTH_" + adapt(definition.key, '_', true);
+}
+
+} // namespace berth::server

@@ -1,0 +1,329 @@
+#include "server/options/options.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "server/options/definitions.hpp"
+#include "server/options/paths.hpp"
+#include "server/options/values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+namespace berth::server {
+namespace {
+
+std::string joined(const std::vector<std::string>& items)
+{
+    std::string text;
+    for (const auto& item : items) {
+        text += (text.empty() ? "" : ",") + item;
+    }
+    return text;
+}
+
+std::string shown(const Definition& definition, double value)
+{
+    return definition.kind == Kind::duration ? format_duration(value)
+           : definition.kind == Kind::bytes  ? format_bytes(value)
+                                             : format_number(value);
+}
+
+[[noreturn]] void refuse(const Definition& definition, const RawValue& value,
+                         const std::string& allowed)
+{
+    throw Error(ErrorCode::invalid_argument,
+                std::string(definition.key) + " = \"" + joined(value.items) + "\" (" +
+                    value.origin + ") is not allowed",
+                "Allowed: " + allowed + '.');
+}
+
+std::string range_of(const Definition& definition)
+{
+    return shown(definition, definition.least) + " to " + shown(definition, definition.most);
+}
+
+/// The values of all layers, each checked when it is asked for.
+class Layers {
+  public:
+    Layers(const Given& given, const Environment& environment)
+    {
+        const auto file = config_file(given, environment);
+        auto from_file = file.empty() ? std::map<std::string, RawValue>() : read_toml(file);
+        check_keys(from_file);
+        for (const auto& definition : definitions()) {
+            values_[definition.key] = pick(definition, given, environment, from_file);
+        }
+    }
+
+    [[nodiscard]] const RawValue& raw(std::string_view key) const { return values_.at(key); }
+
+    [[nodiscard]] std::string text(std::string_view key) const { return joined(raw(key).items); }
+
+    [[nodiscard]] std::string choice(std::string_view key) const
+    {
+        const auto& definition = *find_definition(key);
+        const auto value = text(key);
+        const auto choices = '|' + std::string(definition.choices) + '|';
+        if (value.find('|') != std::string::npos ||
+            choices.find('|' + value + '|') == std::string::npos) {
+            refuse(definition, raw(key), std::string(definition.choices));
+        }
+        return value;
+    }
+
+    [[nodiscard]] bool boolean(std::string_view key) const
+    {
+        const auto value = parse_boolean(text(key));
+        if (!value) {
+            refuse(*find_definition(key), raw(key), "true or false");
+        }
+        return *value;
+    }
+
+    /// A duration in milliseconds, bytes, or a number, within its range.
+    [[nodiscard]] double number(std::string_view key) const
+    {
+        const auto& definition = *find_definition(key);
+        const auto value = definition.kind == Kind::duration ? parse_duration(text(key))
+                           : definition.kind == Kind::bytes  ? parse_bytes(text(key))
+                                                             : parse_number(text(key));
+        if (!value || *value < definition.least || *value > definition.most) {
+            refuse(definition, raw(key), range_of(definition));
+        }
+        return *value;
+    }
+
+    template <class Integer>
+    [[nodiscard]] Integer integer(std::string_view key) const
+    {
+        const double value = number(key);
+        if (std::trunc(value) != value) {
+            refuse(*find_definition(key), raw(key),
+                   range_of(*find_definition(key)) + ", a whole number");
+        }
+        return static_cast<Integer>(value);
+    }
+
+    [[nodiscard]] std::vector<Setting> settings() const
+    {
+        std::vector<Setting> all;
+        for (const auto& [key, value] : values_) {
+            all.push_back({std::string(key), shown_text(key), value.origin});
+        }
+        return all;
+    }
+
+  private:
+    static std::string config_file(const Given& given, const Environment& environment)
+    {
+        if (!given.config_file.empty()) {
+            return given.config_file;
+        }
+        const auto variable = environment("BERTH_CONFIG");
+        return variable && !variable->empty() ? *variable : default_config_file(environment);
+    }
+
+    static void check_keys(const std::map<std::string, RawValue>& values)
+    {
+        for (const auto& [key, value] : values) {
+            if (find_definition(key) != nullptr) {
+                continue;
+            }
+            std::vector<std::string> names;
+            for (const auto& definition : definitions()) {
+                names.emplace_back(definition.key);
+            }
+            const auto near = nearest(key, names);
+            throw Error(ErrorCode::invalid_argument,
+                        "unknown setting \"" + key + "\" (" + value.origin + ")",
+                        near ? "Did you mean " + *near + "?"
+                             : "`berth config` lists every setting.");
+        }
+    }
+
+    static RawValue pick(const Definition& definition, const Given& given,
+                         const Environment& environment,
+                         const std::map<std::string, RawValue>& from_file)
+    {
+        const std::string key(definition.key);
+        if (const auto flag = given.values.find(key); flag != given.values.end()) {
+            return flag->second;
+        }
+        const auto variable = variable_of(definition);
+        if (const auto value = environment(variable)) {
+            return {.items = items(definition, *value), .origin = "environment " + variable};
+        }
+        if (const auto value = from_file.find(key); value != from_file.end()) {
+            return value->second;
+        }
+        return {.items = items(definition, definition.fallback), .origin = "default"};
+    }
+
+    static std::vector<std::string> items(const Definition& definition, std::string_view text)
+    {
+        return definition.kind == Kind::list ? split_list(text)
+                                             : std::vector<std::string>{std::string(text)};
+    }
+
+    [[nodiscard]] std::string shown_text(std::string_view key) const
+    {
+        const auto& definition = *find_definition(key);
+        const bool measured = definition.kind == Kind::duration || definition.kind == Kind::bytes ||
+                              definition.kind == Kind::number;
+        return measured ? shown(definition, number(key)) : text(key);
+    }
+
+    std::map<std::string_view, RawValue> values_;
+};
+
+sandbox::Limits make_limits(const Layers& layers)
+{
+    return {.memory = layers.integer<std::uint64_t>("local.memory"),
+            .pids = layers.integer<std::uint32_t>("local.pids"),
+            .cpus = layers.number("local.cpus"),
+            .nofile = layers.integer<std::uint64_t>("local.nofile"),
+            .calls = layers.integer<std::uint32_t>("session.calls"),
+            .jobs = layers.integer<std::uint32_t>("session.jobs"),
+            .spill_stream = layers.integer<std::uint64_t>("output.spill_stream"),
+            .spill_session = layers.integer<std::uint64_t>("output.spill_session")};
+}
+
+std::chrono::milliseconds milliseconds(const Layers& layers, std::string_view key)
+{
+    return std::chrono::milliseconds(layers.integer<std::int64_t>(key));
+}
+
+std::chrono::seconds seconds(const Layers& layers, std::string_view key)
+{
+    const auto value = milliseconds(layers, key);
+    if (value % std::chrono::seconds(1) != std::chrono::milliseconds(0)) {
+        refuse(*find_definition(key), layers.raw(key), "whole seconds");
+    }
+    return std::chrono::duration_cast<std::chrono::seconds>(value);
+}
+
+tools::Settings make_tool_settings(const Layers& layers)
+{
+    tools::Settings tools;
+    tools.exec_timeout = seconds(layers, "exec.timeout");
+    tools.exec_max_timeout = seconds(layers, "exec.max_timeout");
+    if (tools.exec_timeout > tools.exec_max_timeout) {
+        refuse(*find_definition("exec.timeout"), layers.raw("exec.timeout"),
+               "at most exec.max_timeout, " + layers.text("exec.max_timeout") + " (" +
+                   layers.raw("exec.max_timeout").origin + ')');
+    }
+    tools.output_budget = layers.integer<std::uint64_t>("output.budget");
+    tools.read_limit = layers.integer<std::uint64_t>("read.limit");
+    tools.read_budget = layers.integer<std::uint64_t>("read.budget");
+    tools.read_image = layers.integer<std::uint64_t>("read.image");
+    tools.edit_max_file = layers.integer<std::uint64_t>("edit.max_file");
+    tools.glob_limit = layers.integer<std::uint64_t>("glob.limit");
+    tools.grep_limit = layers.integer<std::uint64_t>("grep.limit");
+    tools.grep_line = layers.integer<std::uint64_t>("grep.line");
+    tools.search_time = milliseconds(layers, "search.time");
+    tools.sticky_cwd = layers.boolean("sticky_cwd");
+    tools.structured_content = layers.boolean("structured_content");
+    return tools;
+}
+
+/// The session and where its name came from.
+std::pair<std::string, std::string> pick_session(const Given& given, const Environment& environment)
+{
+    std::pair<std::string, std::string> picked{"", "default"};
+    if (given.session) {
+        picked = {*given.session, "flag --session"};
+    } else if (const auto own = environment("BERTH_SESSION")) {
+        picked = {*own, "environment BERTH_SESSION"};
+    } else if (given.session_of_claude_code) {
+        if (const auto claude = environment("CLAUDE_CODE_SESSION_ID")) {
+            picked = {*claude, "environment CLAUDE_CODE_SESSION_ID"};
+        }
+    }
+    constexpr std::size_t longest = 256;
+    if (picked.first.size() > longest || !utf8::is_valid(picked.first) ||
+        picked.first.find('\0') != std::string::npos) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the session's name (" + picked.second + ") is not allowed",
+                    "Allowed: UTF-8 of at most 256 bytes.");
+    }
+    return picked;
+}
+
+void derive(std::vector<Setting>& settings, const std::string& key, const std::string& value)
+{
+    const auto setting = std::find_if(settings.begin(), settings.end(),
+                                      [&](const Setting& each) { return each.key == key; });
+    setting->value = value;
+}
+
+std::string pick_workspace(const Layers& layers, const std::string& state_directory)
+{
+    const auto given = layers.text("workspace");
+    if (given.empty()) {
+        return state_directory + "/workspace";
+    }
+    if (given.find("://") != std::string::npos) {
+        throw Error(ErrorCode::invalid_argument,
+                    "workspace = \"" + given + "\" (" + layers.raw("workspace").origin +
+                        ") is not supported by this build",
+                    "Name a directory.");
+    }
+    return absolute_path(given);
+}
+
+} // namespace
+
+Environment process_environment()
+{
+    return [](const std::string& name) -> std::optional<std::string> {
+        const char* value = std::getenv(name.c_str()); // NOLINT(concurrency-mt-unsafe): at start
+        return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    };
+}
+
+Options make_options(const Given& given, const Environment& environment)
+{
+    const Layers layers(given, environment);
+    Options options;
+    options.settings = layers.settings();
+    options.backend = layers.choice("backend");
+    const bool names_owner = layers.raw("principal").origin != "default";
+    options.session.principal = names_owner ? layers.text("principal") : user_name();
+    const auto [session, session_origin] = pick_session(given, environment);
+    options.session.session = session;
+
+    const auto state = layers.text("state_dir");
+    options.sessions.state_directory =
+        state.empty() ? default_state_directory(environment) : absolute_path(state);
+    for (const auto& mount : layers.raw("mount").items) {
+        options.sessions.mounts.push_back(
+            parse_mount(mount, layers.raw("mount").origin, options.sessions.state_directory));
+    }
+    options.sessions.network =
+        layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
+    options.sessions.limits = make_limits(layers);
+    options.sessions.path_policy = layers.choice("path_policy");
+    options.sessions.ttl = seconds(layers, "session.ttl");
+    options.tools = make_tool_settings(layers);
+    options.workspace = pick_workspace(layers, options.sessions.state_directory);
+    options.served_tools = layers.raw("tools").items;
+    options.read_only = layers.boolean("read_only");
+    options.required_layers = layers.raw("require").items;
+    options.message_limit = layers.integer<std::size_t>("request.max");
+    options.rpc.read.depth = layers.integer<std::size_t>("rpc.depth");
+    options.rpc.in_flight = layers.integer<std::size_t>("rpc.in_flight");
+    options.log_level = layers.choice("log.level");
+    options.log_format = layers.choice("log.format");
+
+    derive(options.settings, "principal", options.session.principal);
+    derive(options.settings, "state_dir", options.sessions.state_directory);
+    derive(options.settings, "workspace", options.workspace);
+    options.settings.push_back({"session", session, session_origin});
+    std::sort(options.settings.begin(), options.settings.end(),
+              [](const Setting& a, const Setting& b) { return a.key < b.key; });
+    return options;
+}
+
+} // namespace berth::server

@@ -1,0 +1,61 @@
+#pragma once
+
+#include "sandbox/session/session_manager.hpp"
+#include "server/options/toml_file.hpp"
+#include "server/rpc/dispatcher.hpp"
+#include "tools/tool.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace berth::server {
+
+/// A setting in force, for `berth config`.
+struct Setting {
+    std::string key;
+    std::string value;
+    std::string origin;
+};
+
+/// What was decided for this run. Never changed after it was made.
+struct Options {
+    std::string backend;
+    session::SessionId session;
+    session::Settings sessions; ///< state directory, mounts, network, limits ...
+    tools::Settings tools;
+    std::string workspace;                 ///< a directory
+    std::vector<std::string> served_tools; ///< empty: all
+    bool read_only = false;
+    std::vector<std::string> required_layers;
+    std::size_t message_limit = 0; ///< bytes
+    rpc::DispatcherLimits rpc;
+    std::string log_level;
+    std::string log_format;
+    std::vector<Setting> settings; ///< every key, sorted
+};
+
+/// What the command line gave: by key of the table, and what is not a setting.
+struct Given {
+    std::map<std::string, RawValue> values;
+    std::optional<std::string> session;
+    std::string config_file;
+    /// Claude Code names its session in the environment of the servers it starts. A one-off
+    /// `berth call` from its shell must not step into that session by accident.
+    bool session_of_claude_code = false;
+};
+
+/// Looks a variable up; nothing when it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+
+/// The process's own.
+[[nodiscard]] Environment process_environment();
+
+/// Flags, then the environment, then the file, then the defaults. Throws Error(invalid_argument)
+/// that names key, value, allowed range and origin; for an unknown key of the file the nearest one.
+[[nodiscard]] Options make_options(const Given& given, const Environment& environment);
+
+} // namespace berth::server

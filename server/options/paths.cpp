@@ -1,0 +1,123 @@
+#include "server/options/paths.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include <pwd.h>
+#include <unistd.h>
+
+namespace berth::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string home_directory(const Environment& environment)
+{
+    if (const auto home = environment("HOME"); home && !home->empty()) {
+        return *home;
+    }
+    std::array<char, 4096> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+    return found != nullptr ? found->pw_dir : "/";
+}
+
+/// `$variable`, if absolute as the XDG specification demands, else `~/fallback`.
+std::string xdg_directory(const Environment& environment, const std::string& variable,
+                          const std::string& fallback)
+{
+    const auto value = environment(variable);
+    if (value && value->starts_with('/')) {
+        return *value;
+    }
+    return home_directory(environment) + '/' + fallback;
+}
+
+bool contains(const fs::path& outer, const fs::path& inner)
+{
+    const auto [at, rest] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
+    return at == outer.end();
+}
+
+[[noreturn]] void refuse(const std::string& text, const std::string& origin, const std::string& why)
+{
+    throw Error(ErrorCode::invalid_argument, "mount \"" + text + "\" (" + origin + "): " + why,
+                "A mount is HOST:TARGET[:ro|rw], e.g. " + fs::current_path().string() +
+                    ":/home/user/project:rw");
+}
+
+} // namespace
+
+std::string default_state_directory(const Environment& environment)
+{
+    if (::geteuid() == 0) {
+        return "/var/lib/berth";
+    }
+    return xdg_directory(environment, "XDG_STATE_HOME", ".local/state") + "/berth";
+}
+
+std::string default_config_file(const Environment& environment)
+{
+    for (const auto& path :
+         {xdg_directory(environment, "XDG_CONFIG_HOME", ".config") + "/berth/config.toml",
+          std::string("/etc/berth/config.toml")}) {
+        if (::access(path.c_str(), F_OK) == 0) {
+            return path;
+        }
+    }
+    return {};
+}
+
+std::string user_name()
+{
+    std::array<char, 4096> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+    return found != nullptr ? found->pw_name : "uid-" + std::to_string(::geteuid());
+}
+
+std::string absolute_path(const std::string& path)
+{
+    std::error_code error;
+    const auto absolute = fs::absolute(path, error);
+    return error ? path : absolute.lexically_normal().string();
+}
+
+sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
+                           const std::string& state_directory)
+{
+    std::string rest = text;
+    sandbox::Mount mount;
+    if (rest.ends_with(":rw") || rest.ends_with(":ro")) {
+        mount.writable = rest.ends_with(":rw");
+        rest.resize(rest.size() - 3);
+    }
+    const auto colon = rest.rfind(':');
+    if (colon == std::string::npos || colon == 0) {
+        refuse(text, origin, "HOST or TARGET is missing");
+    }
+    mount.target = rest.substr(colon + 1);
+    if (!mount.target.starts_with('/') || fs::path(mount.target).lexically_normal() == "/" ||
+        ("/" + mount.target + "/").find("/../") != std::string::npos) {
+        refuse(text, origin, "TARGET must be an absolute path below /, without \"..\"");
+    }
+    std::error_code error;
+    const auto source = fs::canonical(rest.substr(0, colon), error);
+    if (error) {
+        refuse(text, origin, rest.substr(0, colon) + ": " + error.message());
+    }
+    const auto state = fs::weakly_canonical(state_directory, error);
+    if (contains(source, state) || contains(state, source)) {
+        refuse(text, origin, "it contains, or lies in, the state directory " + state.string());
+    }
+    mount.source = source.string();
+    return mount;
+}
+
+} // namespace berth::server

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "server/options/options.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::server {
+
+/// `$XDG_STATE_HOME/berth`, else `~/.local/state/berth`; of root `/var/lib/berth`.
+[[nodiscard]] std::string default_state_directory(const Environment& environment);
+
+/// The first that exists of `$XDG_CONFIG_HOME/berth/config.toml` (or below `~/.config`) and
+/// `/etc/berth/config.toml`; empty when there is none.
+[[nodiscard]] std::string default_config_file(const Environment& environment);
+
+/// The name of the effective user, or "uid-N" for one without a name.
+[[nodiscard]] std::string user_name();
+
+[[nodiscard]] std::string absolute_path(const std::string& path);
+
+/// Takes HOST:TARGET[:ro|rw] apart and resolves HOST. Throws Error(invalid_argument): it does not
+/// exist, TARGET is not absolute, or HOST contains or lies in the state directory (a sandbox could
+/// then read the secrets of every other).
+[[nodiscard]] sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
+                                         const std::string& state_directory);
+
+} // namespace berth::server

@@ -1,0 +1,85 @@
+#include "server/options/toml_file.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "server/options/values.hpp"
+
+#include <toml++/toml.h>
+
+#include <utility>
+
+namespace berth::server {
+namespace {
+
+std::string place(const std::string& path, const toml::source_region& region)
+{
+    return path + ':' + std::to_string(region.begin.line);
+}
+
+/// Empty when it has no plain text form.
+std::string text_of(const toml::node& node)
+{
+    if (const auto* text = node.as_string()) {
+        return text->get();
+    }
+    if (const auto* integer = node.as_integer()) {
+        return std::to_string(integer->get());
+    }
+    if (const auto* number = node.as_floating_point()) {
+        return format_number(number->get());
+    }
+    if (const auto* boolean = node.as_boolean()) {
+        return boolean->get() ? "true" : "false";
+    }
+    return {};
+}
+
+RawValue value_of(const toml::node& node, const std::string& key, const std::string& origin)
+{
+    RawValue value{.items = {}, .origin = origin};
+    const auto take = [&](const toml::node& item) {
+        const auto text = text_of(item);
+        if (text.empty() && !item.is_string()) {
+            throw Error(ErrorCode::invalid_argument, key + " (" + origin + ") has no usable type",
+                        "A value is a text, a number, a boolean or a list of texts.");
+        }
+        value.items.push_back(text);
+    };
+    if (const auto* list = node.as_array()) {
+        for (const auto& item : *list) {
+            take(item);
+        }
+    } else {
+        take(node);
+    }
+    return value;
+}
+
+void flatten(const toml::table& table, const std::string& prefix, const std::string& path,
+             std::map<std::string, RawValue>& values)
+{
+    for (const auto& [name, node] : table) {
+        const std::string key = prefix + std::string(name.str());
+        if (const auto* inner = node.as_table()) {
+            flatten(*inner, key + '.', path, values);
+        } else {
+            values.emplace(key, value_of(node, key, place(path, node.source())));
+        }
+    }
+}
+
+} // namespace
+
+std::map<std::string, RawValue> read_toml(const std::string& path)
+{
+    std::map<std::string, RawValue> values;
+    try {
+        flatten(toml::parse_file(path), "", path, values);
+    } catch (const toml::parse_error& error) {
+        throw Error(ErrorCode::invalid_argument,
+                    place(path, error.source()) + ": " + std::string(error.description()),
+                    "The file must be TOML; `berth config` shows what is in force.");
+    }
+    return values;
+}
+
+} // namespace berth::server

@@ -1,0 +1,168 @@
+#include "server/options/values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+namespace berth::server {
+namespace {
+
+struct Unit {
+    std::string_view name;
+    double factor;
+};
+
+constexpr std::array durations = {Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"min", 60'000},
+                                  Unit{"m", 60'000},     Unit{"ms", 1},        Unit{"s", 1000}};
+constexpr std::array sizes = {Unit{"GiB", 1024.0 * 1024 * 1024}, Unit{"MiB", 1024.0 * 1024},
+                              Unit{"KiB", 1024}, Unit{"B", 1}};
+
+std::string_view trim(std::string_view text)
+{
+    const auto first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos) {
+        return {};
+    }
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// A number, and what follows it.
+std::optional<std::pair<double, std::string_view>> split_number(std::string_view text)
+{
+    text = trim(text);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || !std::isfinite(value)) {
+        return std::nullopt;
+    }
+    return std::pair(value, trim(text.substr(static_cast<std::size_t>(end - text.data()))));
+}
+
+template <std::size_t count>
+std::optional<double> parse_with_unit(std::string_view text, const std::array<Unit, count>& units,
+                                      double bare)
+{
+    const auto number = split_number(text);
+    if (!number) {
+        return std::nullopt;
+    }
+    if (number->second.empty()) {
+        return number->first * bare;
+    }
+    for (const auto& unit : units) {
+        if (unit.name == number->second) {
+            return number->first * unit.factor;
+        }
+    }
+    return std::nullopt;
+}
+
+/// In the largest unit that leaves a whole number.
+template <std::size_t count>
+std::string format_with_unit(double value, const std::array<Unit, count>& units,
+                             std::string_view smallest)
+{
+    for (const auto& unit : units) {
+        if (value != 0 && value >= unit.factor && std::fmod(value, unit.factor) == 0 &&
+            unit.name != "m") {
+            return format_number(value / unit.factor) + ' ' + std::string(unit.name);
+        }
+    }
+    return format_number(value) + ' ' + std::string(smallest);
+}
+
+} // namespace
+
+std::optional<double> parse_duration(std::string_view text)
+{
+    return parse_with_unit(text, durations, 1000);
+}
+
+std::optional<double> parse_bytes(std::string_view text)
+{
+    return parse_with_unit(text, sizes, 1);
+}
+
+std::optional<double> parse_number(std::string_view text)
+{
+    const auto number = split_number(text);
+    return number && number->second.empty() ? std::optional(number->first) : std::nullopt;
+}
+
+std::optional<bool> parse_boolean(std::string_view text)
+{
+    constexpr std::array yes = {"true", "1", "yes", "on"};
+    constexpr std::array no = {"false", "0", "no", "off"};
+    if (std::find(yes.begin(), yes.end(), text) != yes.end()) {
+        return true;
+    }
+    return std::find(no.begin(), no.end(), text) != no.end() ? std::optional(false) : std::nullopt;
+}
+
+std::vector<std::string> split_list(std::string_view text)
+{
+    std::vector<std::string> items;
+    for (;;) {
+        const auto comma = text.find(',');
+        if (const auto item = trim(text.substr(0, comma)); !item.empty()) {
+            items.emplace_back(item);
+        }
+        if (comma == std::string_view::npos) {
+            return items;
+        }
+        text.remove_prefix(comma + 1);
+    }
+}
+
+std::string format_duration(double milliseconds)
+{
+    // Without days and "ms" before "s": 12 h rather than 0.5 d, 1500 ms rather than 1.5 s.
+    constexpr std::array units = {Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"min", 60'000},
+                                  Unit{"s", 1000}, Unit{"ms", 1}};
+    return format_with_unit(milliseconds, units, "s");
+}
+
+std::string format_bytes(double bytes)
+{
+    return format_with_unit(bytes, sizes, "B");
+}
+
+std::string format_number(double number)
+{
+    std::array<char, 32> text{};
+    const auto end =
+        std::to_chars(text.data(), text.data() + text.size(), number,
+                      number < 1e15 && std::trunc(number) == number ? std::chars_format::fixed
+                                                                    : std::chars_format::general)
+            .ptr;
+    return {text.data(), end};
+}
+
+std::optional<std::string> nearest(std::string_view wrong, const std::vector<std::string>& names)
+{
+    const std::string* best = nullptr;
+    std::size_t least = wrong.size() / 3 + 2;
+    for (const auto& name : names) {
+        std::vector<std::size_t> row(name.size() + 1);
+        std::iota(row.begin(), row.end(), std::size_t{0});
+        for (std::size_t i = 0; i < wrong.size(); ++i) {
+            std::size_t diagonal = std::exchange(row[0], i + 1);
+            for (std::size_t j = 0; j < name.size(); ++j) {
+                const std::size_t change = diagonal + (wrong[i] == name[j] ? 0 : 1);
+                diagonal = row[j + 1];
+                row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, change});
+            }
+        }
+        if (row.back() < least) {
+            least = row.back();
+            best = &name;
+        }
+    }
+    return best == nullptr ? std::nullopt : std::optional(*best);
+}
+
+} // namespace berth::server

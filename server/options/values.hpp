@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::server {
+
+/// "90", "90s", "5m", "12h", "7d", "250ms"; a bare number counts seconds. In milliseconds.
+[[nodiscard]] std::optional<double> parse_duration(std::string_view text);
+
+/// "4096", "64KiB", "2GiB", "30MB" is not one: only powers of 1024 have names here.
+[[nodiscard]] std::optional<double> parse_bytes(std::string_view text);
+
+[[nodiscard]] std::optional<double> parse_number(std::string_view text);
+
+/// true, false, 1, 0, yes, no, on, off.
+[[nodiscard]] std::optional<bool> parse_boolean(std::string_view text);
+
+/// At commas; surrounding blanks and empty items go.
+[[nodiscard]] std::vector<std::string> split_list(std::string_view text);
+
+/// "12 h", "1500 ms", "2 GiB", "1000", as short as it is exact.
+[[nodiscard]] std::string format_duration(double milliseconds);
+[[nodiscard]] std::string format_bytes(double bytes);
+[[nodiscard]] std::string format_number(double number);
+
+/// The name nearest to `wrong` by edit distance, if any is near enough to be a slip.
+[[nodiscard]] std::optional<std::string> nearest(std::string_view wrong,
+                                                 const std::vector<std::string>& names);
+
+} // namespace berth::server

@@ -1,0 +1,165 @@
+#include "server/serve.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
+#include "server/log.hpp"
+#include "server/transport/stdio.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace berth::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// From the end of the input or a signal until the process is gone.
+constexpr auto shutdown_time = 950ms;
+/// A client that closes its side may have piped requests in and still read: what takes no longer
+/// may end by itself.
+constexpr auto grace_after_eof = 450ms;
+/// Then calls are stopped and have until here to say how they ended.
+constexpr auto drain_time = 800ms;
+
+/// One client's connection, its reader and its calls.
+struct Peer {
+    Peer(Application& application, UniqueFd input, UniqueFd output)
+        : pool(application.options().rpc.in_flight),
+          transport(std::move(input), std::move(output), application.options().message_limit),
+          connection(application.service()),
+          dispatcher(connection, transport.sink(), pool, application.options().rpc)
+    {
+    }
+
+    rpc::WorkerPool pool;
+    transport::Stdio transport;
+    mcp::Connection connection;
+    rpc::Dispatcher dispatcher;
+};
+
+/// Nothing but the protocol may reach the client: its descriptor gets a number of its own, and
+/// whatever prints to standard output prints to stderr instead.
+UniqueFd take_standard_output()
+{
+    UniqueFd output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!output) {
+        throw_errno("standard output");
+    }
+    if (::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+        const UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+        ::dup2(null.get(), STDOUT_FILENO);
+    }
+    return output;
+}
+
+UniqueFd take_standard_input()
+{
+    UniqueFd input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!input) {
+        throw_errno("standard input");
+    }
+    const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    ::dup2(null.get(), STDIN_FILENO);
+    return input;
+}
+
+/// Signals that end the server arrive on a descriptor. Before any thread starts, so that all of
+/// them inherit the mask.
+UniqueFd take_signals()
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        sigaddset(&set, number);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGPIPE, SIG_IGN); // NOLINT(bugprone-signal-handler): a client that went away is EPIPE
+    UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC));
+    if (!signals) {
+        throw_errno("signalfd");
+    }
+    return signals;
+}
+
+/// Waits for the reader to end or a signal; true for the end of the input.
+bool wait_for_end(const UniqueFd& signals, const UniqueFd& reader_ended)
+{
+    std::array<pollfd, 2> waiting{{{.fd = signals.get(), .events = POLLIN, .revents = 0},
+                                   {.fd = reader_ended.get(), .events = POLLIN, .revents = 0}}};
+    while (::poll(waiting.data(), waiting.size(), -1) < 0 && errno == EINTR) {
+    }
+    return waiting[0].revents == 0;
+}
+
+void shut_down(Application& application, Peer& peer, bool end_of_input,
+               const std::chrono::steady_clock::time_point started)
+{
+    const auto left = [started](std::chrono::milliseconds until) {
+        return Deadline::after(std::max(started + until - std::chrono::steady_clock::now(),
+                                        std::chrono::nanoseconds(0)));
+    };
+    if (!end_of_input || !peer.dispatcher.drain(left(grace_after_eof))) {
+        peer.dispatcher.stop();
+        peer.dispatcher.drain(left(drain_time));
+    }
+    application.sessions().close();
+}
+
+} // namespace
+
+void serve_stdio(Application& application)
+{
+    const auto signals = take_signals();
+    // Never destroyed: their destructors wait for calls, and the process may not.
+    auto& peer = *new Peer(application, take_standard_input(), take_standard_output());
+    const UniqueFd reader_ended(::eventfd(0, EFD_CLOEXEC));
+    std::atomic<transport::Stdio::End> end{transport::Stdio::End::stopped};
+    std::thread([&] {
+        try {
+            end = peer.transport.run(peer.dispatcher);
+        } catch (const std::exception& error) {
+            log::write(log::Level::error, "reader failed", {{"error", error.what()}});
+        }
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(reader_ended.get(), &one, sizeof(one));
+    }).detach();
+
+    const bool reader_is_done = wait_for_end(signals, reader_ended);
+    const bool end_of_input = reader_is_done && end == transport::Stdio::End::end_of_file;
+    const auto started = std::chrono::steady_clock::now();
+    log::write(log::Level::info, "stopping",
+               {{"reason", end_of_input     ? "end of input"
+                           : reader_is_done ? "client gone"
+                                            : "signal"}});
+    const UniqueFd done(::eventfd(0, EFD_CLOEXEC));
+    std::thread([&] {
+        shut_down(application, peer, end_of_input, started);
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof(one));
+    }).detach();
+    pollfd waiting{.fd = done.get(), .events = POLLIN, .revents = 0};
+    ::poll(&waiting, 1, static_cast<int>(shutdown_time.count()));
+    ::_exit(0);
+}
+
+void serve(Application& application, UniqueFd input, UniqueFd output)
+{
+    Peer peer(application, std::move(input), std::move(output));
+    peer.transport.run(peer.dispatcher);
+    peer.dispatcher.drain(Deadline());
+}
+
+} // namespace berth::server

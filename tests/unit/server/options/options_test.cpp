@@ -1,0 +1,255 @@
+#include "sandbox/base/error.hpp"
+#include "server/options/definitions.hpp"
+#include "server/options/options.hpp"
+#include "server/options/paths.hpp"
+#include "server/options/values.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include <stdlib.h>
+
+using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
+
+namespace {
+
+struct Bench {
+    Bench()
+    {
+        std::string pattern = "/tmp/berth-options-XXXXXX";
+        directory = ::mkdtemp(pattern.data());
+        variables["HOME"] = directory;
+        given.values["state_dir"] = {.items = {directory + "/state"}, .origin = "flag --state-dir"};
+    }
+
+    ~Bench()
+    {
+        std::error_code error;
+        std::filesystem::remove_all(directory, error);
+    }
+
+    Bench(const Bench&) = delete;
+    Bench& operator=(const Bench&) = delete;
+
+    void file(const std::string& text)
+    {
+        given.config_file = directory + "/berth.toml";
+        std::ofstream(given.config_file) << text;
+    }
+
+    Options make() const
+    {
+        return make_options(given, [this](const std::string& name) {
+            const auto found = variables.find(name);
+            return found == variables.end() ? std::nullopt : std::optional(found->second);
+        });
+    }
+
+    /// What the refusal says; empty when nothing is refused.
+    std::string refusal() const
+    {
+        try {
+            static_cast<void>(make());
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::invalid_argument);
+            return error.what() + std::string("\n") + error.hint();
+        }
+        return {};
+    }
+
+    std::string directory;
+    std::map<std::string, std::string> variables;
+    Given given;
+};
+
+bool has(const std::string& text, const std::string& part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+std::string origin(const Options& options, const std::string& key)
+{
+    const auto found = std::find_if(options.settings.begin(), options.settings.end(),
+                                    [&](const Setting& setting) { return setting.key == key; });
+    return found == options.settings.end() ? "?" : found->value + " from " + found->origin;
+}
+
+} // namespace
+
+TEST_CASE("the defaults are the design's, and every default is within its own range")
+{
+    const Bench bench;
+    const auto options = bench.make();
+    CHECK(options.backend == "local");
+    CHECK(options.tools.exec_timeout == std::chrono::seconds(120));
+    CHECK(options.tools.exec_max_timeout == std::chrono::seconds(7200));
+    CHECK(options.tools.output_budget == 30'000);
+    CHECK(options.sessions.limits.memory == 2ULL << 30U);
+    CHECK(options.sessions.limits.spill_stream == 64ULL << 20U);
+    CHECK(options.sessions.ttl == std::chrono::hours(12));
+    CHECK(options.sessions.network == sandbox::Network::none);
+    CHECK(options.message_limit == 32ULL << 20U);
+    CHECK(options.rpc.in_flight == 256);
+    CHECK(options.rpc.read.depth == 64);
+    CHECK(options.session.session.empty());
+    CHECK(options.session.principal == user_name());
+    CHECK(options.workspace == bench.directory + "/state/workspace");
+    CHECK(origin(options, "session.ttl") == "12 h from default");
+}
+
+TEST_CASE("flags win over the environment, the environment over the file")
+{
+    Bench bench;
+    bench.file("network = \"host\"\nsticky_cwd = false\n[exec]\ntimeout = \"5m\"\n"
+               "[read]\nlimit = 7\n[local]\ncpus = 0.5\n");
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "30";
+    bench.variables["BERTH_NETWORK"] = "host";
+    bench.given.values["network"] = {.items = {"none"}, .origin = "flag --network"};
+    const auto options = bench.make();
+    CHECK(options.sessions.network == sandbox::Network::none);
+    CHECK(options.tools.exec_timeout == std::chrono::seconds(30));
+    CHECK(options.tools.read_limit == 7);
+    CHECK(options.sessions.limits.cpus == 0.5);
+    CHECK_FALSE(options.tools.sticky_cwd);
+    CHECK(origin(options, "exec.timeout") == "30 s from environment BERTH_EXEC_TIMEOUT");
+    CHECK(has(origin(options, "read.limit"), "berth.toml:6"));
+    CHECK(origin(options, "network") == "none from flag --network");
+}
+
+TEST_CASE("a value out of range names key, value, range and origin")
+{
+    Bench bench;
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "0";
+    const auto text = bench.refusal();
+    CHECK(has(text, "exec.timeout = \"0\" (environment BERTH_EXEC_TIMEOUT)"));
+    CHECK(has(text, "1 s to 1 d"));
+    for (const auto* wrong :
+         {"", "abc", "-5", "1e99", "nan", "inf", "12 parsecs", "1.5.2", "0x10"}) {
+        CAPTURE(wrong);
+        bench.variables["BERTH_EXEC_TIMEOUT"] = wrong;
+        CHECK_FALSE(bench.refusal().empty());
+    }
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "8000"; // above exec.max_timeout
+    CHECK(has(bench.refusal(), "exec.max_timeout"));
+}
+
+TEST_CASE("whole numbers, choices and booleans are checked too")
+{
+    const std::vector<std::pair<std::string, std::string>> wrong = {
+        {"READ_LIMIT", "1.5"},       {"NETWORK", "lan"},
+        {"NETWORK", "none|host"},    {"READ_ONLY", "maybe"},
+        {"BACKEND", "Local"},        {"LOG_LEVEL", "loud"},
+        {"SESSION_TTL", "90500 ms"}, {"WORKSPACE", "s3://bucket/x"}};
+    for (const auto& [name, value] : wrong) {
+        CAPTURE(name);
+        Bench bench;
+        bench.variables["BERTH_" + name] = value;
+        CHECK_FALSE(bench.refusal().empty());
+    }
+}
+
+TEST_CASE("an unknown key of the file names the nearest one and its line")
+{
+    Bench bench;
+    bench.file("[exec]\n\ntimeuot = 3\n");
+    const auto text = bench.refusal();
+    CHECK(has(text, "exec.timeuot"));
+    CHECK(has(text, "berth.toml:3"));
+    CHECK(has(text, "Did you mean exec.timeout?"));
+    bench.file("zzzzzzzzzzzzzzzzzzzz = 1\n");
+    CHECK(has(bench.refusal(), "unknown setting"));
+    CHECK_FALSE(has(bench.refusal(), "Did you mean"));
+    bench.file("a = = 1\n");
+    CHECK(has(bench.refusal(), "berth.toml:1"));
+    bench.file("[exec]\ntimeout = 1979-05-27\n");
+    CHECK(has(bench.refusal(), "exec.timeout"));
+    bench.given.config_file = bench.directory + "/missing.toml";
+    CHECK(has(bench.refusal(), "missing.toml"));
+}
+
+TEST_CASE("the session's name: flag, BERTH_SESSION, and Claude Code's only where it is wanted")
+{
+    Bench bench;
+    bench.variables["CLAUDE_CODE_SESSION_ID"] = "claude";
+    CHECK(bench.make().session.session.empty());
+    bench.given.session_of_claude_code = true;
+    CHECK(bench.make().session.session == "claude");
+    bench.variables["BERTH_SESSION"] = "own";
+    CHECK(bench.make().session.session == "own");
+    bench.given.session = "flag";
+    CHECK(bench.make().session.session == "flag");
+    bench.given.session = "";
+    CHECK(bench.make().session.session.empty());
+    bench.given.session = std::string(257, 'x');
+    CHECK_FALSE(bench.refusal().empty());
+    bench.given.session = "\xff";
+    CHECK_FALSE(bench.refusal().empty());
+}
+
+TEST_CASE("mounts are resolved and kept away from the state directory")
+{
+    Bench bench;
+    namespace fs = std::filesystem;
+    fs::create_directories(bench.directory + "/state/sessions");
+    fs::create_directories(bench.directory + "/project");
+    fs::create_directory_symlink(bench.directory + "/state", bench.directory + "/link");
+    const auto mount = [&](const std::string& text) {
+        bench.given.values["mount"] = {.items = {text}, .origin = "flag --mount"};
+        return bench.refusal();
+    };
+    CHECK(mount(bench.directory + "/project:/home/user/project").empty());
+    CHECK_FALSE(bench.make().sessions.mounts.at(0).writable);
+    CHECK(mount(bench.directory + "/./project/../project:/p:rw").empty());
+    CHECK(bench.make().sessions.mounts.at(0).writable);
+    CHECK(bench.make().sessions.mounts.at(0).source ==
+          fs::canonical(bench.directory + "/project").string());
+    for (const auto* around : {"", "/state", "/state/sessions", "/link"}) {
+        CAPTURE(around);
+        CHECK(has(mount(bench.directory + around + ":/p"), "state directory"));
+    }
+    CHECK(has(mount("/:/p"), "state directory"));
+    for (const auto* wrong : {"", "x", "/tmp", "/tmp:", ":/p", "/tmp:p", "/tmp:/", "/tmp:/a/../b",
+                              "/tmp:/..", "/no/such/folder:/p", "/tmp:/p:rx"}) {
+        CAPTURE(wrong);
+        CHECK_FALSE(mount(wrong).empty());
+    }
+}
+
+TEST_CASE("values are read with their units")
+{
+    CHECK(parse_duration("90") == 90'000);
+    CHECK(parse_duration(" 1.5 h ") == 5'400'000);
+    CHECK(parse_duration("250ms") == 250);
+    CHECK(parse_bytes("2GiB") == 2147483648.0);
+    CHECK(parse_bytes("4096") == 4096);
+    CHECK_FALSE(parse_bytes("30MB"));
+    CHECK(parse_boolean("yes") == true);
+    CHECK(parse_boolean("off") == false);
+    CHECK_FALSE(parse_boolean("TRUE "));
+    CHECK(split_list(" a, b ,,c") == std::vector<std::string>{"a", "b", "c"});
+    CHECK(format_duration(90'000) == "90 s");
+    CHECK(format_duration(43'200'000) == "12 h");
+    CHECK(format_duration(1500) == "1500 ms");
+    CHECK(format_bytes(1536) == "1536 B");
+    CHECK(format_number(0.5) == "0.5");
+    CHECK(format_number(30'000) == "30000");
+}
+
+TEST_CASE("every setting has a variable of its own, and says what it does")
+{
+    std::vector<std::string> names;
+    for (const auto& definition : definitions()) {
+        names.push_back(variable_of(definition));
+        CHECK_FALSE(definition.help.empty());
+    }
+    std::sort(names.begin(), names.end());
+    CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+    CHECK(variable_of(*find_definition("output.spill_stream")) == "BERTH_OUTPUT_SPILL_STREAM");
+    CHECK(flag_of(*find_definition("state_dir")) == "--state-dir");
+}
