@@ -1,4 +1,47 @@
-int main()
+#include "sandbox/base/error.hpp"
+#include "sandbox/local/doctor.hpp"
+#include "sandbox/local/local_backend.hpp"
+#include "server/app.hpp"
+#include "server/installation.hpp"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using berth::server::Check;
+using berth::server::Options;
+
+std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
 {
-    return 0;
+    if (options.backend != "local") {
+        throw berth::Error(berth::ErrorCode::invalid_argument,
+                           "this build has no \"" + options.backend + "\" backend",
+                           "Use --backend local.");
+    }
+    const auto environment = berth::server::process_environment();
+    return berth::local::make_backend(
+        {.guest_program = berth::server::helper_program("berth-guest", environment),
+         .launcher_program = berth::server::helper_program("berth-launcher", environment),
+         .state_directory = options.sessions.state_directory});
+}
+
+std::vector<Check> examine(berth::sandbox::Backend& backend)
+{
+    std::vector<Check> checks;
+    for (auto& check : berth::local::run_doctor(backend)) {
+        checks.push_back({.name = std::move(check.name),
+                          .ok = check.ok,
+                          .detail = std::move(check.detail),
+                          .remedy = std::move(check.remedy)});
+    }
+    return checks;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    return berth::server::run(argc, argv, {.make_backend = make_backend, .examine = examine});
 }

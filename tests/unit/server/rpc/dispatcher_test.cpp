@@ -84,7 +84,7 @@ TEST_CASE("every request has one answer, whatever its handler does")
 {
     Bench bench;
     for (const auto* method : {"twice", "drop", "throw", "refuse", "echo"}) {
-        bench.request("\"" + std::string(method) + "\"", method);
+        bench.request(nlohmann::json(method).dump(), method);
     }
     CHECK(bench.dispatcher.drain(berth::Deadline::after(3s)));
     const auto answers = bench.sink->wait(5);
