@@ -31,8 +31,6 @@ RULES = (
     (r"(?<![\w.>:])(::|std::)(system|popen|fork|vfork|tmpnam|mktemp|gets|strcpy|strcat|sprintf)\s*\(",
      r"^sandbox/(guest|local/launcher)/",
      "the server never forks and runs no shell; the rest has no bounds"),
-    (r"(?m)^using\s+namespace\b(?!\s+std::(string_view_|chrono_)?literals\b)", None,
-     "names say where they come from (inside a function it is its own affair)"),
     (UNFINISHED, None, "finished, or an issue"),
 )
 

@@ -61,9 +61,9 @@ class RawCallsTest(unittest.TestCase):
 
     def test_patterns(self):
         for text in ("#include <spdlog/spdlog.h>", "# include <regex>", "::syscall(SYS_x)",
-                     "return syscall (1);", "std::system(x)", "::fork()", "using namespace std;"):
+                     "return syscall (1);", "std::system(x)", "::fork()"):
             self.assertTrue(self.refused(text), text)
-        for text in ("// using namespace std;", "errors.syscall(1)", "my_syscall(1)",
+        for text in ("// #include <regex>", "errors.syscall(1)", "my_syscall(1)",
                      "action.fork()", "#include <nlohmann/json_fwd.hpp>", "sys::openat2(1)"):
             self.assertFalse(self.refused(text), text)
 

@@ -203,9 +203,12 @@ TEST_SUITE("session/race")
             return 0;
         });
         CHECK(wait_for(dead) == 0);
-        CHECK(living->list().size() == 3);
+        // The living server's own collection may still be at work, and be the one that finds it.
         const auto next = start();
-        CHECK(next->collect_leftovers(Deadline::after(5s)) == 1);
+        (void)next->collect_leftovers(Deadline::after(5s));
+        for (int i = 0; i < 1000 && next->list().size() > 2; ++i) {
+            std::this_thread::sleep_for(5ms);
+        }
         CHECK(next->collect_leftovers(Deadline::after(5s)) == 0);
         CHECK(next->list().size() == 2);
         CHECK(next->facts(work).state == "running");
