@@ -81,7 +81,8 @@ void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool priv
         facts.folder.find('/') != std::string::npos) {
         return;
     }
-    if (::access((facts.state + "/sessions/" + facts.folder).c_str(), F_OK) != 0) {
+    const std::string path = facts.state + "/sessions/" + facts.folder;
+    if (::access(path.c_str(), F_OK) != 0) {
         return;
     }
     try {
@@ -93,8 +94,8 @@ void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool priv
         if (!latest) {
             return;
         }
-        for (const auto& path : facts.cgroups) {
-            remove_cgroup(path, Deadline::after(patience));
+        for (const auto& cgroup : facts.cgroups) {
+            remove_cgroup(cgroup, Deadline::after(patience));
         }
         if (!facts.socket_path.empty()) {
             ::unlink(facts.socket_path.c_str());

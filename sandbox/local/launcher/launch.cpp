@@ -67,7 +67,7 @@ std::uint64_t namespaces(const LaunchSpec& spec)
 
 std::string read_all(int fd)
 {
-    std::string text(65536, '\0');
+    std::string text(4096, '\0');
     text.resize(read_full(fd, text.data(), text.size()));
     return text;
 }
@@ -112,7 +112,12 @@ void read_notes(int report, LaunchResult& result)
     }
 }
 
-LaunchResult launch_or_throw(const LaunchSpec& spec)
+void answer(const LaunchResult& result)
+{
+    write_full(launcher_control_fd, protocol::encode(result));
+}
+
+void launch_or_throw(const LaunchSpec& spec)
 {
     std::optional<ListenSocket> socket;
     if (!spec.probe) {
@@ -165,23 +170,27 @@ LaunchResult launch_or_throw(const LaunchSpec& spec)
     LaunchResult result;
     read_notes(report.read.get(), result);
     result.ok = true;
-    if (!spec.probe) {
-        result.pid = pid;
-        result.start_time = start_time(pid).value_or(0);
-        socket->keep();
-        cgroups.keep();
-        child.release();
+    if (spec.probe) {
+        answer(result);
+        return;
     }
-    return result;
+    result.pid = pid;
+    result.start_time = start_time(pid).value_or(0);
+    // Before anything is let go of: if the server is gone by now, nobody knows of the machine.
+    answer(result);
+    socket->keep();
+    cgroups.keep();
+    child.release();
 }
 
 } // namespace
 
-LaunchResult launch(const LaunchSpec& spec)
+bool launch(const LaunchSpec& spec)
 {
     LaunchResult result;
     try {
-        return launch_or_throw(spec);
+        launch_or_throw(spec);
+        return true;
     } catch (const Failure& failure) {
         result.step = failure.step();
         result.error = failure.error();
@@ -190,7 +199,8 @@ LaunchResult launch(const LaunchSpec& spec)
         result.step = "launch";
         result.text = error.what();
     }
-    return result;
+    answer(result);
+    return false;
 }
 
 } // namespace berth::local

@@ -4,8 +4,9 @@
 
 namespace berth::local {
 
-/// Makes the machine and waits until its guest is ready. What fails is in the result; then, and
-/// when the server goes away meanwhile, nothing is left behind.
-[[nodiscard]] LaunchResult launch(const LaunchSpec& spec);
+/// Makes the machine, waits until its guest is ready, and answers on the control socket. False when
+/// something failed, or the server went away meanwhile: then nothing is left behind. Throws
+/// std::system_error when a failure could not be told either.
+[[nodiscard]] bool launch(const LaunchSpec& spec);
 
 } // namespace berth::local

@@ -29,9 +29,7 @@ int main()
         std::string text(static_cast<std::size_t>(status.st_size), '\0');
         text.resize(berth::read_full(launcher_spec_fd, text.data(), text.size()));
         const auto spec = berth::protocol::decode<LaunchSpec>(text);
-        const LaunchResult result = launch(spec);
-        berth::write_full(launcher_control_fd, berth::protocol::encode(result));
-        return result.ok ? 0 : 1;
+        return launch(spec) ? 0 : 1;
     } catch (const std::exception& error) {
         std::fputs(error.what(), stderr);
         return 2;

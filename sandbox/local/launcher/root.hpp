@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace berth::local {
@@ -21,7 +22,7 @@ class Root {
     [[nodiscard]] int fd() const noexcept { return root_.get(); }
 
     /// mkdir -p; the descriptor is O_PATH.
-    UniqueFd make_directory(std::string_view path) const;
+    [[nodiscard]] UniqueFd make_directory(std::string_view path) const;
     void write_file(const TextFile& file) const;
     void make_link(const SymbolicLink& link) const;
 

@@ -23,7 +23,7 @@ using berth::protocol::GuestConfig;
 
 GuestConfig read_config(int fd)
 {
-    std::string text(1UL << 20U, '\0');
+    std::string text(1UL << 16U, '\0');
     text.resize(berth::read_full(fd, text.data(), text.size()));
     ::close(fd);
     return berth::protocol::decode<GuestConfig>(text);
