@@ -58,7 +58,10 @@ struct Machine {
 
     [[nodiscard]] std::string get(const std::string& name) const
     {
-        return read_file_limited(AT_FDCWD, home + "/" + name, 512UL * 1024 * 1024);
+        struct stat status = {};
+        REQUIRE(::stat((home + "/" + name).c_str(), &status) == 0);
+        return read_file_limited(AT_FDCWD, home + "/" + name,
+                                 static_cast<std::size_t>(status.st_size) + 1);
     }
 
     [[nodiscard]] struct stat status(const std::string& name) const

@@ -1,0 +1,143 @@
+#include "sandbox/guest/files/document.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+void push(std::vector<Document::Piece>& pieces, const Document::Piece& piece)
+{
+    if (piece.size == 0) {
+        return;
+    }
+    if (!pieces.empty() && pieces.back().added == piece.added &&
+        pieces.back().begin + pieces.back().size == piece.begin) {
+        pieces.back().size += piece.size;
+    } else {
+        pieces.push_back(piece);
+    }
+}
+
+} // namespace
+
+OriginalReader::OriginalReader(int fd, std::uint64_t size, const std::string& path,
+                               const CallContext& context)
+    : fd_(fd), size_(size), path_(path), context_(context),
+      buffer_(std::make_unique_for_overwrite<char[]>(stream_piece))
+{
+}
+
+std::string_view OriginalReader::at(std::uint64_t offset, std::uint64_t wanted)
+{
+    wanted = std::min(wanted, size_ - std::min(size_, offset));
+    if (wanted == 0) {
+        return {};
+    }
+    if (offset < begin_ || offset >= end_) {
+        throw_if_stopped(context_);
+        const auto room =
+            static_cast<std::size_t>(std::min<std::uint64_t>(stream_piece, size_ - offset));
+        ssize_t got = -1;
+        do {
+            got = ::pread(fd_, buffer_.get(), room, static_cast<off_t>(offset));
+        } while (got < 0 && errno == EINTR);
+        if (got < 0) {
+            throw errno_error(errno, "read " + printable(path_));
+        }
+        if (got == 0) {
+            throw Error(ErrorCode::conflict,
+                        printable(path_) + " became shorter while it was being edited",
+                        "read it again, then repeat the change");
+        }
+        begin_ = offset;
+        end_ = offset + static_cast<std::uint64_t>(got);
+    }
+    return {buffer_.get() + (offset - begin_),
+            static_cast<std::size_t>(std::min(wanted, end_ - offset))};
+}
+
+Document::Document(int original, std::uint64_t size, std::string path, const CallContext& context)
+    : original_(original), original_size_(size), size_(size), path_(std::move(path)),
+      context_(context)
+{
+    push(pieces_, {.begin = 0, .size = size, .added = false});
+}
+
+OriginalReader Document::original() const
+{
+    return {original_, original_size_, path_, context_};
+}
+
+void Document::replace(const std::vector<std::uint64_t>& positions, std::uint64_t length,
+                       std::string_view text)
+{
+    const Piece replacement{.begin = added_.size(), .size = text.size(), .added = true};
+    added_ += text;
+    std::vector<Piece> result;
+    result.reserve(pieces_.size() + 2 * positions.size());
+    std::size_t index = 0;
+    std::uint64_t within = 0; // of pieces_[index], what is dealt with
+    // Moves on by `count` bytes of the old pieces and keeps them, or not.
+    const auto pass = [&](std::uint64_t count, bool keep) {
+        while (count > 0 && index < pieces_.size()) {
+            const Piece& piece = pieces_[index];
+            const std::uint64_t step = std::min(count, piece.size - within);
+            if (keep) {
+                push(result, {.begin = piece.begin + within, .size = step, .added = piece.added});
+            }
+            within += step;
+            count -= step;
+            if (within == piece.size) {
+                ++index;
+                within = 0;
+            }
+        }
+    };
+    std::uint64_t at = 0;
+    for (const std::uint64_t position : positions) {
+        pass(position - at, true);
+        pass(length, false);
+        push(result, replacement);
+        at = position + length;
+    }
+    pass(size_ - at, true);
+    pieces_ = std::move(result);
+    size_ = size_ - positions.size() * length + positions.size() * text.size();
+}
+
+DocumentReader::DocumentReader(const Document& document)
+    : document_(document), original_(document.original())
+{
+}
+
+std::string_view DocumentReader::next()
+{
+    throw_if_stopped(document_.context());
+    buffer_.clear();
+    const auto& pieces = document_.pieces();
+    while (piece_ < pieces.size() && buffer_.size() < stream_piece) {
+        const auto& piece = pieces[piece_];
+        const std::uint64_t wanted =
+            std::min<std::uint64_t>(piece.size - offset_, stream_piece - buffer_.size());
+        const auto part = piece.added
+                              ? document_.added(piece).substr(static_cast<std::size_t>(offset_),
+                                                              static_cast<std::size_t>(wanted))
+                              : original_.at(piece.begin + offset_, wanted);
+        buffer_ += part;
+        offset_ += part.size();
+        if (offset_ == piece.size) {
+            ++piece_;
+            offset_ = 0;
+        }
+    }
+    return buffer_;
+}
+
+} // namespace berth::guest

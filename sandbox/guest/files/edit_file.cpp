@@ -1,0 +1,252 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/guest/files/content_type.hpp"
+#include "sandbox/guest/files/document.hpp"
+#include "sandbox/guest/files/edit_diff.hpp"
+#include "sandbox/guest/files/missing.hpp"
+#include "sandbox/guest/files/nearest_lines.hpp"
+#include "sandbox/guest/files/replacement.hpp"
+#include "sandbox/guest/files/text_scan.hpp"
+#include "sandbox/guest/files/text_search.hpp"
+#include "sandbox/guest/files/write_target.hpp"
+#include "sandbox/guest/operations.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+using protocol::Edit;
+using protocol::EditFileReply;
+using protocol::EditFileRequest;
+
+constexpr std::uint64_t default_max_size = 256ULL * 1024 * 1024;
+constexpr std::size_t listed_matches = 20;
+
+/// What has to be known of the file before it is edited.
+struct Facts {
+    bool all_crlf = false;
+    bool binary = false;
+    bool utf16 = false;
+};
+
+Facts look_at(const Document& document)
+{
+    Facts facts;
+    LineCounter lines;
+    DocumentReader reader(document);
+    bool first = true;
+    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+        if (first) {
+            const auto encoding = sniff_encoding(piece);
+            facts.utf16 = encoding == TextEncoding::utf16le || encoding == TextEncoding::utf16be;
+        }
+        first = false;
+        facts.binary |= piece.find('\0') != std::string_view::npos;
+        lines.feed(piece);
+    }
+    facts.all_crlf = lines.all_crlf();
+    return facts;
+}
+
+std::string with_crlf(std::string_view text)
+{
+    std::string result;
+    char before = 0;
+    for (const char c : text) {
+        if (c == '\n' && before != '\r') {
+            result += '\r';
+        }
+        result += before = c;
+    }
+    return result;
+}
+
+/// In a file whose lines all end with CRLF, a caller who writes plain newlines means those; one who
+/// writes CRLF in old_text means what it says.
+Edit adapted(const Edit& edit, bool all_crlf)
+{
+    if (!all_crlf || edit.old_text.find("\r\n") != std::string::npos ||
+        edit.new_text.find("\r\n") != std::string::npos) {
+        return edit;
+    }
+    return {with_crlf(edit.old_text), with_crlf(edit.new_text), edit.replace_all};
+}
+
+/// The place of an edit in its request, for messages.
+std::string which(std::size_t index, std::size_t count)
+{
+    return count == 1
+               ? ""
+               : " (edit " + std::to_string(index + 1) + " of " + std::to_string(count) + ")";
+}
+
+[[noreturn]] void throw_not_found(const Document& document, const Edit& edit, const Facts& facts,
+                                  const std::string& place)
+{
+    std::string hint;
+    std::string lines;
+    for (const auto& near : nearest_lines(document, edit.old_text)) {
+        hint += (hint.empty() ? "nearest: " : "; ") + ("line " + std::to_string(near.line)) + " (" +
+                std::to_string(near.percent) + " % alike), where line " +
+                std::to_string(near.first_difference) + " differs in " + near.difference + ": `" +
+                printable(near.actual) + "`";
+        lines += (lines.empty() ? "" : ",") + std::to_string(near.line);
+    }
+    if (facts.utf16) {
+        hint = "the file is UTF-16: convert it in bash_exec, e.g. with iconv, then edit";
+    } else if (hint.empty()) {
+        hint = "nothing in the file is like it; read the file and copy the text from there";
+    }
+    throw Error(ErrorCode::text_not_found,
+                "old_text" + place + " does not occur in " + printable(document.path()), hint)
+        .with_detail("lines", lines);
+}
+
+[[noreturn]] void throw_ambiguous(const Document& document,
+                                  const std::vector<std::uint64_t>& matches,
+                                  const std::string& place)
+{
+    std::string lines;
+    for (const auto line : lines_of(document, matches, listed_matches)) {
+        lines += (lines.empty() ? "" : ", ") + std::to_string(line);
+    }
+    const std::string more = matches.size() > listed_matches ? " ..." : "";
+    throw Error(ErrorCode::ambiguous_match,
+                "old_text" + place + " occurs " + std::to_string(matches.size()) + " times in " +
+                    printable(document.path()) + ", on lines " + lines + more,
+                "add lines around it until it is unique, or set replace_all")
+        .with_detail("lines", lines)
+        .with_detail("count", std::to_string(matches.size()));
+}
+
+/// Returns the number of replacements.
+std::uint64_t apply(const Edit& edit, Document& document, const Facts& facts,
+                    const std::string& place)
+{
+    if (edit.old_text.empty()) {
+        if (document.size() != 0) {
+            throw Error(ErrorCode::invalid_argument,
+                        "old_text" + place + " is empty, and " + printable(document.path()) +
+                            " is not",
+                        "give the text to be replaced, or use write_file to replace the whole");
+        }
+        document.replace({0}, 0, edit.new_text);
+        return 1;
+    }
+    const auto matches = find_text(document, edit.old_text);
+    if (matches.empty()) {
+        throw_not_found(document, edit, facts, place);
+    }
+    if (matches.size() > 1 && !edit.replace_all) {
+        throw_ambiguous(document, matches, place);
+    }
+    document.replace(matches, edit.old_text.size(), edit.new_text);
+    return matches.size();
+}
+
+std::uint64_t apply_all(const EditFileRequest& request, Document& document, const Facts& facts,
+                        std::uint64_t max_size)
+{
+    std::uint64_t replacements = 0;
+    for (std::size_t i = 0; i < request.edits.size(); ++i) {
+        const std::string place = which(i, request.edits.size());
+        replacements += apply(adapted(request.edits[i], facts.all_crlf), document, facts, place);
+        if (document.size() > max_size) {
+            throw Error(ErrorCode::too_large,
+                        printable(document.path()) + " would have " +
+                            std::to_string(document.size()) + " bytes" + place,
+                        "at most " + std::to_string(max_size) + " bytes can be edited");
+        }
+    }
+    return replacements;
+}
+
+void require_sensible(const EditFileRequest& request)
+{
+    if (request.edits.empty()) {
+        throw Error(ErrorCode::invalid_argument, "there is no edit", "give old_text and new_text");
+    }
+    for (std::size_t i = 0; i < request.edits.size(); ++i) {
+        const Edit& edit = request.edits[i];
+        if (edit.old_text == edit.new_text && !edit.old_text.empty()) {
+            throw Error(ErrorCode::invalid_argument,
+                        "old_text and new_text are the same" + which(i, request.edits.size()),
+                        "nothing would change");
+        }
+    }
+}
+
+void require_editable(const WriteTarget& target, const EditFileRequest& request,
+                      std::uint64_t max_size, const CallContext& context)
+{
+    if (!target.exists() && !request.edits.front().old_text.empty()) {
+        throw_open_error(ENOENT, target.path(), context);
+    }
+    const auto size = static_cast<std::uint64_t>(target.status.st_size);
+    if (size > max_size) {
+        throw Error(ErrorCode::too_large,
+                    printable(target.path()) + " has " + std::to_string(size) + " bytes",
+                    "at most " + std::to_string(max_size) +
+                        " bytes can be edited; use sed in bash_exec");
+    }
+    require_replaceable(target);
+}
+
+/// Puts the document in the file's place, or only looks what its hash would be.
+std::string write_document(const Document& document, WriteTarget& target, bool dry_run,
+                           const CallContext& context)
+{
+    DocumentReader reader(document);
+    if (dry_run) {
+        Sha256 hash;
+        for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+            hash.update(piece);
+        }
+        return hash.finish();
+    }
+    make_parents(target, context);
+    Replacement replacement(target, {.mode = {}, .exclusive = true, .only_unchanged = true});
+    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+        replacement.write(piece);
+    }
+    return replacement.commit(context);
+}
+
+} // namespace
+
+EditFileReply edit_file(const EditFileRequest& request, const CallContext& context)
+{
+    require_sensible(request);
+    LockedTarget locked = lock_write_target(request.path, context);
+    WriteTarget& target = locked.target;
+    const std::uint64_t max_size = request.max_size == 0 ? default_max_size : request.max_size;
+    require_hash(target, request.if_sha256, context);
+    require_editable(target, request, max_size, context);
+
+    const UniqueFd original = target.exists() ? open_for_reading(target) : UniqueFd();
+    Document document(original.get(), static_cast<std::uint64_t>(target.status.st_size),
+                      target.path(), context);
+    Facts facts = look_at(document);
+    EditFileReply reply;
+    reply.path = target.path();
+    reply.created = !target.exists();
+    reply.dry_run = request.dry_run;
+    reply.replacements = apply_all(request, document, facts, max_size);
+    reply.size = document.size();
+    // Before the file is written: the document reads the old one.
+    const bool binary =
+        facts.binary ||
+        std::any_of(request.edits.begin(), request.edits.end(),
+                    [](const Edit& edit) { return edit.new_text.find('\0') != std::string::npos; });
+    auto diff = unified_diff(document, request.diff_budget, reply.created, binary);
+    reply.diff = std::move(diff.text);
+    reply.diff_truncated = diff.truncated;
+    reply.sha256 = write_document(document, target, request.dry_run, context);
+    return reply;
+}
+
+} // namespace berth::guest

@@ -1,0 +1,209 @@
+#include "sandbox/guest/files/nearest_lines.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/files/similarity.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+constexpr std::uint64_t looked_at = 32ULL * 1024 * 1024;
+constexpr std::size_t compared_lines = 200; ///< of the text
+constexpr std::size_t line_bytes = 2000;    ///< of a line; the rest is not compared
+constexpr std::size_t shown_bytes = 160;
+constexpr std::size_t candidates = 3;
+constexpr unsigned least_percent = 50;
+
+/// Lines without their newline, each cut at line_bytes.
+class LineSplitter {
+  public:
+    /// Calls `take(number, line)` for every line.
+    template <class Take>
+    void feed(std::string_view piece, Take take)
+    {
+        while (!piece.empty()) {
+            const auto newline = piece.find('\n');
+            const auto part = piece.substr(0, newline);
+            line_ += part.substr(0, line_bytes - std::min(line_.size(), line_bytes));
+            if (newline == std::string_view::npos) {
+                return;
+            }
+            take(++number_, std::string_view(line_));
+            line_.clear();
+            piece.remove_prefix(newline + 1);
+        }
+    }
+
+    template <class Take>
+    void finish(Take take)
+    {
+        if (!line_.empty()) {
+            take(++number_, std::string_view(line_));
+        }
+    }
+
+  private:
+    std::uint64_t number_ = 0;
+    std::string line_;
+};
+
+template <class Take>
+void each_line(const Document& document, Take take)
+{
+    DocumentReader reader(document);
+    LineSplitter splitter;
+    std::uint64_t seen = 0;
+    for (auto piece = reader.next(); !piece.empty() && seen < looked_at; piece = reader.next()) {
+        splitter.feed(piece, take);
+        seen += piece.size();
+    }
+    splitter.finish(take);
+}
+
+std::vector<std::string> lines_of_text(std::string_view text)
+{
+    std::vector<std::string> lines;
+    const auto take = [&](std::uint64_t /*number*/, std::string_view line) {
+        if (lines.size() < compared_lines) {
+            lines.emplace_back(line);
+        }
+    };
+    LineSplitter splitter;
+    splitter.feed(text, take);
+    splitter.finish(take);
+    return lines;
+}
+
+struct Candidate {
+    std::uint64_t line = 0; ///< where the text would begin
+    unsigned percent = 0;   ///< of the anchor
+    std::vector<std::string> actual;
+};
+
+/// The places where the most telling line of the text (its longest) has something alike.
+std::vector<Candidate> find_candidates(const Document& document,
+                                       const std::vector<std::string>& wanted)
+{
+    const auto longest = std::max_element(
+        wanted.begin(), wanted.end(),
+        [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
+    const auto anchor = static_cast<std::uint64_t>(longest - wanted.begin());
+    const Similarity similarity(*longest);
+    std::vector<Candidate> best;
+    each_line(document, [&](std::uint64_t number, std::string_view line) {
+        const unsigned percent = similarity.percent(line);
+        if (number <= anchor || percent < least_percent ||
+            (best.size() == candidates && percent <= best.back().percent)) {
+            return;
+        }
+        best.push_back({.line = number - anchor, .percent = percent, .actual = {}});
+        std::stable_sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
+            return a.percent > b.percent;
+        });
+        best.resize(std::min(best.size(), candidates));
+    });
+    return best;
+}
+
+/// The first line of a text may begin, its last may end, in the middle of a line.
+bool same_line(const std::vector<std::string>& wanted, std::size_t i, std::string_view actual)
+{
+    if (wanted.size() == 1) {
+        return actual.find(wanted[0]) != std::string_view::npos;
+    }
+    return i == 0                   ? actual.ends_with(wanted[i])
+           : i + 1 == wanted.size() ? actual.starts_with(wanted[i])
+                                    : actual == wanted[i];
+}
+
+NearLines compare(const std::vector<std::string>& wanted, const Candidate& candidate)
+{
+    NearLines near{.line = candidate.line,
+                   .percent = 0,
+                   .first_difference = 0,
+                   .actual = {},
+                   .difference = {}};
+    unsigned sum = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const std::string_view actual =
+            i < candidate.actual.size() ? std::string_view(candidate.actual[i]) : "";
+        if (same_line(wanted, i, actual)) {
+            sum += 100;
+            continue;
+        }
+        sum += std::min(99U, Similarity(wanted[i]).percent(actual));
+        if (near.first_difference == 0) {
+            near.first_difference = candidate.line + i;
+            near.actual = utf8::sanitize(utf8::prefix_bytes(actual, shown_bytes));
+            near.difference = describe_difference(wanted[i], actual);
+        }
+    }
+    near.percent = sum / static_cast<unsigned>(wanted.size());
+    if (near.first_difference == 0) {
+        near.first_difference = candidate.line;
+        near.difference = "the ends of the lines";
+    }
+    return near;
+}
+
+} // namespace
+
+std::string describe_difference(std::string_view wanted, std::string_view actual)
+{
+    const auto without = [](std::string_view text, std::string_view end) {
+        const auto last = text.find_last_not_of(end);
+        return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
+    };
+    const auto has_tab = [](std::string_view text) { return text.find('\t') != text.npos; };
+    if (without(wanted, "\r") == without(actual, "\r")) {
+        return "a carriage return (CRLF) at the end";
+    }
+    if (without(wanted, " \t\r") == without(actual, " \t\r")) {
+        return "blanks at the end";
+    }
+    const unsigned blanks = static_cast<unsigned>(Fold::blanks);
+    const unsigned signs = blanks | static_cast<unsigned>(Fold::signs);
+    const unsigned letters = signs | static_cast<unsigned>(Fold::letters);
+    if (fold(wanted, blanks) == fold(actual, blanks)) {
+        return has_tab(wanted) != has_tab(actual) ? has_tab(actual)
+                                                        ? "tabs where old_text has spaces"
+                                                        : "spaces where old_text has tabs"
+                                                  : "the number of blanks";
+    }
+    if (fold(wanted, signs) == fold(actual, signs)) {
+        return "quotes, dashes or special blanks";
+    }
+    if (fold(wanted, letters) == fold(actual, letters)) {
+        return "capital letters";
+    }
+    return "the text";
+}
+
+std::vector<NearLines> nearest_lines(const Document& document, std::string_view text)
+{
+    const auto wanted = lines_of_text(text);
+    if (wanted.empty()) {
+        return {};
+    }
+    auto found = find_candidates(document, wanted);
+    each_line(document, [&](std::uint64_t number, std::string_view line) {
+        for (auto& candidate : found) {
+            if (number >= candidate.line && number < candidate.line + wanted.size()) {
+                candidate.actual.emplace_back(line);
+            }
+        }
+    });
+    std::vector<NearLines> result;
+    for (const auto& candidate : found) {
+        result.push_back(compare(wanted, candidate));
+    }
+    std::stable_sort(result.begin(), result.end(),
+                     [](const NearLines& a, const NearLines& b) { return a.percent > b.percent; });
+    std::erase_if(result, [](const NearLines& near) { return near.percent < least_percent; });
+    return result;
+}
+
+} // namespace berth::guest

@@ -1,0 +1,75 @@
+#include "sandbox/guest/files/text_search.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace berth::guest {
+
+std::vector<std::uint64_t> find_text(const Document& document, std::string_view text)
+{
+    std::vector<std::uint64_t> matches;
+    if (text.size() > document.size()) {
+        return matches;
+    }
+    DocumentReader reader(document);
+    std::string window;     // what a match could still begin in
+    std::uint64_t base = 0; // its place in the document
+    const std::size_t enough = text.size() + std::max(text.size(), stream_piece);
+    for (bool more = true; more;) {
+        // As much as the text at a step, so that a long text is not moved again for every piece.
+        while (more && window.size() < enough) {
+            const auto piece = reader.next();
+            window += piece;
+            more = !piece.empty();
+        }
+        std::size_t from = 0;
+        while (const void* hit =
+                   ::memmem(window.data() + from, window.size() - from, text.data(), text.size())) {
+            const auto at = static_cast<std::size_t>(static_cast<const char*>(hit) - window.data());
+            if (matches.size() == max_matches) {
+                throw Error(ErrorCode::too_large,
+                            "old_text occurs more than " + std::to_string(max_matches) +
+                                " times in " + printable(document.path()),
+                            "use sed in bash_exec for that many");
+            }
+            matches.push_back(base + at);
+            from = at + text.size();
+        }
+        const std::size_t tail = std::min(window.size() - from, text.size() - 1);
+        const std::size_t done = window.size() - tail;
+        window.erase(0, done);
+        base += done;
+    }
+    return matches;
+}
+
+std::vector<std::uint64_t> lines_of(const Document& document,
+                                    const std::vector<std::uint64_t>& positions, std::size_t limit)
+{
+    std::vector<std::uint64_t> lines;
+    const std::size_t wanted = std::min(limit, positions.size());
+    DocumentReader reader(document);
+    std::uint64_t base = 0;
+    std::uint64_t line = 1;
+    for (auto piece = reader.next(); !piece.empty() && lines.size() < wanted;
+         piece = reader.next()) {
+        std::size_t from = 0;
+        while (lines.size() < wanted && positions[lines.size()] < base + piece.size()) {
+            const auto to = static_cast<std::size_t>(positions[lines.size()] - base);
+            line += static_cast<std::uint64_t>(
+                std::count(piece.begin() + static_cast<std::ptrdiff_t>(from),
+                           piece.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
+            from = to;
+            lines.push_back(line);
+        }
+        line += static_cast<std::uint64_t>(
+            std::count(piece.begin() + static_cast<std::ptrdiff_t>(from), piece.end(), '\n'));
+        base += piece.size();
+    }
+    return lines;
+}
+
+} // namespace berth::guest

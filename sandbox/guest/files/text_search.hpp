@@ -1,0 +1,22 @@
+#pragma once
+
+#include "sandbox/guest/files/document.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace berth::guest {
+
+/// More matches than that are not replaced in one edit: their list would outgrow the guest.
+inline constexpr std::size_t max_matches = 1'000'000;
+
+/// Where `text` (not empty) is in the document, byte by byte the same; none overlaps the one
+/// before. Memory: the text, a piece of the stream, and the list. Throws Error(too_large).
+[[nodiscard]] std::vector<std::uint64_t> find_text(const Document& document, std::string_view text);
+
+/// The lines (1-based) on which the first `limit` of the positions are.
+[[nodiscard]] std::vector<std::uint64_t>
+lines_of(const Document& document, const std::vector<std::uint64_t>& positions, std::size_t limit);
+
+} // namespace berth::guest
