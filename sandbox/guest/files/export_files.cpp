@@ -1,0 +1,206 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/guest/files/stream.hpp"
+#include "sandbox/guest/files/tree_files.hpp"
+#include "sandbox/guest/operations.hpp"
+#include "sandbox/guest/paths.hpp"
+#include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/protocol/frame.hpp"
+#include "sandbox/protocol/transfer.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+using protocol::ExportReply;
+using protocol::ExportRequest;
+
+/// The stream to the host, in pieces as large as a frame carries.
+class Outgoing {
+  public:
+    explicit Outgoing(const CallContext& context) : context_(context) {}
+
+    void header(const protocol::TransferHeader& header)
+    {
+        const std::string encoded = protocol::encode(header);
+        std::string start;
+        protocol::put_varint(start, encoded.size());
+        put(start + encoded);
+    }
+
+    void put(std::string_view bytes)
+    {
+        while (!bytes.empty()) {
+            const auto part = bytes.substr(0, protocol::max_data_size - piece_.size());
+            piece_ += part;
+            bytes.remove_prefix(part.size());
+            if (piece_.size() == protocol::max_data_size) {
+                flush();
+            }
+        }
+    }
+
+    void flush()
+    {
+        if (!piece_.empty()) {
+            throw_if_stopped(context_);
+            context_.send_data(piece_);
+            piece_.clear();
+        }
+    }
+
+  private:
+    const CallContext& context_;
+    std::string piece_;
+};
+
+[[noreturn]] void throw_changed(const std::string& path)
+{
+    throw Error(ErrorCode::conflict, printable(path) + " changed while it was being saved",
+                "wait until nothing writes to it, then save again");
+}
+
+/// Sends one file: its header, then exactly as many bytes as that says.
+void send_file(Outgoing& out, int fd, const std::string& name, const std::string& path,
+               const CallContext& context, ExportReply& reply)
+{
+    struct stat status = {};
+    if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        throw_changed(path);
+    }
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    out.header({.name = name, .size = size, .mode = status.st_mode & 0777U});
+    PieceReader reader(fd, 0, size, path, context);
+    std::uint64_t sent = 0;
+    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+        out.put(piece);
+        sent += piece.size();
+    }
+    if (sent != size) {
+        throw_changed(path); // shorter than announced: the host must not take it for whole
+    }
+    ++reply.files;
+    reply.bytes += size;
+}
+
+/// Opens a file of the tree again; never through a link that has taken its place meanwhile.
+UniqueFd open_below(int root, const std::string& name, const std::string& path)
+{
+    open_how how = {};
+    how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    UniqueFd fd(sys::openat2(root, name.c_str(), how));
+    if (!fd) {
+        throw_changed(path);
+    }
+    return fd;
+}
+
+void require_size(std::uint64_t bytes, const ExportRequest& request, const std::string& path)
+{
+    if (bytes > request.max_bytes) {
+        throw Error(ErrorCode::too_large,
+                    printable(path) + " would be more than " + std::to_string(request.max_bytes) +
+                        " bytes",
+                    "save less at once, or compress it");
+    }
+}
+
+ExportReply export_tree(int root, const std::string& root_path, const ExportRequest& request,
+                        const TreeLimits& limits, const CallContext& context)
+{
+    TreeFiles tree = list_tree(root, root_path, limits, context);
+    ExportReply reply;
+    reply.root = root_path;
+    reply.skipped = std::move(tree.skipped);
+    Outgoing out(context);
+    for (const auto& file : tree.files) {
+        const std::string path = root_path + "/" + file.name;
+        const UniqueFd fd = open_below(root, file.name, path);
+        require_readable(path_of(fd.get()), context);
+        struct stat status = {};
+        if (::fstat(fd.get(), &status) == 0) {
+            // It may have grown since it was listed.
+            require_size(reply.bytes + static_cast<std::uint64_t>(status.st_size), request,
+                         root_path);
+        }
+        send_file(out, fd.get(), file.name, path, context, reply);
+    }
+    out.flush();
+    return reply;
+}
+
+ExportReply export_single(const Opened& file, const ExportRequest& request,
+                          const CallContext& context)
+{
+    require_size(static_cast<std::uint64_t>(file.status.st_size), request, file.path);
+    const auto slash = file.path.rfind('/');
+    ExportReply reply;
+    reply.single = true;
+    reply.root = slash == 0 ? "/" : file.path.substr(0, slash);
+    Outgoing out(context);
+    send_file(out, file.fd.get(), file.path.substr(slash + 1), file.path, context, reply);
+    out.flush();
+    return reply;
+}
+
+bool is_pattern(const std::string& path)
+{
+    return path.find_first_of("*?[{") != std::string::npos;
+}
+
+ExportReply export_pattern(const std::string& absolute, const ExportRequest& request,
+                           const CallContext& context)
+{
+    // The directories before the first component with a pattern in it.
+    const auto slash = absolute.rfind('/', absolute.find_first_of("*?[{"));
+    const Opened root =
+        open_existing(slash == 0 ? "/" : absolute.substr(0, slash), context, O_DIRECTORY);
+    const auto pattern = search::GlobPattern::compile(absolute.substr(slash + 1),
+                                                      {.braces = true, .anchored = true});
+    TreeLimits limits{.max_bytes = request.max_bytes,
+                      .max_entries = request.max_entries,
+                      .wanted = [&](std::string_view name) { return pattern.matches(name); }};
+    ExportReply reply = export_tree(root.fd.get(), root.path, request, limits, context);
+    if (reply.files == 0) {
+        throw Error(ErrorCode::not_found, "no file matches " + printable(absolute),
+                    "try the pattern with glob_files first");
+    }
+    return reply;
+}
+
+} // namespace
+
+ExportReply export_files(const ExportRequest& request, const CallContext& context)
+{
+    const std::string absolute = absolute_path(request.path, context);
+    std::optional<Opened> found;
+    try {
+        found = open_existing(absolute, context);
+    } catch (const Error& error) {
+        // A file may be called "a[1].txt"; only what is not there can be meant as a pattern.
+        if (error.code() != ErrorCode::not_found || !is_pattern(absolute)) {
+            throw;
+        }
+    }
+    if (!found) {
+        return export_pattern(absolute, request, context);
+    }
+    if (S_ISREG(found->status.st_mode)) {
+        return export_single(*found, request, context);
+    }
+    const TreeLimits limits{
+        .max_bytes = request.max_bytes, .max_entries = request.max_entries, .wanted = {}};
+    return export_tree(found->fd.get(), found->path, request, limits, context);
+}
+
+} // namespace berth::guest

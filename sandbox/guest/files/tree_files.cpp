@@ -1,0 +1,137 @@
+#include "sandbox/guest/files/tree_files.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/stream.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+/// Every level costs a descriptor.
+constexpr int max_depth = 200;
+
+class TreeLister {
+  public:
+    TreeLister(const std::string& root_path, const TreeLimits& limits, const CallContext& context)
+        : root_path_(root_path), limits_(limits), context_(context)
+    {
+    }
+
+    void list(UniqueFd directory, const std::string& prefix, int depth)
+    {
+        throw_if_stopped(context_);
+        const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), &::closedir);
+        if (!stream) {
+            throw errno_error(errno, "list " + printable(root_path_ + "/" + prefix));
+        }
+        const int fd = directory.release(); // closedir closes it
+        while (const dirent* entry = ::readdir(stream.get())) {
+            const std::string_view name = entry->d_name;
+            if (name != "." && name != "..") {
+                take(fd, entry->d_name, prefix + entry->d_name, depth);
+            }
+        }
+    }
+
+    TreeFiles finish()
+    {
+        std::sort(found_.files.begin(), found_.files.end(),
+                  [](const TreeFile& a, const TreeFile& b) { return a.name < b.name; });
+        std::sort(found_.skipped.begin(), found_.skipped.end());
+        return std::move(found_);
+    }
+
+  private:
+    void skip(const std::string& name, const std::string& reason)
+    {
+        if (found_.skipped.size() < max_skipped) {
+            found_.skipped.push_back(printable(name) + ": " + reason);
+        }
+    }
+
+    void take(int parent, const char* name, const std::string& path, int depth)
+    {
+        struct stat status = {};
+        if (::fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            return; // gone since it was listed
+        }
+        if (S_ISDIR(status.st_mode)) {
+            enter(parent, name, path, depth);
+            return;
+        }
+        if (limits_.wanted && !limits_.wanted(path)) {
+            return;
+        }
+        if (!S_ISREG(status.st_mode)) {
+            skip(path, S_ISLNK(status.st_mode)    ? "symbolic link"
+                       : S_ISFIFO(status.st_mode) ? "named pipe"
+                       : S_ISSOCK(status.st_mode) ? "socket"
+                                                  : "device");
+            return;
+        }
+        if (::faccessat(parent, name, R_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0) {
+            skip(path, "permission denied");
+            return;
+        }
+        add({.name = path, .size = static_cast<std::uint64_t>(status.st_size)});
+    }
+
+    void enter(int parent, const char* name, const std::string& path, int depth)
+    {
+        UniqueFd child(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        if (!child || depth >= max_depth) {
+            skip(path, child ? "too deep" : "cannot be opened");
+            return;
+        }
+        list(std::move(child), path + "/", depth + 1);
+    }
+
+    void add(TreeFile file)
+    {
+        found_.bytes += file.size;
+        found_.files.push_back(std::move(file));
+        if (found_.files.size() > limits_.max_entries) {
+            throw Error(ErrorCode::too_large,
+                        printable(root_path_) + " has more than " +
+                            std::to_string(limits_.max_entries) + " files",
+                        "name a smaller directory or a narrower pattern, or pack it with tar");
+        }
+        if (found_.bytes > limits_.max_bytes) {
+            throw Error(ErrorCode::too_large,
+                        "the files of " + printable(root_path_) + " have more than " +
+                            std::to_string(limits_.max_bytes) + " bytes",
+                        "name fewer files, or compress them");
+        }
+    }
+
+    const std::string& root_path_;
+    const TreeLimits& limits_;
+    const CallContext& context_;
+    TreeFiles found_;
+};
+
+} // namespace
+
+TreeFiles list_tree(int root, const std::string& root_path, const TreeLimits& limits,
+                    const CallContext& context)
+{
+    UniqueFd own(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!own) {
+        throw errno_error(errno, "list " + printable(root_path));
+    }
+    TreeLister lister(root_path, limits, context);
+    lister.list(std::move(own), "", 0);
+    return lister.finish();
+}
+
+} // namespace berth::guest

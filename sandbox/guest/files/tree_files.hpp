@@ -1,0 +1,39 @@
+#pragma once
+
+#include "sandbox/guest/call_context.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::guest {
+
+struct TreeFile {
+    std::string name; ///< relative to the root
+    std::uint64_t size = 0;
+};
+
+struct TreeFiles {
+    std::vector<TreeFile> files;      ///< regular ones, by name
+    std::vector<std::string> skipped; ///< "name: reason", at most max_skipped of them
+    std::uint64_t bytes = 0;          ///< of all files
+};
+
+inline constexpr std::size_t max_skipped = 1000;
+
+/// What may be taken, and when it is too much.
+struct TreeLimits {
+    std::uint64_t max_bytes = 0;
+    std::uint64_t max_entries = 0;
+    /// Of a relative name; an empty function takes all.
+    std::function<bool(std::string_view name)> wanted;
+};
+
+/// The files below a directory, symlinks not followed; everything else is named in `skipped`.
+/// Throws Error(too_large) as soon as a limit is passed.
+[[nodiscard]] TreeFiles list_tree(int root, const std::string& root_path, const TreeLimits& limits,
+                                  const CallContext& context);
+
+} // namespace berth::guest

@@ -1,0 +1,234 @@
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/protocol/frame.hpp"
+#include "sandbox/protocol/transfer.hpp"
+#include "sandbox/protocol/wire.hpp"
+#include "tests/unit/guest/files/fixture.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace berth;
+using namespace berth::guest;
+using namespace berth::guest::testing;
+using protocol::TransferHeader;
+
+namespace {
+
+struct Entry {
+    TransferHeader header;
+    std::string content;
+};
+
+std::string encoded(const std::vector<Entry>& entries)
+{
+    std::string stream;
+    for (const auto& entry : entries) {
+        const std::string header = protocol::encode(entry.header);
+        protocol::put_varint(stream, header.size());
+        stream += header + entry.content;
+    }
+    return stream;
+}
+
+Entry entry(const std::string& name, const std::string& content, std::uint32_t mode = 0644)
+{
+    return {{.name = name, .size = content.size(), .mode = mode}, content};
+}
+
+struct Exported {
+    protocol::ExportReply reply;
+    std::string stream;
+};
+
+Exported export_it(const Machine& machine, const std::string& path,
+                   std::uint64_t max_bytes = 1 << 20, std::uint64_t max_entries = 100)
+{
+    Exported exported;
+    const CallContext context{machine.context.config,
+                              machine.context.session,
+                              {},
+                              [&](std::string_view piece) {
+                                  CHECK(piece.size() <= protocol::max_data_size);
+                                  CHECK_FALSE(piece.empty());
+                                  exported.stream += piece;
+                              },
+                              {}};
+    protocol::ExportRequest request;
+    request.path = path;
+    request.max_bytes = max_bytes;
+    request.max_entries = max_entries;
+    exported.reply = export_files(request, context);
+    return exported;
+}
+
+protocol::ImportReply import_it(const Machine& machine, const std::string& path,
+                                const std::string& stream, bool single = false,
+                                bool overwrite = true, std::size_t step = 7)
+{
+    std::size_t at = 0;
+    const CallContext context{machine.context.config, machine.context.session, {}, {}, [&] {
+                                  std::string piece = stream.substr(at, step);
+                                  at += piece.size();
+                                  return piece;
+                              }};
+    protocol::ImportRequest request;
+    request.path = path;
+    request.single = single;
+    request.overwrite = overwrite;
+    return import_files(request, context);
+}
+
+void fill(const Machine& machine)
+{
+    ::mkdir((machine.home + "/tree").c_str(), 0755);
+    ::mkdir((machine.home + "/tree/sub").c_str(), 0755);
+    machine.put("tree/b.txt", "bb", 0755);
+    machine.put("tree/a.txt", "");
+    machine.put("tree/sub/c.txt", "ccc", 0600);
+    machine.put("tree/sub/d.bin", "d");
+    machine.link("/etc/passwd", "tree/link");
+    ::mkfifo((machine.home + "/tree/pipe").c_str(), 0600);
+}
+
+} // namespace
+
+TEST_CASE("a directory is exported by name, what is no file is skipped and named")
+{
+    const Machine machine;
+    fill(machine);
+    const auto exported = export_it(machine, "tree/");
+    CHECK(exported.reply.root == machine.home + "/tree");
+    CHECK_FALSE(exported.reply.single);
+    CHECK(exported.reply.files == 4);
+    CHECK(exported.reply.bytes == 6);
+    CHECK(exported.reply.skipped ==
+          std::vector<std::string>{"link: symbolic link", "pipe: named pipe"});
+    CHECK(exported.stream == encoded({entry("a.txt", ""), entry("b.txt", "bb", 0755),
+                                      entry("sub/c.txt", "ccc", 0600), entry("sub/d.bin", "d")}));
+}
+
+TEST_CASE("one file and a pattern are exported")
+{
+    const Machine machine;
+    fill(machine);
+    auto exported = export_it(machine, "tree/b.txt");
+    CHECK(exported.reply.single);
+    CHECK(exported.reply.root == machine.home + "/tree");
+    CHECK(exported.stream == encoded({entry("b.txt", "bb", 0755)}));
+    exported = export_it(machine, "tree/*.txt");
+    CHECK_FALSE(exported.reply.single);
+    CHECK(exported.stream == encoded({entry("a.txt", ""), entry("b.txt", "bb", 0755)}));
+    exported = export_it(machine, "tree/**/*.txt");
+    CHECK(exported.reply.files == 3);
+    exported = export_it(machine, "tre[e]/sub/{c,d}.*");
+    CHECK(exported.reply.root == machine.home);
+    CHECK(exported.stream ==
+          encoded({entry("tree/sub/c.txt", "ccc", 0600), entry("tree/sub/d.bin", "d")}));
+    machine.put("odd[1].txt", "odd");
+    CHECK(export_it(machine, "odd[1].txt").reply.single);
+}
+
+TEST_CASE("a large file travels in pieces, and comes back as it was")
+{
+    const Machine machine;
+    std::string content;
+    for (int i = 0; content.size() < 700'000; ++i) {
+        content += std::to_string(i);
+    }
+    machine.put("big", content, 0711);
+    const auto exported = export_it(machine, "big");
+    const auto reply = import_it(machine, "copy/of/it", exported.stream, true, true, 100'000);
+    REQUIRE(reply.files.size() == 1);
+    CHECK(reply.files[0].path == machine.home + "/copy/of/it");
+    CHECK(reply.files[0].sha256 == sha256_hex(content));
+    CHECK(machine.get("copy/of/it") == content);
+    CHECK((machine.status("copy/of/it").st_mode & 07777U) == 0711);
+}
+
+TEST_CASE("an export that is too much, or not there, is refused before anything is sent")
+{
+    const Machine machine;
+    fill(machine);
+    const auto code = [&](const std::string& path, std::uint64_t bytes, std::uint64_t entries) {
+        return error_of([&] { (void)export_it(machine, path, bytes, entries); }).code();
+    };
+    CHECK(code("tree", 5, 100) == ErrorCode::too_large);
+    CHECK(code("tree", 100, 3) == ErrorCode::too_large);
+    CHECK(code("tree/b.txt", 1, 1) == ErrorCode::too_large);
+    CHECK(code("none", 100, 100) == ErrorCode::not_found);
+    CHECK(code("tree/*.none", 100, 100) == ErrorCode::not_found);
+    CHECK(code("none/*.txt", 100, 100) == ErrorCode::not_found);
+    CHECK(code("tree/pipe", 100, 100) == ErrorCode::not_a_file);
+    CHECK_NOTHROW((void)export_it(machine, "tree", 6, 4));
+}
+
+TEST_CASE("names of a transfer that choose their own place are refused")
+{
+    const Machine machine;
+    for (const std::string& name :
+         {std::string("../x"), std::string("/x"), std::string("a/../../x"), std::string("a//x"),
+          std::string("./x"), std::string(""), std::string("a/"), std::string(".."),
+          std::string("a\0b", 3)}) {
+        CAPTURE(name);
+        CHECK(error_of([&] {
+                  (void)import_it(machine, "in", encoded({entry(name, "x")}));
+              }).code() == ErrorCode::invalid_path);
+    }
+    ::mkdir((machine.home + "/in").c_str(), 0755);
+    machine.link(machine.base + "/outside", "in/out");
+    CHECK(error_of([&] {
+              (void)import_it(machine, "in", encoded({entry("out/x", "x")}));
+          }).code() == ErrorCode::invalid_path);
+    CHECK(error_of([&] { (void)import_it(machine, "../outside", ""); }).code() ==
+          ErrorCode::invalid_path);
+    CHECK(error_of([&] { (void)import_it(machine, "/etc", ""); }).code() ==
+          ErrorCode::invalid_path);
+    CHECK(machine.count("outside") == 0);
+}
+
+TEST_CASE("a set-user-id bit does not travel, an existing file gets the new mode")
+{
+    const Machine machine;
+    machine.put("f", "old", 0600);
+    (void)import_it(machine, "~", encoded({entry("f", "new", 04755), entry("g", "x", 0)}));
+    CHECK(machine.get("f") == "new");
+    CHECK((machine.status("f").st_mode & 07777U) == 0755);
+    CHECK((machine.status("g").st_mode & 07777U) == 0644);
+}
+
+TEST_CASE("without overwrite what exists stays")
+{
+    const Machine machine;
+    machine.put("f", "old");
+    CHECK(error_of([&] {
+              (void)import_it(machine, "f", encoded({entry("f", "new")}), true, false);
+          }).code() == ErrorCode::conflict);
+    CHECK(error_of([&] {
+              (void)import_it(machine, ".//", encoded({entry("f", "new")}), false, false);
+          }).code() == ErrorCode::conflict);
+    CHECK(machine.get("f") == "old");
+    CHECK(machine.count() == 1);
+}
+
+TEST_CASE("a transfer that breaks off leaves no part of a file")
+{
+    const Machine machine;
+    const std::string whole = encoded({entry("a", "first"), entry("b", "second")});
+    for (std::size_t size = 1; size < whole.size(); ++size) {
+        CAPTURE(size);
+        try {
+            (void)import_it(machine, "in", whole.substr(0, size));
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::invalid_argument);
+        }
+        CHECK((!machine.exists("in/a") || machine.get("in/a") == "first"));
+        CHECK_FALSE(machine.exists("in/b"));
+    }
+    CHECK(import_it(machine, "in", whole).files.size() == 2);
+    CHECK(machine.count("home/in") == 2);
+    CHECK(error_of([&] { (void)import_it(machine, "one", whole, true); }).code() ==
+          ErrorCode::invalid_argument);
+    CHECK(error_of([&] { (void)import_it(machine, "in", std::string(20, '\xff')); }).code() ==
+          ErrorCode::invalid_argument);
+}
