@@ -1,6 +1,7 @@
 """A state directory for one test, and the proof that nothing of it is left anywhere."""
 
 import contextlib
+import hashlib
 import os
 import pathlib
 import shutil
@@ -42,8 +43,11 @@ class StateDirectory:
         return self._keys
 
     def _needles(self):
-        # Names of cgroups and sockets may carry a shortened hash.
-        return [os.fsencode(self.path)] + [key[:16].encode() for key in self.keys()]
+        # Backends name cgroups and sockets by the key, or by state directory and key together.
+        together = [hashlib.sha256(f"{self.path}\n{key}".encode()).hexdigest()
+                    for key in self.keys()]
+        return [os.fsencode(self.path)] + [name[:16].encode()
+                                           for name in [*self.keys(), *together]]
 
     def processes(self):
         """{pid: command line} of every process that belongs to this state directory: named in its
@@ -80,7 +84,7 @@ class StateDirectory:
     def strangers(self):
         """What appeared in the temporary folder under our name outside of the state directory."""
         new = set(os.listdir(tempfile.gettempdir())) - self._temporary
-        return [name for name in new if any(key[:16] in name for key in self.keys())]
+        return [name for name in new if any(needle.decode() in name for needle in self._needles()[1:])]
 
     def leaks(self):
         """Everything that is left, as lines; empty is good. Running sessions are left too."""
