@@ -1,0 +1,314 @@
+"""The protocol's rules on the real binary: both eras, framing, limits, cancellation, and its end.
+
+Calls run on berth-direct, which needs nothing of the host: what isolates is tested elsewhere."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from mcp_client import LEGACY, MODERN, Berth, RpcError, binary_path
+from state_directory import StateDirectory
+
+META = {"io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {}}
+SLEEP = {"command": "sleep 30"}
+
+
+def request(request_id, method, params=None, modern=False):
+    params = dict(params or {})
+    if modern:
+        params["_meta"] = META
+    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+
+
+class ProtocolTest(unittest.TestCase):
+    def setUp(self):
+        self.state = StateDirectory()
+        self.state.__enter__()
+        self.addCleanup(self.state.__exit__, None, None, None)
+
+    def start(self, *arguments, **options):
+        berth = Berth(*arguments, state=self.state, binary=binary_path("berth-direct"), **options)
+        self.addCleanup(berth.__exit__, None, None, None)
+        return berth
+
+    def exchange(self, *messages, arguments=()):
+        """Sends lines (bytes as they stand), closes, and returns what came back."""
+        lines = [line if isinstance(line, bytes) else json.dumps(line).encode()
+                 for line in messages]
+        done = subprocess.run([binary_path("berth-direct"), *arguments],
+                              input=b"\n".join(lines) + b"\n", capture_output=True, timeout=20,
+                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def code(self, *messages):
+        answers = self.exchange(*messages)
+        self.assertEqual(len(answers), 1, answers)
+        return answers[0]["error"]["code"]
+
+    # ---- the two eras
+
+    def test_a_modern_client_discovers_lists_and_calls(self):
+        berth = self.start(era="modern")
+        found = berth.request("server/discover")
+        self.assertEqual(found["resultType"], "complete")
+        self.assertEqual(found["supportedVersions"], [MODERN])
+        self.assertEqual(found["capabilities"], {"tools": {}})
+        self.assertLess(len(found["instructions"]), 4096)
+        listed = berth.request("tools/list")
+        self.assertEqual(listed["cacheScope"], "private")
+        self.assertGreaterEqual(listed["ttlMs"], 0)
+        names = [tool["name"] for tool in listed["tools"]]
+        self.assertEqual(names, sorted(names))
+        self.assertIn("bash_exec", names)
+        result = berth.call_tool("bash_exec", {"command": "echo hi"})
+        self.assertEqual(result.raw["resultType"], "complete")
+        self.assertEqual(result.text, "hi\n")
+        self.assertEqual(result.data["exit_code"], 0)
+        self.assertNotIn("stdout", result.data)
+
+    def test_a_legacy_client_shakes_hands_pings_and_calls(self):
+        for version in (LEGACY, "2025-06-18", "2025-03-26", "2024-11-05"):
+            with self.subTest(version):
+                berth = self.start(handshake=False)
+                self.assertEqual(berth.initialize(version)["protocolVersion"], version)
+                self.assertEqual(berth.request("ping"), {})
+                result = berth.call_tool("bash_exec", {"command": "echo hi"})
+                self.assertNotIn("resultType", result.raw)
+                self.assertEqual(result.text, "hi\n")
+
+    def test_eras_mix_on_one_connection(self):
+        berth = self.start(era="modern")
+        berth.request("server/discover")
+        berth.era = "legacy"
+        self.assertEqual(berth.initialize()["protocolVersion"], LEGACY)
+        self.assertNotIn("resultType", berth.request("tools/list"))
+        berth.era = "modern"
+        self.assertEqual(berth.request("tools/list")["resultType"], "complete")
+        for method in ("initialize", "ping", "logging/setLevel"):
+            with self.assertRaises(RpcError) as refused:
+                berth.request(method, {"protocolVersion": LEGACY})
+            self.assertEqual(refused.exception.code, -32601)
+
+    def test_versions_and_envelopes_are_checked(self):
+        berth = self.start(era="legacy", handshake=False)
+        wrong = {**META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
+        with self.assertRaises(RpcError) as refused:
+            berth.request("tools/list", {"_meta": wrong})
+        self.assertEqual(refused.exception.code, -32022)
+        self.assertEqual(refused.exception.data,
+                         {"supported": [MODERN], "requested": "2099-01-01"})
+        with self.assertRaises(RpcError) as refused:
+            berth.request("tools/list",
+                          {"_meta": {"io.modelcontextprotocol/protocolVersion": MODERN}})
+        self.assertEqual(refused.exception.code, -32602)
+
+    def test_errors_of_the_request_and_of_the_tool_differ(self):
+        berth = self.start(era="modern")
+        for params in ({"name": "no_such_tool"}, {"name": "bash_exec", "arguments": []}, {}):
+            with self.assertRaises(RpcError) as refused:
+                berth.request("tools/call", params)
+            self.assertEqual(refused.exception.code, -32602)
+        result = berth.call_tool("bash_exec", {"comand": "ls"})
+        self.assertTrue(result.is_error)
+        self.assertEqual(result.error["code"], "invalid_argument")
+
+    # ---- framing and limits
+
+    def test_what_cannot_be_read_is_answered_and_survived(self):
+        ping = request(1, "ping")
+        for line, code in ((b"{", -32700), (b"\xff\xfe", -32700), (b'"\xc3("', -32700),
+                           (b"[" * 100_000, -32600), (b'{"a":' * 100_000, -32600),
+                           (b'{"id":1,"id":2}', -32600), (b"7", -32600), (b"[]", -32600)):
+            with self.subTest(line[:20]):
+                bad, good = self.exchange(line, ping)
+                self.assertEqual((bad["id"], bad["error"]["code"]), (None, code))
+                self.assertEqual(good, {"jsonrpc": "2.0", "id": 1, "result": {}})
+
+    def test_ids_are_strings_or_integers_and_echoed_exactly(self):
+        for wrong in ("null", "1.5", "true", "[1]", "{}"):
+            line = b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % wrong.encode()
+            self.assertEqual(self.code(line), -32600)
+        for good in (0, -7, 2 ** 53 + 1, "", "1", "é\n"):
+            self.assertEqual(self.exchange(request(good, "ping"))[0]["id"], good)
+
+    def test_an_oversized_line_is_skipped_in_bounded_memory(self):
+        berth = self.start("--config", self.config("[request]\nmax = \"1MiB\"\n"))
+        berth.call_tool("session_info")
+        before = berth.resident_kilobytes()
+        for _ in range(64):
+            with berth._lock:  # one line of 64 MiB
+                berth.process.stdin.write(b"x" * (1 << 20))
+        berth.send_line(b"")
+        self.assertEqual(berth.request("ping"), {})
+        self.assertLess(berth.resident_kilobytes() - before, 8 << 10)
+        self.assertEqual([stray["error"]["code"] for stray in berth.strays], [-32600])
+
+    def config(self, text):
+        path = self.state.path / "berth.toml"
+        path.write_text(text)
+        return str(path)
+
+    def test_batches_only_in_the_revision_that_has_them(self):
+        batch = [request(2, "ping"), request(3, "tools/list"), request(4, "nope")]
+        self.assertEqual(self.code(batch), -32600)
+        initialize = request(1, "initialize", {"protocolVersion": "2025-03-26"})
+        first = self.start(handshake=False)
+        first.send(initialize)
+        self.wait_for(lambda: len(first.strays) == 1)
+        first.send_line(json.dumps(batch).encode())
+        # The driver knows no arrays; its reader ends at one, so read the pipe through exchange.
+        first.kill()
+        self.assertEqual(self.code([request(1, "tools/list", modern=True)]), -32600)
+
+    def wait_for(self, condition, timeout=10):
+        end = time.monotonic() + timeout
+        while not condition():
+            self.assertLess(time.monotonic(), end, "it did not come")
+            time.sleep(0.01)
+
+    def test_stdout_carries_the_protocol_alone(self):
+        berth = self.start("--log-level", "debug", era="modern")
+        berth.call_tool("bash_exec", {"command": "echo out; echo err >&2; echo hi >/proc/1/fd/1"})
+        berth.close()
+        self.assertEqual(berth.strays, [])
+        self.assertIn("serving", berth.stderr)
+        self.assertNotIn("echo out", berth.stderr)
+
+    # ---- many calls, cancellation
+
+    def test_many_calls_in_flight_and_none_held_by_a_slow_one(self):
+        berth = self.start("--config", self.config("[session]\ncalls = 64\n"), era="modern")
+        slow = berth.call_async("bash_exec", SLEEP)
+        calls = [berth.call_async("session_info") for _ in range(100)]
+        calls += [berth.call_async("bash_exec", {"command": f"echo {n}"}) for n in range(20)]
+        for call in calls:
+            self.assertFalse(call.result(30).is_error)
+        self.assertFalse(slow.answered())
+        berth.cancel(slow)
+
+    def test_nothing_follows_a_cancellation(self):
+        for era in ("legacy", "modern"):
+            with self.subTest(era):
+                berth = self.start(era=era)
+                slow = berth.call_async("bash_exec", SLEEP, progress_token="t")
+                time.sleep(0.3)
+                berth.cancel(slow)
+                berth.cancel(slow)
+                berth.cancel("never seen")
+                self.assertEqual(berth.call_tool("bash_exec", {"command": "echo on"}).text, "on\n")
+                time.sleep(1)
+                self.assertFalse(slow.answered())
+                self.assertEqual(berth.strays, [])
+
+    def test_an_id_in_flight_is_not_taken_twice(self):
+        berth = self.start(era="modern")
+        slow = berth.request_async("tools/call", {"name": "bash_exec", "arguments": SLEEP},
+                                   request_id="same")
+        second = berth.request_async("ping", request_id="same")
+        with self.assertRaises(RpcError) as refused:
+            second.wait()
+        self.assertEqual(refused.exception.code, -32600)
+        self.assertFalse(slow.answered())
+
+    def test_a_long_call_tells_its_progress(self):
+        berth = self.start(era="modern")
+        slow = berth.call_async("bash_exec", SLEEP, progress_token=7)
+        beat = berth.wait_for_notification(
+            lambda message: message["method"] == "notifications/progress", timeout=12)
+        self.assertEqual(beat["params"]["progressToken"], 7)
+        self.assertGreater(beat["params"]["progress"], 0)
+        berth.cancel(slow)
+
+    # ---- the end
+
+    def test_the_end_comes_within_a_second_and_leaves_nothing(self):
+        def close(berth):
+            berth.process.stdin.close()
+
+        ends = {"end of file": close,
+                "SIGINT": lambda berth: berth.signal(signal.SIGINT),
+                "SIGTERM": lambda berth: berth.signal(signal.SIGTERM),
+                "nobody reads": lambda berth: (berth.signal(signal.SIGTERM))}
+        for name, end in ends.items():
+            with self.subTest(name):
+                berth = self.start(era="modern")
+                berth.call_tool("bash_exec", {"command": "true"})
+                berth.call_async("bash_exec", SLEEP)
+                time.sleep(0.3)
+                started = time.monotonic()
+                end(berth)
+                self.assertEqual(berth.wait(5), 0)
+                self.assertLess(time.monotonic() - started, 1.3)
+                self.wait_for(lambda: not self.state.processes())
+
+    def test_requests_that_were_piped_in_are_answered(self):
+        answers = self.exchange(request(1, "initialize", {"protocolVersion": LEGACY}),
+                                {"jsonrpc": "2.0", "method": "notifications/initialized"},
+                                request(2, "tools/list"))
+        self.assertEqual({answer["id"] for answer in answers}, {1, 2})
+
+    # ---- the command line
+
+    def run_command(self, *arguments, stdin=""):
+        return subprocess.run([binary_path("berth-direct"), *arguments], input=stdin, text=True,
+                              capture_output=True, timeout=30,
+                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+
+    def test_call_prints_the_text_and_says_by_its_status_how_it_went(self):
+        done = self.run_command("call", "bash_exec", '{"command":"echo hi"}')
+        self.assertEqual((done.returncode, done.stdout), (0, "hi\n"))
+        done = self.run_command("call", "bash_exec", "-", "--json", stdin='{"command":"exit 3"}')
+        self.assertEqual(json.loads(done.stdout)["_meta"]["berth/result"]["exit_code"], 3)
+        self.assertEqual(self.run_command("call", "read_file", '{"path":"/none"}').returncode, 1)
+        self.assertEqual(self.run_command("call", "no_such_tool").returncode, 1)
+        self.assertEqual(self.run_command("call", "bash_exec", "{").returncode, 2)
+
+    def test_settings_that_are_wrong_stop_the_start_and_say_why(self):
+        done = self.run_command("--config", self.config("[exec]\ntimeuot = 3\n"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("exec.timeout", done.stderr)
+        done = self.run_command("--network", "lan")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("none|host", done.stderr)
+        self.assertEqual(self.run_command("--no-such-flag").returncode, 2)
+        done = self.run_command("serve", "--require", "userns")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("userns", done.stderr)
+
+    def test_the_looking_commands_speak_json(self):
+        config = json.loads(self.run_command("config", "--json", "--network", "host").stdout)
+        self.assertEqual(config["network"], {"value": "host", "origin": "flag --network"})
+        self.assertEqual(config["state_dir"]["origin"], "environment BERTH_STATE_DIR")
+        version = json.loads(self.run_command("version", "--json").stdout)
+        self.assertEqual(version["protocol_revisions"][0], MODERN)
+        self.assertTrue(json.loads(self.run_command("status", "--json").stdout)["available"])
+        self.assertEqual(json.loads(self.run_command("sessions", "list", "--json").stdout), [])
+        self.assertEqual(self.run_command("sessions", "kill", "none").returncode, 1)
+
+    def test_tools_can_be_left_out(self):
+        berth = self.start("--read-only", "--tools", "read_file,write_file", era="modern")
+        self.assertEqual([tool["name"] for tool in berth.list_tools()], ["read_file"])
+        with self.assertRaises(RpcError) as refused:
+            berth.call_tool("write_file", {"path": "a", "content": ""})
+        self.assertIn("--read-only", refused.exception.message)
+
+    def test_structured_content_is_sent_when_it_is_asked_for(self):
+        berth = self.start("--structured-content", era="modern")
+        tool = next(tool for tool in berth.list_tools() if tool["name"] == "bash_exec")
+        self.assertEqual(tool["outputSchema"]["type"], "object")
+        result = berth.call_tool("bash_exec", {"command": "echo hi"})
+        self.assertEqual(result.structured["stdout"], "hi\n")
+        self.assertEqual(result.data, result.structured)
+
+
+if __name__ == "__main__":
+    unittest.main()
