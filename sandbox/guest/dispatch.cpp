@@ -103,13 +103,8 @@ constexpr std::array table = {
     Entry{.operation = Operation::execute, .on_loop = execute},
     Entry{.operation = Operation::read_file, .on_worker = on_files<read_file>},
     Entry{.operation = Operation::write_file, .on_worker = on_files<write_file>},
-    Entry{.operation = Operation::edit_file, .on_worker = on_files<edit_file>},
     Entry{.operation = Operation::glob, .on_worker = on_files<glob_files>},
     Entry{.operation = Operation::grep, .on_worker = on_files<grep_files>},
-    Entry{.operation = Operation::export_files, .on_worker = on_files<export_files>},
-    Entry{.operation = Operation::import_files,
-          .on_worker = on_files<import_files>,
-          .takes_data = true},
     Entry{.operation = Operation::shutdown, .on_loop = shutdown},
 };
 

@@ -1,0 +1,314 @@
+#include "sandbox/base/random.hpp"
+#include "sandbox/direct/direct_backend.hpp"
+#include "sandbox/guest_connection.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/protocol/wire.hpp"
+#include "sandbox/sandbox.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/sandbox/programs.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+using namespace std::chrono_literals;
+using berth::ErrorCode;
+using berth::sandbox::MachineSpec;
+using berth::sandbox::Sandbox;
+using berth::tests::error_of;
+
+// The real guest, over the real socket.
+
+namespace {
+
+MachineSpec spec()
+{
+    MachineSpec spec;
+    spec.key_hash = berth::random_hex(32);
+    spec.session = "test";
+    spec.generation = berth::random_hex(16);
+    spec.token = berth::random_hex(32);
+    return spec;
+}
+
+/// A machine that is gone at the end of the test.
+struct Direct {
+    explicit Direct(MachineSpec wanted = spec()) : machine_spec(std::move(wanted))
+    {
+        auto machine = backend->create(machine_spec);
+        record = machine->record();
+        sandbox.emplace(std::move(machine), machine_spec.token);
+    }
+
+    ~Direct()
+    {
+        sandbox.reset();
+        backend->destroy(record, true);
+    }
+
+    Direct(const Direct&) = delete;
+    Direct& operator=(const Direct&) = delete;
+
+    [[nodiscard]] pid_t pid() const { return std::stoi(record.data.at("pid")); }
+
+    [[nodiscard]] std::string proc(const std::string& name) const
+    {
+        return "/proc/" + record.data.at("pid") + "/" + name;
+    }
+
+    /// The guest's process has ended (a zombie has no more descriptors).
+    [[nodiscard]] bool ended() const
+    {
+        for (int i = 0; i < 1000; ++i) {
+            std::ifstream stat(proc("stat"));
+            std::string text;
+            std::getline(stat, text);
+            const auto state = text.rfind(") ");
+            if (state == std::string::npos || text[state + 2] == 'Z') {
+                return true;
+            }
+            std::this_thread::sleep_for(5ms);
+        }
+        return false;
+    }
+
+    berth::tests::TemporaryDirectory state;
+    std::unique_ptr<berth::sandbox::Backend> backend =
+        berth::direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
+    MachineSpec machine_spec;
+    berth::sandbox::MachineRecord record;
+    std::optional<Sandbox> sandbox;
+};
+
+berth::protocol::ExecuteRequest command(const std::string& text)
+{
+    berth::protocol::ExecuteRequest request;
+    request.id = berth::random_hex(16);
+    request.command = text;
+    request.timeout = 20'000;
+    request.head_limit = 10'000;
+    request.tail_limit = 10'000;
+    return request;
+}
+
+std::string line_of(const std::string& file, const std::string& name)
+{
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+        if (line.rfind(name, 0) == 0) {
+            return line;
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+TEST_CASE("direct: ping, info, execute, write and read")
+{
+    Direct direct;
+    auto& sandbox = *direct.sandbox;
+    sandbox.ping();
+    const auto reply = sandbox.execute(command("echo out; echo err >&2; exit 3"), {});
+    CHECK(reply.exit_code == 3);
+    CHECK(reply.out.head == "out\n");
+    CHECK(reply.err.head == "err\n");
+    berth::protocol::WriteFileRequest write;
+    write.path = "a.txt";
+    write.content = "hello\n";
+    CHECK(sandbox.write_file(write, {}).created);
+    berth::protocol::ReadFileRequest read;
+    read.path = "a.txt";
+    read.limit = 10;
+    read.budget = 1000;
+    CHECK(sandbox.read_file(read, {}).content == "hello\n");
+    read.path = "b.txt";
+    CHECK(error_of([&] { (void)sandbox.read_file(read, {}); }) == ErrorCode::not_found);
+    const auto info = sandbox.info();
+    CHECK(info.home == direct.record.data.at("folder") + "/home");
+    CHECK(info.cwd == info.home);
+    CHECK(info.connections == 1);
+    CHECK(info.calls == 0);
+}
+
+TEST_CASE("direct: a command is cancelled, and its output until then comes back")
+{
+    Direct direct;
+    std::stop_source stop;
+    std::jthread stopper([&] {
+        std::this_thread::sleep_for(300ms);
+        stop.request_stop();
+    });
+    const auto reply =
+        direct.sandbox->execute(command("echo begun; sleep 30; echo never"), stop.get_token());
+    CHECK(reply.fate == berth::protocol::Fate::cancelled);
+    CHECK(reply.out.head == "begun\n");
+    CHECK(reply.survivors == 0);
+    CHECK(direct.sandbox->execute(command("echo on"), {}).out.head == "on\n");
+}
+
+TEST_CASE("direct: commands see nothing of the guest's")
+{
+    Direct direct;
+    const auto reply = direct.sandbox->execute(
+        command("env | cut -d= -f1 | sort | tr '\\n' ' '; ls /proc/self/fd | tr '\\n' ' '"), {});
+    CHECK(reply.out.head.find("BERTH") == std::string::npos);
+    CHECK(reply.out.head.find("HOME ") != std::string::npos);
+    CHECK(reply.out.head.find(" 0 1 2 3 ") != std::string::npos); // 3 is that of ls
+    CHECK(reply.out.head.find(" 4") == std::string::npos);
+    CHECK(line_of(direct.proc("status"), "NoNewPrivs") == "NoNewPrivs:\t1");
+    CHECK(line_of(direct.proc("status"), "SigBlk").find("SigBlk:\tfffffffe") == 0);
+}
+
+TEST_CASE("direct: no signal of a command reaches the guest")
+{
+    Direct direct;
+    const auto pid = std::to_string(direct.pid());
+    for (const char* const name : {"TERM", "INT", "HUP", "USR1", "PIPE", "ALRM", "CHLD", "SEGV"}) {
+        CHECK(direct.sandbox->execute(command("kill -" + std::string(name) + " " + pid), {})
+                  .exit_code == 0);
+    }
+    direct.sandbox->ping();
+    CHECK(direct.sandbox->execute(command("echo on"), {}).out.head == "on\n");
+}
+
+TEST_CASE("direct: an idle guest is small")
+{
+    Direct direct;
+    auto& sandbox = *direct.sandbox;
+    for (int i = 0; i < 20; ++i) {
+        (void)sandbox.execute(command("head -c 3000000 /dev/zero | tr '\\0' x"), {});
+    }
+    berth::protocol::WriteFileRequest write;
+    write.path = "large";
+    write.content.assign(8'000'000, 'x');
+    (void)sandbox.write_file(write, {});
+    // The thread that wrote ends when it has been idle, and then gives memory back.
+    std::string rss;
+    unsigned long anonymous = 0;
+    for (int i = 0; i < 100; ++i) {
+        rss = line_of(direct.proc("status"), "RssAnon");
+        anonymous = std::stoul(rss.substr(rss.find_first_of("0123456789")));
+        if (anonymous < 4096 && line_of(direct.proc("status"), "Threads") == "Threads:\t1") {
+            break;
+        }
+        std::this_thread::sleep_for(50ms);
+    }
+    CHECK_MESSAGE(anonymous < 4096, rss);
+    CHECK(line_of(direct.proc("status"), "Threads") == "Threads:\t1");
+}
+
+TEST_CASE("direct: a guest that is killed during a call means session_lost")
+{
+    Direct direct;
+    std::jthread killer([&] {
+        std::this_thread::sleep_for(300ms);
+        ::kill(direct.pid(), SIGKILL);
+    });
+    CHECK(error_of([&] { (void)direct.sandbox->execute(command("sleep 5"), {}); }) ==
+          ErrorCode::session_lost);
+    CHECK(error_of([&] { direct.sandbox->ping(); }) == ErrorCode::session_lost);
+    CHECK(direct.backend->attach(direct.record) == nullptr);
+}
+
+TEST_CASE("direct: another server attaches, with the right token only")
+{
+    Direct direct;
+    direct.sandbox->ping();
+    const auto other = berth::direct::make_backend(BERTH_GUEST_PROGRAM, direct.state.path());
+    auto machine = other->attach(direct.record);
+    REQUIRE(machine != nullptr);
+    Sandbox second(std::move(machine), direct.machine_spec.token);
+    CHECK(second.info().connections == 2);
+    Sandbox thief(other->attach(direct.record), "");
+    CHECK(error_of([&] { thief.ping(); }) == ErrorCode::authentication_required);
+}
+
+TEST_CASE("direct: the guest ends when it shall")
+{
+    SUBCASE("told to")
+    {
+        Direct direct;
+        direct.sandbox->shutdown();
+        CHECK(direct.ended());
+        CHECK(error_of([&] { direct.sandbox->ping(); }) == ErrorCode::session_lost);
+    }
+    SUBCASE("by SIGTERM of its parent")
+    {
+        Direct direct;
+        ::kill(direct.pid(), SIGTERM);
+        CHECK(direct.ended());
+    }
+    SUBCASE("after a time without use")
+    {
+        auto wanted = spec();
+        wanted.idle_end = 200ms;
+        Direct direct(wanted);
+        direct.sandbox->ping();
+        std::this_thread::sleep_for(600ms);
+        direct.sandbox->ping(); // a connection is use
+        direct.sandbox.reset();
+        CHECK(direct.ended());
+    }
+    SUBCASE("with its server")
+    {
+        auto wanted = spec();
+        wanted.ends_with_server = true;
+        Direct direct(wanted);
+        direct.sandbox->ping();
+        direct.backend = berth::direct::make_backend(BERTH_GUEST_PROGRAM, direct.state.path());
+        CHECK(direct.ended());
+    }
+}
+
+TEST_CASE("direct: a job goes on when its connection breaks, and ends with the guest")
+{
+    Direct direct;
+    const std::string mark = direct.record.data.at("folder") + "/home/mark";
+    {
+        auto machine = direct.backend->attach(direct.record);
+        auto channel = machine->connect(berth::Deadline::after(5s));
+        berth::sandbox::GuestConnection connection(std::move(channel));
+        connection.say_hello(direct.machine_spec.token, direct.machine_spec.generation,
+                             berth::Deadline::after(5s));
+        connection.begin();
+        connection.send_request(
+            static_cast<std::uint16_t>(berth::protocol::Operation::execute),
+            berth::protocol::encode(command("sleep 0.4; echo $$ >mark; exec sleep 300")));
+        std::this_thread::sleep_for(150ms);
+    }
+    for (int i = 0; i < 1000 && !std::filesystem::exists(mark); ++i) {
+        std::this_thread::sleep_for(5ms);
+    }
+    CHECK(std::filesystem::exists(mark));
+    std::this_thread::sleep_for(50ms);
+    CHECK(direct.sandbox->info().jobs.size() == 1);
+    int pid = 0;
+    std::ifstream(mark) >> pid;
+    REQUIRE(pid > 0);
+    CHECK(::kill(pid, 0) == 0);
+    direct.sandbox->shutdown();
+    CHECK(direct.ended());
+    CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE("direct: a guest that cannot start says so, and nothing stays")
+{
+    const berth::tests::TemporaryDirectory state;
+    const auto missing = berth::direct::make_backend("/nonexistent/guest", state.path());
+    CHECK(error_of([&] { (void)missing->create(spec()); }) == ErrorCode::sandbox_unavailable);
+    const auto failing = berth::direct::make_backend("/bin/false", state.path());
+    CHECK(error_of([&] { (void)failing->create(spec()); }) == ErrorCode::sandbox_unavailable);
+}
