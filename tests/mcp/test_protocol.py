@@ -160,14 +160,23 @@ class ProtocolTest(unittest.TestCase):
     def test_batches_only_in_the_revision_that_has_them(self):
         batch = [request(2, "ping"), request(3, "tools/list"), request(4, "nope")]
         self.assertEqual(self.code(batch), -32600)
-        initialize = request(1, "initialize", {"protocolVersion": "2025-03-26"})
-        first = self.start(handshake=False)
-        first.send(initialize)
-        self.wait_for(lambda: len(first.strays) == 1)
-        first.send_line(json.dumps(batch).encode())
-        # The driver knows no arrays; its reader ends at one, so read the pipe through exchange.
-        first.kill()
-        self.assertEqual(self.code([request(1, "tools/list", modern=True)]), -32600)
+        server = subprocess.Popen([binary_path("berth-direct")], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        with server:
+            def ask(message):
+                server.stdin.write(json.dumps(message).encode() + b"\n")
+                server.stdin.flush()
+                return json.loads(server.stdout.readline())
+
+            ask(request(1, "initialize", {"protocolVersion": "2025-03-26"}))
+            answers = {answer["id"]: answer for answer in ask(batch)}
+            self.assertEqual(answers[2]["result"], {})
+            self.assertIn("tools", answers[3]["result"])
+            self.assertEqual(answers[4]["error"]["code"], -32601)
+            modern = [request(5, "ping"), request(6, "tools/list", modern=True)]
+            self.assertEqual(ask(modern)["error"]["code"], -32600)
+            server.stdin.close()
 
     def wait_for(self, condition, timeout=10):
         end = time.monotonic() + timeout
@@ -231,13 +240,9 @@ class ProtocolTest(unittest.TestCase):
     # ---- the end
 
     def test_the_end_comes_within_a_second_and_leaves_nothing(self):
-        def close(berth):
-            berth.process.stdin.close()
-
-        ends = {"end of file": close,
+        ends = {"end of file": lambda berth: berth.process.stdin.close(),
                 "SIGINT": lambda berth: berth.signal(signal.SIGINT),
-                "SIGTERM": lambda berth: berth.signal(signal.SIGTERM),
-                "nobody reads": lambda berth: (berth.signal(signal.SIGTERM))}
+                "SIGTERM": lambda berth: berth.signal(signal.SIGTERM)}
         for name, end in ends.items():
             with self.subTest(name):
                 berth = self.start(era="modern")
@@ -249,6 +254,17 @@ class ProtocolTest(unittest.TestCase):
                 self.assertEqual(berth.wait(5), 0)
                 self.assertLess(time.monotonic() - started, 1.3)
                 self.wait_for(lambda: not self.state.processes())
+
+    def test_a_client_that_no_longer_reads_ends_it(self):
+        server = subprocess.Popen([binary_path("berth-direct")], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        self.addCleanup(server.kill)
+        server.stdout.close()
+        server.stdin.write(json.dumps(request(1, "ping")).encode() + b"\n")
+        server.stdin.flush()
+        self.assertEqual(server.wait(2), 0)
+        server.stdin.close()
 
     def test_requests_that_were_piped_in_are_answered(self):
         answers = self.exchange(request(1, "initialize", {"protocolVersion": LEGACY}),
