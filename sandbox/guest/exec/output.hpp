@@ -45,8 +45,6 @@ class OutputStream {
 
     [[nodiscard]] std::uint64_t total_bytes() const noexcept { return total_bytes_; }
 
-    [[nodiscard]] std::uint64_t total_bytes() const noexcept { return total_bytes_; }
-
     void close() noexcept;
 
   private:
