@@ -324,6 +324,7 @@ std::vector<Decoder> Decoder::elements(std::string_view key, std::size_t most)
         return {};
     }
     std::vector<Decoder> result;
+    result.reserve(value->size());
     for (std::size_t i = 0; i < value->size(); ++i) {
         result.emplace_back((*value)[i], at(key) + "/" + std::to_string(i));
     }

@@ -80,7 +80,7 @@ struct Entry {
     std::string_view output_schema; ///< the text of schemas/tools/<name>.output.json
     Annotations annotations;
     /// Members of `data` that are in the text already: left out of `_meta["berth/result"]`.
-    std::string_view bodies = ""; ///< space-separated
+    std::string_view bodies; ///< space-separated
     /// For the model, true to the backend in force; under 2000 characters.
     std::string (*describe)(const Settings& settings, sandbox::Backend& backend);
     /// The arguments with canonical names only, as the input schema describes them: aliases are

@@ -66,9 +66,10 @@ struct ExecuteRequest {
     std::uint64_t head_limit = 0; ///< kept of each stream's beginning and end, in bytes
     std::uint64_t tail_limit = 0;
     bool sticky_cwd = true; ///< a normal end moves the session's working directory
-    /// Once stdout and stderr have more bytes than this together, both are spilled at the latest
-    /// when the command ends, even if head and tail hold all of it: the host shows less than that
-    /// and must be able to name the whole. 0: not for this reason.
+    /// Once stdout and stderr have more bytes than this together, each of them that has more than a
+    /// quarter of it is spilled at the latest when the command ends, even if head and tail hold all
+    /// of it: the host shows less than that and must be able to name the whole. 0: never for this
+    /// reason.
     std::uint64_t spill_above = 0;
 
     template <class Self, class Field> static void fields(Self& self, Field&& field)

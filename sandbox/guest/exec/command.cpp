@@ -35,7 +35,8 @@ Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std
       workdir_(std::move(workdir)), timeout_(static_cast<std::chrono::milliseconds::rep>(
                                         std::min<std::uint64_t>(request.timeout, 1'000'000'000))),
       keep_leftovers_(request.on_exit == protocol::OnExit::keep),
-      moves_session_(request.sticky_cwd && request.workdir.empty()), done_(std::move(done)),
+      moves_session_(request.sticky_cwd && request.workdir.empty()),
+      spill_above_(request.spill_above), done_(std::move(done)),
       oom_kills_(oom_kills), tree_(spawned.shim, std::move(cgroup)),
       report_(std::move(spawned.report)),
       out_(std::move(spawned.output), request.head_limit, request.tail_limit, host.spill, "stdout"),
@@ -423,6 +424,21 @@ void Command::keep_as_job(const std::vector<ProcessStat>& living)
     }
 }
 
+void Command::spill_for_host()
+{
+    if (spill_above_ == 0 || out_.total_bytes() + err_.total_bytes() <= spill_above_) {
+        return;
+    }
+    for (OutputStream* stream : {&out_, &err_}) {
+        if (stream->total_bytes() > spill_above_ / 4) {
+            stream->spill_all();
+            if (stream->fd() < 0) {
+                stream->close();
+            }
+        }
+    }
+}
+
 void Command::answer()
 {
     const auto self = shared_from_this();
@@ -445,6 +461,7 @@ void Command::answer()
             static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                            std::chrono::steady_clock::now() - started_)
                                            .count());
+        spill_for_host();
         reply_.out = out_.result();
         reply_.err = err_.result();
         done(std::move(reply_), nullptr);

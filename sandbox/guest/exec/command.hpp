@@ -121,6 +121,7 @@ class Command : public std::enable_shared_from_this<Command> {
     void start_draining();
     void drain();
     void settle();
+    void spill_for_host();
     void keep_as_job(const std::vector<ProcessStat>& living);
     void answer();
     void fill_fate();
@@ -137,6 +138,7 @@ class Command : public std::enable_shared_from_this<Command> {
     std::chrono::milliseconds timeout_;
     bool keep_leftovers_;
     bool moves_session_;
+    std::uint64_t spill_above_;
     Done done_;
 
     Phase phase_ = Phase::running;

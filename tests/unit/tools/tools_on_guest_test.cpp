@@ -1,0 +1,172 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/direct/direct_backend.hpp"
+#include "tests/unit/temporary_directory.hpp"
+#include "tests/unit/tools/caught.hpp"
+#include "tests/unit/tools/schema_validator.hpp"
+#include "tools/tool.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+
+// Every tool through the real session manager, guest and workspace, on a machine that confines
+// nothing: what the units cannot show is that the layers mean the same by what they say.
+
+namespace berth::tools::test {
+namespace {
+
+using nlohmann::json;
+
+class Session {
+  public:
+    explicit Session(const char* guest)
+    {
+        session::Settings settings;
+        settings.state_directory = directory_ / "state";
+        manager_ = std::make_unique<session::SessionManager>(
+            settings, direct::make_backend(guest, directory_ / "machines"));
+        store_ = workspace::make_directory_store(directory_ / "workspace");
+    }
+
+    ~Session()
+    {
+        manager_->kill(id_, true);
+        manager_->close();
+    }
+
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    Result run(const char* tool, const json& arguments)
+    {
+        Context context{*manager_, *store_, settings, id_, anonymous, {}, {}};
+        const auto* entry = find_tool(tool);
+        auto result = run_tool(*entry, context, arguments);
+        INFO(tool, " ", result.data->dump());
+        CHECK(schema_complaint(entry->output_schema, *result.data) == "");
+        return result;
+    }
+
+    ErrorCode refused(const char* tool, const json& arguments)
+    {
+        return caught([&] { (void)run(tool, arguments); }).code();
+    }
+
+    Settings settings;
+    bool anonymous = false;
+
+  private:
+    tests::TemporaryDirectory directory_;
+    session::SessionId id_{"tester", "tools"};
+    std::unique_ptr<session::SessionManager> manager_;
+    std::unique_ptr<workspace::Store> store_;
+};
+
+void commands(Session& session)
+{
+    const auto moved = session.run("bash_exec", {{"command", "mkdir -p src && cd src && pwd"}});
+    CHECK(moved.data->at("exit_code") == 0);
+    CHECK(moved.data->at("cwd_changed") == true);
+    CHECK(moved.text.find("[cwd ") != std::string::npos);
+    CHECK(session.run("bash_exec", {{"command", "exit 3"}, {"workdir", "~"}})
+              .text.starts_with("(no output)\n[exit 3"));
+    session.settings.output_budget = 2000;
+    const auto big = session.run("bash_exec", {{"command", "seq 1 1000"}});
+    const auto spill = big.data->at("stdout_stream").at("spill_path").get<std::string>();
+    CHECK(big.text.find("whole in " + spill) != std::string::npos);
+    const auto page = session.run("read_file", {{"path", spill}, {"offset", 499}, {"limit", 1}});
+    CHECK(page.text.find("500\t500\n") != std::string::npos);
+    session.settings.output_budget = 30'000;
+    const auto stopped =
+        session.run("bash_exec", {{"command", "echo part; sleep 60"}, {"timeout", 1}});
+    CHECK(stopped.data->at("fate") == "timed_out");
+    CHECK(stopped.text.starts_with("part\n[timed out after 1 s"));
+}
+
+void files(Session& session)
+{
+    const auto written =
+        session.run("write_file", {{"path", "~/src/a.txt"}, {"content", "one\ntwo\n"}});
+    CHECK(written.data->at("created") == true);
+    const auto hash = written.data->at("sha256").get<std::string>();
+    const auto read = session.run("read_file", {{"path", written.data->at("path")}});
+    CHECK(read.text == "1\tone\n2\ttwo\n");
+    CHECK(read.data->at("sha256") == hash);
+    const auto edited = session.run("edit_file", {{"file_path", "~/src/a.txt"},
+                                                  {"old_string", "two"},
+                                                  {"new_string", "three"},
+                                                  {"if_sha256", hash}});
+    CHECK(edited.text.find("-two\n+three\n") != std::string::npos);
+    CHECK(session.refused("edit_file", {{"path", "~/src/a.txt"},
+                                        {"old_text", "three"},
+                                        {"new_text", "four"},
+                                        {"if_sha256", hash}}) == ErrorCode::conflict);
+    CHECK(session.refused("read_file", {{"path", "~/missing"}}) == ErrorCode::not_found);
+    CHECK(session.run("read_file", {{"path", "~/src"}}).text.find("a.txt  10 bytes") !=
+          std::string::npos);
+    session.run("write_file",
+                {{"path", "~/src/b.bin"}, {"content", "AAECAw=="}, {"encoding", "base64"}});
+    CHECK(session.run("read_file", {{"path", "~/src/b.bin"}, {"encoding", "base64"}}).text ==
+          "AAECAw==");
+    CHECK(session.run("read_file", {{"path", "~/src/b.bin"}}).text.find("00 01 02 03") !=
+          std::string::npos);
+}
+
+void searches(Session& session)
+{
+    const auto found = session.run("glob_files", {{"pattern", "*.txt"}, {"path", "~/src"}});
+    REQUIRE(found.data->at("paths").size() == 1);
+    const auto path = found.data->at("paths")[0].get<std::string>();
+    CHECK(session.run("grep_files", {{"pattern", "thr.e"}, {"path", "~/src"}})
+              .text.starts_with(path + ":2:three\n[1 match in 1 file"));
+    CHECK(session.run("grep_files", {{"pattern", "nothing at all"}, {"path", "~/src"}})
+              .text.starts_with("[No matches"));
+    CHECK(session.refused("grep_files", {{"pattern", "("}}) == ErrorCode::invalid_argument);
+}
+
+void workspace_files(Session& session)
+{
+    const auto single = session.run("save_to_workspace", {{"sandbox_path", "~/src/a.txt"}});
+    CHECK(single.data->at("files")[0].at("workspace_path") == "/a.txt");
+    const auto tree = session.run("save_to_workspace", {{"sandbox_path", "~/src"}});
+    CHECK(tree.data->at("files").size() == 2);
+    CHECK(tree.data->at("files")[0].at("workspace_path") == "/src/a.txt");
+    CHECK(session.refused("save_to_workspace", {{"sandbox_path", "~/src"}, {"overwrite", false}}) ==
+          ErrorCode::conflict);
+    CHECK(session.refused("save_to_workspace", {{"sandbox_path", "~/none/*.c"}}) ==
+          ErrorCode::not_found);
+    CHECK(session.run("list_workspace_files", {{"prefix", "/src"}}).data->at("total") == 2);
+    session.run("load_from_workspace", {{"workspace_path", "/src"}, {"sandbox_path", "~/copy"}});
+    CHECK(session.run("read_file", {{"path", "~/copy/a.txt"}}).text == "1\tone\n2\tthree\n");
+    const auto loaded = session.run("load_from_workspace", {{"workspace_path", "/a.txt"}});
+    CHECK(
+        session.run("read_file", {{"path", loaded.data->at("files")[0].at("sandbox_path")}}).text ==
+        "1\tone\n2\tthree\n");
+    session.run("delete_workspace_file", {{"workspace_path", "/a.txt"}});
+    CHECK(session.refused("load_from_workspace", {{"workspace_path", "/a.txt"}}) ==
+          ErrorCode::not_found);
+    session.anonymous = true;
+    CHECK(session.refused("list_workspace_files", json::object()) ==
+          ErrorCode::authentication_required);
+}
+
+} // namespace
+
+TEST_CASE("every tool on a real guest")
+{
+    Session session(BERTH_GUEST);
+    // Asking about a session must not make a machine.
+    CHECK(session.run("session_info", json::object()).data->at("state") == "absent");
+    CHECK(session.run("session_info", json::object()).data->at("state") == "absent");
+    commands(session);
+    files(session);
+    searches(session);
+    const auto info = session.run("session_info", json::object());
+    CHECK(info.data->at("state") == "running");
+    CHECK(info.data->at("cwd").get<std::string>().ends_with("/src"));
+    workspace_files(session);
+}
+
+} // namespace berth::tools::test
