@@ -50,10 +50,10 @@ void require_below(const std::string& real, const std::vector<std::string>& root
         }
         allowed += (allowed.empty() ? "" : ", ") + root;
     }
-    throw Error(ErrorCode::invalid_path,
-                printable(real) + " is outside of what this tool may " + action,
-                "use a path under " + allowed)
-        .with_detail("allowed", allowed);
+    throw Error(Error(ErrorCode::invalid_path,
+                      printable(real) + " is outside of what this tool may " + action,
+                      "use a path under " + allowed)
+                    .with_detail("allowed", allowed));
 }
 
 /// The guest reads with its own identity, so its memory and environment, which no command can get
@@ -185,26 +185,40 @@ void require_file_or_directory(const struct stat& status, const std::string& pat
 Opened open_existing(std::string_view path, const CallContext& context, int extra_flags)
 {
     const std::string absolute = absolute_path(path, context);
-    // First as a mere location: to open a FIFO would wake its writer, to open a device may act.
-    const UniqueFd location(open_without_magic(
-        AT_FDCWD, absolute, O_PATH | (extra_flags & (O_NOFOLLOW | O_DIRECTORY))));
-    if (!location) {
-        throw_open_error(errno, absolute, context);
-    }
     Opened opened;
-    opened.path = path_of(location.get());
+    UniqueFd location;
+    // A file that is replaced between the open and the look at where it is has no name any more:
+    // its successor has. Repeated, since somebody may write it again and again.
+    constexpr int attempts = 20;
+    for (int i = 1; opened.path.empty(); ++i) {
+        // First as a mere location: to open a FIFO would wake its writer, to open a device may act.
+        const int fd = open_without_magic(AT_FDCWD, absolute,
+                                          O_PATH | (extra_flags & (O_NOFOLLOW | O_DIRECTORY)));
+        if (fd < 0) {
+            throw_open_error(errno, absolute, context);
+        }
+        location.reset(fd);
+        try {
+            opened.path = path_of(fd);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::not_found || i == attempts) {
+                throw;
+            }
+        }
+    }
     require_readable(opened.path, context);
     if (::fstat(location.get(), &opened.status) != 0) {
         throw errno_error(errno, "look at " + printable(opened.path));
     }
     require_file_or_directory(opened.status, opened.path);
     // The very inode that was judged, whatever its name leads to by now.
-    opened.fd.reset(
+    const int fd =
         ::open(descriptor_path(location.get()).c_str(),
-               O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (extra_flags & ~O_NOFOLLOW)));
-    if (!opened.fd) {
+               O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (extra_flags & ~O_NOFOLLOW));
+    if (fd < 0) {
         throw_open_error(errno, opened.path, context);
     }
+    opened.fd.reset(fd);
     return opened;
 }
 

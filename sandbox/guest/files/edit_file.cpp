@@ -101,9 +101,9 @@ std::string which(std::size_t index, std::size_t count)
     } else if (hint.empty()) {
         hint = "nothing in the file is like it; read the file and copy the text from there";
     }
-    throw Error(ErrorCode::text_not_found,
-                "old_text" + place + " does not occur in " + printable(document.path()), hint)
-        .with_detail("lines", lines);
+    throw Error(Error(ErrorCode::text_not_found,
+                      "old_text" + place + " does not occur in " + printable(document.path()), hint)
+                    .with_detail("lines", lines));
 }
 
 [[noreturn]] void throw_ambiguous(const Document& document,
@@ -115,12 +115,12 @@ std::string which(std::size_t index, std::size_t count)
         lines += (lines.empty() ? "" : ", ") + std::to_string(line);
     }
     const std::string more = matches.size() > listed_matches ? " ..." : "";
-    throw Error(ErrorCode::ambiguous_match,
-                "old_text" + place + " occurs " + std::to_string(matches.size()) + " times in " +
-                    printable(document.path()) + ", on lines " + lines + more,
-                "add lines around it until it is unique, or set replace_all")
-        .with_detail("lines", lines)
-        .with_detail("count", std::to_string(matches.size()));
+    throw Error(Error(ErrorCode::ambiguous_match,
+                      "old_text" + place + " occurs " + std::to_string(matches.size()) +
+                          " times in " + printable(document.path()) + ", on lines " + lines + more,
+                      "add lines around it until it is unique, or set replace_all")
+                    .with_detail("lines", lines)
+                    .with_detail("count", std::to_string(matches.size())));
 }
 
 /// Returns the number of replacements.

@@ -113,9 +113,9 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
     LockedTarget locked = lock_write_target(path, context);
     WriteTarget& target = locked.target;
     if (target.exists() && !overwrite) {
-        throw Error(ErrorCode::conflict, printable(target.path()) + " exists already",
-                    "load to another path, or allow overwriting")
-            .set_retryable(false);
+        throw Error(Error(ErrorCode::conflict, printable(target.path()) + " exists already",
+                          "load to another path, or allow overwriting")
+                        .set_retryable(false));
     }
     require_replaceable(target);
     make_parents(target, context);

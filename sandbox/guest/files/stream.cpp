@@ -76,10 +76,11 @@ void throw_write_error(int error, int fd, const std::string& what)
 {
     struct statvfs room = {};
     if ((error == ENOSPC || error == EDQUOT) && ::fstatvfs(fd, &room) == 0) {
-        throw errno_error(error, what,
-                          std::to_string(room.f_bavail * room.f_frsize) +
-                              " bytes are left there; delete something, or write less")
-            .with_detail("available_bytes", std::to_string(room.f_bavail * room.f_frsize));
+        throw Error(
+            errno_error(error, what,
+                        std::to_string(room.f_bavail * room.f_frsize) +
+                            " bytes are left there; delete something, or write less")
+                .with_detail("available_bytes", std::to_string(room.f_bavail * room.f_frsize)));
     }
     if (error == EACCES || error == EPERM) {
         throw errno_error(error, what, "look at mode and owner with ls -ld in bash_exec");

@@ -80,9 +80,9 @@ WriteFileReply write_file(const WriteFileRequest& request, const CallContext& co
     WriteTarget& target = locked.target;
     require_hash(target, request.if_sha256, context);
     if (request.mode == WriteMode::create && target.exists()) {
-        throw Error(ErrorCode::conflict, printable(target.path()) + " exists already",
-                    "change it with edit_file, or replace it with mode \"overwrite\"")
-            .set_retryable(false);
+        throw Error(Error(ErrorCode::conflict, printable(target.path()) + " exists already",
+                          "change it with edit_file, or replace it with mode \"overwrite\"")
+                        .set_retryable(false));
     }
     require_replaceable(target);
     WriteFileReply reply;

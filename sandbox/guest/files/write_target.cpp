@@ -11,6 +11,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
@@ -62,12 +63,14 @@ void open_parent(std::string parent, WriteTarget& target, const CallContext& con
 {
     const std::string whole = parent;
     while (true) {
-        target.directory.reset(open_without_magic(AT_FDCWD, parent, O_PATH | O_DIRECTORY));
-        if (target.directory) {
+        UniqueFd opened(open_without_magic(AT_FDCWD, parent, O_PATH | O_DIRECTORY));
+        const int error = opened ? 0 : errno;
+        if (opened) {
+            target.directory = std::move(opened);
             break;
         }
-        if (errno != ENOENT || parent == "/") {
-            throw_open_error(errno, whole, context);
+        if (error != ENOENT || parent == "/") {
+            throw_open_error(error, whole, context);
         }
         Split parts = split(std::move(parent));
         if (parts.name == "..") {
@@ -102,15 +105,31 @@ std::string read_link(int link, const WriteTarget& target)
     return destination;
 }
 
-/// Whether the name is a symlink, whose destination goes into `path`; else the target is judged.
+/// As path_of(); nothing when the file has no name any more.
+std::optional<std::string> place_of(int file)
+{
+    try {
+        return path_of(file);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_found) {
+            throw;
+        }
+        return std::nullopt;
+    }
+}
+
+/// Whether the name is to be looked up again: it is a symlink, whose destination goes into `path`;
+/// else the target is judged.
 bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& context)
 {
     if (target.missing.empty()) {
-        target.file.reset(
-            ::openat(target.directory.get(), target.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-        if (!target.file && errno != ENOENT) {
-            throw_open_error(errno, target.path(), context);
+        const int fd =
+            ::openat(target.directory.get(), target.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        const int error = fd < 0 ? errno : 0;
+        if (error != 0 && error != ENOENT) {
+            throw_open_error(error, target.path(), context);
         }
+        target.file.reset(fd);
     }
     if (!target.file) {
         require_writable(target.directory_path, context);
@@ -126,8 +145,13 @@ bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& 
     if (S_ISDIR(target.status.st_mode)) {
         refuse_directory(target.path(), context);
     }
+    const auto real = place_of(target.file.get());
+    if (!real) {
+        path = target.path(); // replaced by another call's rename just now: looked up again
+        return true;
+    }
     // Both: the file may be mounted from elsewhere, and what replaces it goes into the directory.
-    require_writable(path_of(target.file.get()), context);
+    require_writable(*real, context);
     require_writable(target.directory_path, context);
     require_file_or_directory(target.status, target.path());
     return false;
@@ -254,9 +278,9 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
     }
     const std::string path = printable(target.path());
     if (!target.exists()) {
-        throw Error(ErrorCode::conflict, path + " does not exist any more",
-                    "leave out if_sha256 to create it")
-            .with_detail("sha256", "");
+        throw Error(Error(ErrorCode::conflict, path + " does not exist any more",
+                          "leave out if_sha256 to create it")
+                        .with_detail("sha256", ""));
     }
     const auto size = static_cast<std::uint64_t>(target.status.st_size);
     if (size > max_hashed_size) {
@@ -266,10 +290,10 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
     const UniqueFd fd = open_for_reading(target);
     const std::string present = hash_file(fd.get(), size, target.path(), context);
     if (present != wanted) {
-        throw Error(ErrorCode::conflict,
-                    path + " has changed: its sha256 is " + present + ", not " + wanted,
-                    "read it again, then repeat the change with the present sha256")
-            .with_detail("sha256", present);
+        throw Error(Error(ErrorCode::conflict,
+                          path + " has changed: its sha256 is " + present + ", not " + wanted,
+                          "read it again, then repeat the change with the present sha256")
+                        .with_detail("sha256", present));
     }
 }
 

@@ -310,6 +310,27 @@ TEST_CASE("appends of many threads, and conditions among them, lose nothing")
     }
 }
 
+TEST_CASE("who reads while others write sees an old or a new content, whole")
+{
+    const Machine machine;
+    machine.put("f", std::string(1000, 'a'));
+    std::atomic<bool> done{false};
+    std::jthread writer([&] {
+        for (int i = 0; i < 2000; ++i) {
+            (void)put(machine, "f", std::string(1000, static_cast<char>('a' + i % 26)));
+        }
+        done = true;
+    });
+    int reads = 0;
+    int bad = 0;
+    for (; !done; ++reads) {
+        const auto content = read_file(read_request("f"), machine.context).content;
+        bad += content == std::string(1000, content.empty() ? '?' : content[0]) ? 0 : 1;
+    }
+    CHECK(reads > 0);
+    CHECK(bad == 0);
+}
+
 TEST_CASE("a directory that becomes a symlink and back never leads a write outside")
 {
     const Machine machine;
