@@ -1,0 +1,138 @@
+#pragma once
+
+// Running a command.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace berth::protocol {
+
+enum class OnExit : std::uint8_t {
+    keep = 0, ///< what the command leaves running becomes a job
+    kill = 1, ///< it is stopped
+};
+
+struct ExecuteRequest {
+    std::string id; ///< 32 hex digits, minted by the host: the command's name for ever
+    std::string command;
+    std::uint64_t timeout = 0; ///< running time; 0 is refused
+    std::string workdir;       ///< for this call only; empty: the session's working directory
+    std::map<std::string, std::string> environment; ///< on top of the session's
+    std::optional<std::string> input;               ///< stdin; absent: /dev/null
+    OnExit on_exit = OnExit::keep;
+    std::uint64_t head_limit = 0; ///< kept of each stream's beginning and end, in bytes
+    std::uint64_t tail_limit = 0;
+    bool sticky_cwd = true; ///< a normal end moves the session's working directory
+    /// Once stdout and stderr have more bytes than this together, each of them that has more than a
+    /// quarter of it is spilled at the latest when the command ends, even if head and tail hold all
+    /// of it: the host shows less than that and must be able to name the whole. 0: never for this
+    /// reason.
+    std::uint64_t spill_above = 0;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.id);
+        field(2, self.command);
+        field(3, self.timeout);
+        field(4, self.workdir);
+        field(5, self.environment);
+        field(6, self.input);
+        field(7, self.on_exit);
+        field(8, self.head_limit);
+        field(9, self.tail_limit);
+        field(10, self.sticky_cwd);
+        field(11, self.spill_above);
+    }
+};
+
+enum class Fate : std::uint8_t { exited, signaled, timed_out, cancelled, oom_killed, lost };
+
+/// One stream of a command: its beginning and end, and where the whole of it is.
+struct StreamOutput {
+    std::string head;
+    std::string tail;                ///< empty while all fits into head
+    std::uint64_t total_bytes = 0;   ///< what the command wrote
+    std::uint64_t total_lines = 0;   ///< newlines in it, plus one for an unfinished last line
+    std::uint64_t omitted_bytes = 0; ///< between head and tail
+    std::uint64_t omitted_lines = 0; ///< newlines in the omitted bytes
+    std::string spill_path;          ///< empty: nothing was spilled
+    std::uint64_t spill_bytes = 0;   ///< in the file: the first ones of the stream
+    std::string spill_error;         ///< why the file is missing or not whole
+    bool held_open = false;          ///< what was left running still holds the pipe
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.head);
+        field(2, self.tail);
+        field(3, self.total_bytes);
+        field(4, self.total_lines);
+        field(5, self.omitted_bytes);
+        field(6, self.omitted_lines);
+        field(7, self.spill_path);
+        field(8, self.spill_bytes);
+        field(9, self.spill_error);
+        field(10, self.held_open);
+    }
+};
+
+/// How it is known that nothing of a stopped command runs on.
+enum class StopProof : std::uint8_t { none, cgroup, subreaper };
+
+struct ProcessEntry {
+    std::int64_t pid = 0; ///< as the sandbox sees it
+    std::string name;     ///< its command line, cut
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.pid);
+        field(2, self.name);
+    }
+};
+
+struct ExecuteReply {
+    Fate fate = Fate::exited;
+    std::int32_t exit_code = 0; ///< -1 for timed_out, cancelled and lost, 128 + n for a signal
+    std::int32_t signal = 0;
+    std::uint64_t duration = 0;
+    std::string cwd;    ///< the session's working directory from now on
+    std::string notice; ///< e.g. that the working directory was gone
+    StreamOutput out;
+    StreamOutput err;
+    std::uint64_t peak_memory = 0; ///< 0: unknown
+    std::uint64_t cpu_time = 0;    ///< microseconds
+    std::string usage_scope;       ///< "cgroup" or "process": whose peak_memory and cpu_time are
+    std::string job_id;            ///< of what was left running, else empty
+    std::vector<ProcessEntry> left_running;
+    std::uint32_t survivors = 0; ///< after a stop: processes that could not be ended
+    StopProof stop_proof = StopProof::none;
+    bool cwd_changed = false; ///< by this command
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.fate);
+        field(2, self.exit_code);
+        field(3, self.signal);
+        field(4, self.duration);
+        field(5, self.cwd);
+        field(6, self.notice);
+        field(7, self.out);
+        field(8, self.err);
+        field(9, self.peak_memory);
+        field(10, self.cpu_time);
+        field(11, self.usage_scope);
+        field(12, self.job_id);
+        field(13, self.left_running);
+        field(14, self.survivors);
+        field(15, self.stop_proof);
+        field(16, self.cwd_changed);
+    }
+};
+
+} // namespace berth::protocol

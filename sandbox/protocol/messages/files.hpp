@@ -1,0 +1,185 @@
+#pragma once
+
+// Reading, writing and editing a file.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace berth::protocol {
+
+enum class Encoding : std::uint8_t { text, bytes };
+
+struct ReadFileRequest {
+    std::string path;
+    std::uint64_t offset = 0; ///< text: lines to skip; bytes: bytes to skip
+    std::uint64_t limit = 0;  ///< text: lines, bytes: bytes; 0 is refused
+    std::uint64_t budget = 0; ///< at most so many bytes of text in the reply
+    Encoding encoding = Encoding::text;
+    std::uint64_t image_limit = 0; ///< an image above it is described, not returned
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.offset);
+        field(3, self.limit);
+        field(4, self.budget);
+        field(5, self.encoding);
+        field(6, self.image_limit);
+    }
+};
+
+enum class FileKind : std::uint8_t { text, image, binary, directory };
+
+struct DirectoryEntry {
+    std::string name;
+    std::string type; ///< file, directory, symlink, fifo, socket, device
+    std::uint64_t size = 0;
+    std::string target; ///< of a symlink
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.name);
+        field(2, self.type);
+        field(3, self.size);
+        field(4, self.target);
+    }
+};
+
+struct ReadFileReply {
+    std::string path; ///< absolute, as any tool takes it
+    FileKind kind = FileKind::text;
+    std::uint64_t size = 0;
+    std::string sha256;  ///< of the whole file; empty when it is not a regular file or too large
+    std::string content; ///< the lines (with their ends), the image, or the bytes
+    std::uint64_t first_line = 0; ///< 1-based, of content
+    std::uint64_t line_count = 0; ///< in content
+    std::uint64_t total_lines = 0;
+    std::string truncated_by; ///< empty, "limit", "budget" or "line" (a single line was cut)
+    std::string mime_type;    ///< of an image or a known binary
+    std::string encoding;     ///< "utf-8", "utf-8-bom", "utf-16le", "invalid-utf-8" ...
+    std::string line_ending;  ///< "lf", "crlf", "mixed" or empty
+    bool final_newline = false;
+    std::vector<DirectoryEntry> entries;
+    std::uint64_t total_entries = 0;
+    bool totals_partial = false; ///< too large: lines, ending and encoding are of what was read
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.kind);
+        field(3, self.size);
+        field(4, self.sha256);
+        field(5, self.content);
+        field(6, self.first_line);
+        field(7, self.line_count);
+        field(8, self.total_lines);
+        field(9, self.truncated_by);
+        field(10, self.mime_type);
+        field(11, self.encoding);
+        field(12, self.line_ending);
+        field(13, self.final_newline);
+        field(14, self.entries);
+        field(15, self.total_entries);
+        field(16, self.totals_partial);
+    }
+};
+
+enum class WriteMode : std::uint8_t { overwrite, create, append };
+
+struct WriteFileRequest {
+    std::string path;
+    std::string content;
+    WriteMode mode = WriteMode::overwrite;
+    std::string if_sha256; ///< empty: no condition
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.content);
+        field(3, self.mode);
+        field(4, self.if_sha256);
+    }
+};
+
+struct WriteFileReply {
+    std::string path;
+    std::uint64_t bytes = 0; ///< written by this call
+    std::uint64_t size = 0;  ///< of the file now
+    std::string sha256;      ///< of the whole file now
+    bool created = false;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.bytes);
+        field(3, self.size);
+        field(4, self.sha256);
+        field(5, self.created);
+    }
+};
+
+struct Edit {
+    std::string old_text;
+    std::string new_text;
+    bool replace_all = false;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.old_text);
+        field(2, self.new_text);
+        field(3, self.replace_all);
+    }
+};
+
+struct EditFileRequest {
+    std::string path;
+    std::vector<Edit> edits; ///< in order, each on the result of the one before; all or nothing
+    std::string if_sha256;
+    bool dry_run = false;
+    std::uint64_t max_size = 0;    ///< of the file
+    std::uint64_t diff_budget = 0; ///< bytes of diff in the reply
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.edits);
+        field(3, self.if_sha256);
+        field(4, self.dry_run);
+        field(5, self.max_size);
+        field(6, self.diff_budget);
+    }
+};
+
+struct EditFileReply {
+    std::string path;
+    std::uint64_t replacements = 0;
+    std::uint64_t size = 0;
+    std::string sha256;
+    std::string diff; ///< unified, three lines of context
+    bool diff_truncated = false;
+    bool created = false;
+    bool dry_run = false;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.replacements);
+        field(3, self.size);
+        field(4, self.sha256);
+        field(5, self.diff);
+        field(6, self.diff_truncated);
+        field(7, self.created);
+        field(8, self.dry_run);
+    }
+};
+
+} // namespace berth::protocol

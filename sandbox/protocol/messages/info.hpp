@@ -1,0 +1,54 @@
+#pragma once
+
+// What a guest says of itself.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace berth::protocol {
+
+struct JobEntry {
+    std::string job_id;
+    std::string command; ///< its beginning
+    std::string status;  ///< "running"
+    std::uint32_t processes = 0;
+    std::uint64_t age = 0;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.job_id);
+        field(2, self.command);
+        field(3, self.status);
+        field(4, self.processes);
+        field(5, self.age);
+    }
+};
+
+struct InfoReply {
+    std::string build;
+    std::string cwd;
+    std::string home;
+    std::uint64_t uptime = 0;
+    std::uint32_t connections = 0;
+    std::uint32_t calls = 0; ///< commands in flight
+    std::vector<JobEntry> jobs;
+    std::vector<std::string>
+        layers; ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.build);
+        field(2, self.cwd);
+        field(3, self.home);
+        field(4, self.uptime);
+        field(5, self.connections);
+        field(6, self.calls);
+        field(7, self.jobs);
+        field(8, self.layers);
+    }
+};
+
+} // namespace berth::protocol

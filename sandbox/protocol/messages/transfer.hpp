@@ -1,0 +1,81 @@
+#pragma once
+
+// Files on their way between sandbox and workspace; the data itself is in transfer.hpp.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace berth::protocol {
+
+struct ExportRequest {
+    std::string path; ///< a file, a directory, or a glob pattern
+    std::uint64_t max_bytes = 0;
+    std::uint64_t max_entries = 0;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.max_bytes);
+        field(3, self.max_entries);
+    }
+};
+
+struct ExportReply {
+    std::string root;    ///< what the entries' names are relative to, absolute
+    bool single = false; ///< `path` named one file
+    std::uint64_t files = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::string> skipped; ///< sockets, devices, symlinks: "name: reason"
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.root);
+        field(2, self.single);
+        field(3, self.files);
+        field(4, self.bytes);
+        field(5, self.skipped);
+    }
+};
+
+struct ImportRequest {
+    std::string path;    ///< the file, or the directory that gets the entries
+    bool single = false; ///< one file is sent, and `path` is its name
+    bool overwrite = true;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.single);
+        field(3, self.overwrite);
+    }
+};
+
+struct TransferredFile {
+    std::string path; ///< absolute, in the sandbox
+    std::uint64_t size = 0;
+    std::string sha256;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.path);
+        field(2, self.size);
+        field(3, self.sha256);
+    }
+};
+
+struct ImportReply {
+    std::vector<TransferredFile> files;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.files);
+    }
+};
+
+} // namespace berth::protocol
