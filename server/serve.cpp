@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -50,30 +51,30 @@ struct Peer {
     rpc::Dispatcher dispatcher;
 };
 
-/// Nothing but the protocol may reach the client: its descriptor gets a number of its own, and
-/// whatever prints to standard output prints to stderr instead.
-UniqueFd take_standard_output()
+/// Moves a standard descriptor to a number of its own and puts `replacement` in its place.
+UniqueFd take(int number, const UniqueFd& replacement)
 {
-    UniqueFd output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (!output) {
-        throw_errno("standard output");
+    UniqueFd taken(::fcntl(number, F_DUPFD_CLOEXEC, 3));
+    if (!taken || !replacement || ::dup2(replacement.get(), number) < 0) {
+        throw_errno("standard descriptor " + std::to_string(number));
     }
-    if (::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-        const UniqueFd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-        ::dup2(null.get(), STDOUT_FILENO);
-    }
-    return output;
+    return taken;
 }
 
 UniqueFd take_standard_input()
 {
-    UniqueFd input(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
-    if (!input) {
-        throw_errno("standard input");
+    return take(STDIN_FILENO, UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
+}
+
+/// Nothing but the protocol may reach the client: whatever prints to standard output from here on
+/// prints to stderr instead.
+UniqueFd take_standard_output()
+{
+    UniqueFd replacement(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3));
+    if (!replacement) { // started without a stderr
+        replacement.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     }
-    const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    ::dup2(null.get(), STDIN_FILENO);
-    return input;
+    return take(STDOUT_FILENO, replacement);
 }
 
 /// Signals that end the server arrive on a descriptor. Before any thread starts, so that all of

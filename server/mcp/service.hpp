@@ -54,7 +54,7 @@ class Service {
   private:
     const std::string& instructions();
     const std::string& tools_text();
-    const tools::Entry& requested_tool(const nlohmann::json& params) const;
+    [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
     void run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era);
 
     Configuration configuration_;
