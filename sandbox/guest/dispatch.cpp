@@ -108,8 +108,13 @@ constexpr std::array table = {
     Entry{.operation = Operation::import_files,
           .on_worker = on_files<import_files>,
           .takes_data = true},
+    Entry{.operation = Operation::edit_file, .on_worker = on_files<edit_file>},
     Entry{.operation = Operation::glob, .on_worker = on_files<glob_files>},
     Entry{.operation = Operation::grep, .on_worker = on_files<grep_files>},
+    Entry{.operation = Operation::export_files, .on_worker = on_files<export_files>},
+    Entry{.operation = Operation::import_files,
+          .on_worker = on_files<import_files>,
+          .takes_data = true},
     Entry{.operation = Operation::shutdown, .on_loop = shutdown},
 };
 

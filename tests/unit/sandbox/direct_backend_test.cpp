@@ -134,6 +134,24 @@ TEST_CASE("direct: ping, info, execute, write and read")
     read.limit = 10;
     read.budget = 1000;
     CHECK(sandbox.read_file(read, {}).content == "hello\n");
+    berth::protocol::EditFileRequest edit;
+    edit.path = "a.txt";
+    edit.edits = {{.old_text = "hello", .new_text = "goodbye", .replace_all = false}};
+    edit.max_size = 1'000'000;
+    edit.diff_budget = 1000;
+    CHECK(sandbox.edit_file(edit, {}).replacements == 1);
+    berth::protocol::GlobRequest glob;
+    glob.pattern = "*.txt";
+    glob.limit = 10;
+    glob.time_limit = 5000;
+    CHECK(sandbox.glob(glob, {}).paths.size() == 1);
+    berth::protocol::GrepRequest grep;
+    grep.pattern = "good";
+    grep.limit = 10;
+    grep.line_limit = 100;
+    grep.budget = 1000;
+    grep.time_limit = 5000;
+    CHECK(sandbox.grep(grep, {}).total_matches == 1);
     read.path = "b.txt";
     CHECK(error_of([&] { (void)sandbox.read_file(read, {}); }) == ErrorCode::not_found);
     const auto info = sandbox.info();
@@ -141,6 +159,31 @@ TEST_CASE("direct: ping, info, execute, write and read")
     CHECK(info.cwd == info.home);
     CHECK(info.connections == 1);
     CHECK(info.calls == 0);
+}
+
+TEST_CASE("direct: files go out as a stream and come in again elsewhere")
+{
+    Direct direct;
+    auto& sandbox = *direct.sandbox;
+    const auto made = sandbox.execute(
+        command("mkdir -p d/e; head -c 3000000 /dev/urandom >d/large; echo x >d/e/small"), {});
+    REQUIRE(made.exit_code == 0);
+    std::string stream;
+    const auto out =
+        sandbox.export_files({.path = "d", .max_bytes = 10'000'000, .max_entries = 100},
+                             [&](std::string_view piece) { stream += piece; }, {});
+    CHECK(out.files == 2);
+    CHECK(out.bytes == 3'000'002);
+    std::size_t sent = 0;
+    const auto next = [&] {
+        auto piece = stream.substr(sent, 100'000);
+        sent += piece.size();
+        return piece;
+    };
+    const auto in =
+        sandbox.import_files({.path = "copy", .single = false, .overwrite = true}, next, {});
+    CHECK(in.files.size() == 2);
+    CHECK(sandbox.execute(command("diff -r d copy"), {}).exit_code == 0);
 }
 
 TEST_CASE("direct: a command is cancelled, and its output until then comes back")
