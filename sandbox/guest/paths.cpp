@@ -188,8 +188,9 @@ Opened open_existing(std::string_view path, const CallContext& context, int extr
     Opened opened;
     UniqueFd location;
     // A file that is replaced between the open and the look at where it is has no name any more:
-    // its successor has. Repeated, since somebody may write it again and again.
-    constexpr int attempts = 20;
+    // its successor has. Many times, since a busy writer can win more often than not; a file that
+    // was really deleted ends this at the next open.
+    constexpr int attempts = 1000;
     for (int i = 1; opened.path.empty(); ++i) {
         // First as a mere location: to open a FIFO would wake its writer, to open a device may act.
         const int fd = open_without_magic(AT_FDCWD, absolute,

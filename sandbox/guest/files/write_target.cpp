@@ -118,42 +118,48 @@ std::optional<std::string> place_of(int file)
     }
 }
 
-/// Whether the name is to be looked up again: it is a symlink, whose destination goes into `path`;
-/// else the target is judged.
-bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& context)
+/// Opens the name as it is; nothing when it does not exist.
+void open_location(WriteTarget& target, const CallContext& context)
 {
-    if (target.missing.empty()) {
-        const int fd =
-            ::openat(target.directory.get(), target.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        const int error = fd < 0 ? errno : 0;
-        if (error != 0 && error != ENOENT) {
-            throw_open_error(error, target.path(), context);
-        }
-        target.file.reset(fd);
+    const int fd =
+        ::openat(target.directory.get(), target.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    const int error = fd < 0 ? errno : 0;
+    if (error != 0 && error != ENOENT) {
+        throw_open_error(error, target.path(), context);
     }
-    if (!target.file) {
-        require_writable(target.directory_path, context);
-        return false;
-    }
-    if (::fstat(target.file.get(), &target.status) != 0) {
+    target.file.reset(fd);
+    target.status = {};
+    if (target.file && ::fstat(fd, &target.status) != 0) {
         throw errno_error(errno, "look at " + printable(target.path()));
     }
-    if (S_ISLNK(target.status.st_mode)) {
-        path = read_link(target.file.get(), target);
-        return true;
+}
+
+/// Whether the name is a symlink, whose destination goes into `path`; else the target is judged.
+bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& context)
+{
+    std::optional<std::string> real;
+    // Again when another call's rename has just replaced it, which a busy writer does often.
+    for (int i = 0; target.missing.empty() && !real && i < 1000; ++i) {
+        open_location(target, context);
+        if (!target.file) {
+            break;
+        }
+        if (S_ISLNK(target.status.st_mode)) {
+            path = read_link(target.file.get(), target);
+            return true;
+        }
+        if (S_ISDIR(target.status.st_mode)) {
+            refuse_directory(target.path(), context);
+        }
+        real = place_of(target.file.get());
     }
-    if (S_ISDIR(target.status.st_mode)) {
-        refuse_directory(target.path(), context);
+    if (target.file) {
+        // Both: the file may be mounted from elsewhere, and what replaces it goes into the
+        // directory. One without a name is never judged by its directory alone.
+        require_writable(real ? *real : path_of(target.file.get()), context);
+        require_file_or_directory(target.status, target.path());
     }
-    const auto real = place_of(target.file.get());
-    if (!real) {
-        path = target.path(); // replaced by another call's rename just now: looked up again
-        return true;
-    }
-    // Both: the file may be mounted from elsewhere, and what replaces it goes into the directory.
-    require_writable(*real, context);
     require_writable(target.directory_path, context);
-    require_file_or_directory(target.status, target.path());
     return false;
 }
 
