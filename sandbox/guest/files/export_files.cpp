@@ -78,7 +78,8 @@ void send_file(Outgoing& out, int fd, const std::string& name, const std::string
         throw_changed(path);
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    out.header({.name = name, .size = size, .mode = status.st_mode & 0777U});
+    out.header(
+        {.name = name, .size = size, .mode = status.st_mode & 0777U, .single = reply.single});
     PieceReader reader(fd, 0, size, path, context);
     std::uint64_t sent = 0;
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {

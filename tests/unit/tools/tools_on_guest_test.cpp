@@ -23,10 +23,10 @@ class Session {
   public:
     explicit Session(const char* guest)
     {
-        session::Settings settings;
-        settings.state_directory = directory_ / "state";
+        session::Settings manager;
+        manager.state_directory = directory_ / "state";
         manager_ = std::make_unique<session::SessionManager>(
-            settings, direct::make_backend(guest, directory_ / "machines"));
+            manager, direct::make_backend(guest, directory_ / "machines"));
         store_ = workspace::make_directory_store(directory_ / "workspace");
     }
 
