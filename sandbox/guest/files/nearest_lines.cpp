@@ -100,8 +100,9 @@ std::vector<Candidate> find_candidates(const Document& document,
             return;
         }
         best.push_back({.line = number - anchor, .percent = percent, .actual = {}});
-        std::stable_sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
-            return a.percent > b.percent;
+        // The nearest first, of equals the one further up.
+        std::sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
+            return a.percent != b.percent ? a.percent > b.percent : a.line < b.line;
         });
         best.resize(std::min(best.size(), candidates));
     });
@@ -200,8 +201,9 @@ std::vector<NearLines> nearest_lines(const Document& document, std::string_view 
     for (const auto& candidate : found) {
         result.push_back(compare(wanted, candidate));
     }
-    std::stable_sort(result.begin(), result.end(),
-                     [](const NearLines& a, const NearLines& b) { return a.percent > b.percent; });
+    std::sort(result.begin(), result.end(), [](const NearLines& a, const NearLines& b) {
+        return a.percent != b.percent ? a.percent > b.percent : a.line < b.line;
+    });
     std::erase_if(result, [](const NearLines& near) { return near.percent < least_percent; });
     return result;
 }
