@@ -10,8 +10,7 @@ sandbox::Layer limit_layer(const std::string& name, bool in_force, const CgroupL
                            const std::string& what)
 {
     if (!in_force) {
-        return {name, false,
-                "no cgroup of this user limits " + what + "; start with: " + cgroup_remedy()};
+        return {name, false, "no cgroup of this user limits " + what};
     }
     return {name, true,
             what + " of all commands together, cgroup " + (cgroups.v2_controllers ? "v2" : "v1")};
@@ -20,8 +19,7 @@ sandbox::Layer limit_layer(const std::string& name, bool in_force, const CgroupL
 sandbox::Layer kill_layer(bool in_force)
 {
     if (!in_force) {
-        return {"cgroup-kill", false,
-                "commands are stopped through a subreaper each; start with: " + cgroup_remedy()};
+        return {"cgroup-kill", false, "commands are stopped through a subreaper each"};
     }
     return {"cgroup-kill", true, "each command has a cgroup of its own"};
 }
@@ -59,7 +57,8 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
          plan.cgroup.new_namespace ? "" : "the names of the session's cgroups can be seen inside"},
         {"netns", plan.own_network,
          plan.own_network ? "only loopback" : "the host's network, as asked for"},
-        {"seccomp", true, "limits and scheduling of the guest, foreign system call tables"},
+        {"seccomp", true,
+         "limits and scheduling of the guest, kernel keyrings, foreign system call tables"},
         uid_layer(plan),
         limit_layer("cgroup-memory", cgroups.limits_memory(), cgroups, "the memory"),
         limit_layer("cgroup-pids", cgroups.limits_pids(), cgroups, "the number"),
