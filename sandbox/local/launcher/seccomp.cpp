@@ -86,6 +86,16 @@ void protect_guest(Filter& filter)
     filter.deny(SCMP_SYS(ioprio_set), {is(0, IOPRIO_WHO_USER)});
 }
 
+void close_keyrings(Filter& filter)
+{
+    // The session keyring of whoever started the server comes along through fork and exec, and who
+    // possesses a keyring may read its keys: a login's Kerberos tickets or file system keys. No
+    // namespace holds that back.
+    for (const int call : {SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key)}) {
+        filter.deny(call, {});
+    }
+}
+
 void forbid_user_namespaces(Filter& filter)
 {
     filter.deny(SCMP_SYS(unshare), {has_flag(0, CLONE_NEWUSER)});
@@ -101,6 +111,7 @@ void install_filter(bool forbid_namespaces)
 {
     Filter filter;
     protect_guest(filter);
+    close_keyrings(filter);
     if (forbid_namespaces) {
         forbid_user_namespaces(filter);
     }

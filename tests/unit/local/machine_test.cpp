@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -55,6 +56,22 @@ TEST_CASE("the guest is out of its commands' reach")
     CHECK(bench.run("ulimit -n 64 && ulimit -n") == "64\n");
     CHECK(bench.run("taskset -p 1 $$ >/dev/null && nice -n 5 true && echo fine") == "fine\n");
     CHECK(bench.run("ionice -c 3 true && echo fine") == "fine\n");
+}
+
+TEST_CASE("the keyrings of whoever started the server are out of reach")
+{
+    Bench bench;
+    bench.make();
+    const auto call = [&](long number) {
+        return bench.run("python3 -c 'import ctypes, errno; libc = ctypes.CDLL(None, "
+                         "use_errno=True); libc.syscall(" +
+                         std::to_string(number) +
+                         ", 10, -3, b\"user\", b\"berth-test\", 0); "
+                         "print(errno.errorcode.get(ctypes.get_errno(), \"done\"))'");
+    };
+    CHECK(call(SYS_keyctl) == "EPERM\n");
+    CHECK(call(SYS_add_key) == "EPERM\n");
+    CHECK(call(SYS_request_key) == "EPERM\n");
 }
 
 TEST_CASE("killing everything kills the session's processes and not the guest")
