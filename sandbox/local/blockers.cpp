@@ -79,6 +79,11 @@ Blocker explain(const LaunchResult& failed, const std::string& root)
     } else if (failed.step == "idmap") {
         blocker = {"its file system cannot map ids, so files written inside would belong to nobody",
                    "mount it read-only, or run berth as the folder's owner"};
+    } else if (failed.step == "guest" && failed.error == EACCES) {
+        // As root the guest is another uid than the one that installed it, e.g. with a umask of
+        // 077.
+        blocker = {"the session's user may not run the guest's program",
+                   "chmod a+rx the program, and keep it on a file system without noexec"};
     } else if (is_refusal(failed.error) && failed.step != "cgroup" && failed.step != "socket") {
         blocker = namespace_blocker(root, failed.error);
     } else if (failed.step == "guest" && failed.error == ENOENT) {

@@ -78,7 +78,7 @@ void exec_guest(const ChildSetup& setup)
     char* const arguments[] = {name.data(), option.data(), number.data(), nullptr};
     char* const environment[] = {nullptr};
     ::execveat(setup.program.get(), "", arguments, environment, AT_EMPTY_PATH);
-    throw Failure(step, errno, "start the guest");
+    throw Failure(step, errno, "start " + setup.spec.guest_program);
 }
 
 } // namespace berth::local

@@ -54,6 +54,16 @@ TEST_CASE("a container is told by what it refuses")
     CHECK(masked.reason.find("did it: Operation not permitted") != std::string::npos);
 }
 
+TEST_CASE("a program that was installed for root alone is no fault of the kernel")
+{
+    const TemporaryTree host;
+    host.add("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
+    const auto blocker = explain(failed("guest", EACCES), host.path());
+    CHECK(blocker.reason ==
+          "the session's user may not run the guest's program (did it: Permission denied)");
+    CHECK(blocker.remedy.find("chmod a+rx") != std::string::npos);
+}
+
 TEST_CASE("what nobody knows is at least told")
 {
     const TemporaryTree host;
