@@ -6,9 +6,11 @@
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/registry.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 namespace berth::session {
@@ -247,6 +249,10 @@ std::vector<SessionFacts> SessionManager::Implementation::list()
             all.push_back(std::move(facts));
         }
     }
+    std::sort(all.begin(), all.end(), [](const SessionFacts& a, const SessionFacts& b) {
+        return std::tie(a.principal, a.session, a.sandbox_id) <
+               std::tie(b.principal, b.session, b.sandbox_id);
+    });
     return all;
 }
 

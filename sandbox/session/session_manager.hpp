@@ -56,6 +56,7 @@ class SessionManager {
 
     /// Without making anything.
     [[nodiscard]] SessionFacts facts(const SessionId& id);
+    /// By principal, then by name.
     [[nodiscard]] std::vector<SessionFacts> list();
 
     /// Ends the machine; the home folder stays unless `purge`. False when there is none.

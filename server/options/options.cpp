@@ -44,6 +44,16 @@ std::string range_of(const Definition& definition)
     return shown(definition, definition.least) + " to " + shown(definition, definition.most);
 }
 
+/// For people: `"", "home"`.
+std::string choices_of(const Definition& definition)
+{
+    std::string text = "\"";
+    for (const char c : definition.choices) {
+        text += c == '|' ? "\", \"" : std::string(1, c);
+    }
+    return text + '"';
+}
+
 /// The values of all layers, each checked when it is asked for.
 class Layers {
   public:
@@ -68,7 +78,7 @@ class Layers {
         const auto choices = '|' + std::string(definition.choices) + '|';
         if (value.find('|') != std::string::npos ||
             choices.find('|' + value + '|') == std::string::npos) {
-            refuse(definition, raw(key), std::string(definition.choices));
+            refuse(definition, raw(key), choices_of(definition));
         }
         return value;
     }
