@@ -120,8 +120,10 @@ std::string totals_phrase(const GrepView& view, const GrepReply& reply)
         return "No matches for " + visible(view.pattern) + " in " + visible(reply.root) + " (" +
                counted(reply.searched_files, "file") + " searched)";
     }
-    return counted(reply.total_matches, "match") + more + " in " +
-           counted(reply.total_files, "file") + more;
+    const std::string files = counted(reply.total_files, "file");
+    return view.mode == GrepMode::files
+               ? files + more + " with a match"
+               : counted(reply.total_matches, "match") + more + " in " + files + more;
 }
 
 std::string page_phrase(const GrepView& view, const Listing& listing, std::uint64_t total)
@@ -157,6 +159,7 @@ std::vector<std::string> skipped_phrases(const GrepView& view, const GrepReply& 
         view.no_ignore ? std::string()
                        : phrase(reply.ignored_files, "skipped as ignored (no_ignore)"),
         phrase(reply.binary_files, "skipped as binary"),
+        phrase(reply.large_files, "too large for multiline"),
         phrase(reply.unreadable, "could not be read"),
     };
 }
@@ -197,6 +200,7 @@ Result grep_report(const GrepView& view, const GrepReply& reply)
         {"searched_files", reply.searched_files},
         {"ignored_files", reply.ignored_files},
         {"binary_files", reply.binary_files},
+        {"large_files", reply.large_files},
         {"unreadable_files", reply.unreadable},
         {"complete", reply.complete},
         {"truncated_by", truncated_by},

@@ -59,6 +59,17 @@ TEST_CASE("files and counts are lists of paths")
               .text.starts_with("/w/a:2\n/w/b:1\n["));
 }
 
+TEST_CASE("a list of files has no number of matches: each was left at its first")
+{
+    auto reply = two_files();
+    reply.total_matches = 0;
+    reply.large_files = 1;
+    const auto text =
+        GrepFiles::render({.pattern = "o", .mode = protocol::GrepMode::files}, reply, Settings{})
+            .text;
+    CHECK(text.ends_with("[2 files with a match · 1 file too large for multiline]"));
+}
+
 TEST_CASE("no match says where was searched")
 {
     protocol::GrepReply reply;
