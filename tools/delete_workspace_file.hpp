@@ -13,7 +13,7 @@ namespace berth::tools {
 struct DeleteWorkspaceFile {
     static constexpr std::string_view name = "delete_workspace_file";
     static constexpr std::string_view title = "Delete a file of the workspace";
-    static constexpr std::string_view bodies = "";
+    static constexpr std::string_view bodies{};
     static constexpr Annotations annotations{};
 
     struct Args {

@@ -13,7 +13,7 @@ namespace berth::tools {
 struct ListWorkspaceFiles {
     static constexpr std::string_view name = "list_workspace_files";
     static constexpr std::string_view title = "List the workspace";
-    static constexpr std::string_view bodies = "";
+    static constexpr std::string_view bodies{};
     static constexpr Annotations annotations{
         .read_only = true, .destructive = false, .idempotent = true};
 

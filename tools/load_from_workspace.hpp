@@ -13,7 +13,7 @@ namespace berth::tools {
 struct LoadFromWorkspace {
     static constexpr std::string_view name = "load_from_workspace";
     static constexpr std::string_view title = "Load files from the workspace";
-    static constexpr std::string_view bodies = "";
+    static constexpr std::string_view bodies{};
     static constexpr Annotations annotations{.idempotent = true};
 
     struct Args {

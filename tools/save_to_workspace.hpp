@@ -13,7 +13,7 @@ namespace berth::tools {
 struct SaveToWorkspace {
     static constexpr std::string_view name = "save_to_workspace";
     static constexpr std::string_view title = "Save files to the workspace";
-    static constexpr std::string_view bodies = "";
+    static constexpr std::string_view bodies{};
     static constexpr Annotations annotations{};
 
     struct Args {

@@ -15,7 +15,7 @@ namespace berth::tools {
 struct SessionInfo {
     static constexpr std::string_view name = "session_info";
     static constexpr std::string_view title = "About this session";
-    static constexpr std::string_view bodies = "";
+    static constexpr std::string_view bodies{};
     static constexpr Annotations annotations{
         .read_only = true, .destructive = false, .idempotent = true};
 

@@ -13,7 +13,7 @@ namespace berth::tools {
 struct WriteFile {
     static constexpr std::string_view name = "write_file";
     static constexpr std::string_view title = "Write a file";
-    static constexpr std::string_view bodies = "";
+    static constexpr std::string_view bodies{};
     static constexpr Annotations annotations{};
 
     struct Args {
