@@ -13,6 +13,7 @@
 
 #include <deque>
 #include <utility>
+#include <vector>
 
 namespace berth::server::cli {
 namespace {
@@ -61,7 +62,9 @@ class Flags {
         if (definition.kind == Kind::boolean) {
             slot.option = app.add_flag(flag, slot.flag, help);
         } else {
-            slot.option = app.add_option(flag, slot.items, help)->allow_extra_args(false);
+            // One text each time; without this the help would show several ("VALUE ...").
+            slot.option = app.add_option(flag, slot.items, help)->expected(1);
+            slot.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
             slot.option->type_name(definition.kind == Kind::list ? "ITEM,..." : "VALUE");
         }
     }
@@ -95,6 +98,32 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
     return command;
 }
 
+/// The commands, and the names by which the rest of the program knows them.
+std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, CommandLine& line)
+{
+    auto* serve = add_command(app, "serve", "speak MCP on standard input and output (the default)");
+    auto* call = add_command(app, "call", "call one tool and print its text");
+    call->add_option("TOOL", line.tool, "name of the tool")->required();
+    call->add_option("JSON", line.arguments, "its arguments; - reads them from standard input");
+    call->add_flag("--json", line.json, "print the whole result");
+    auto* sessions = add_command(app, "sessions", "the sessions of this state directory");
+    sessions->require_subcommand(1);
+    auto* list = add_command(*sessions, "list", "list them");
+    auto* kill = add_command(*sessions, "kill", "end a session's machine");
+    kill->add_option("KEY", line.key, "what was given to --session")->required();
+    kill->add_flag("--purge", line.purge, "remove its home folder too");
+    auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
+    auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");
+    auto* config = add_command(app, "config", "the settings in force and where each came from");
+    auto* version = add_command(app, "version", "version, libraries, protocol revisions");
+    for (auto* command : {list, kill, status, doctor, config, version}) {
+        command->add_flag("--json", line.json, "as JSON");
+    }
+    return {{serve, "serve"},        {call, "call"},      {list, "sessions-list"},
+            {kill, "sessions-kill"}, {status, "status"},  {doctor, "doctor"},
+            {config, "config"},      {version, "version"}};
+}
+
 } // namespace
 
 std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_status)
@@ -108,29 +137,10 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     auto* session_option = app.add_option("--session", session,
                                           "name of the session; without one "
                                           "it ends with the server");
-    app.add_option("--config", line.given.config_file, "TOML file of settings");
+    session_option->take_last();
+    app.add_option("--config", line.given.config_file, "TOML file of settings")->take_last();
 
-    auto* serve = add_command(app, "serve", "speak MCP on standard input and output (the default)");
-    auto* call = add_command(app, "call", "call one tool and print its text");
-    call->add_option("TOOL", line.tool, "name of the tool")->required();
-    call->add_option("JSON", line.arguments, "its arguments; - reads them from standard input");
-    call->add_flag("--json", line.json, "print the whole result");
-    auto* sessions = add_command(app, "sessions", "the sessions of this state directory");
-    sessions->require_subcommand(1);
-    auto* list = add_command(*sessions, "list", "list them");
-    list->add_flag("--json", line.json, "as JSON");
-    auto* kill = add_command(*sessions, "kill", "end a session's machine");
-    kill->add_option("KEY", line.key, "what was given to --session")->required();
-    kill->add_flag("--purge", line.purge, "remove its home folder too");
-    kill->add_flag("--json", line.json, "as JSON");
-    auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
-    status->add_flag("--json", line.json, "as JSON");
-    auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");
-    doctor->add_flag("--json", line.json, "as JSON");
-    auto* config = add_command(app, "config", "the settings in force and where each came from");
-    config->add_flag("--json", line.json, "as JSON");
-    auto* version = add_command(app, "version", "version, libraries, protocol revisions");
-    version->add_flag("--json", line.json, "as JSON");
+    const auto commands = add_commands(app, line);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) { // --help is one
@@ -143,14 +153,7 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
         exit_status = usage_status;
         return std::nullopt;
     }
-    for (const auto& [command, name] : {std::pair{serve, "serve"},
-                                        {call, "call"},
-                                        {list, "sessions-list"},
-                                        {kill, "sessions-kill"},
-                                        {status, "status"},
-                                        {doctor, "doctor"},
-                                        {config, "config"},
-                                        {version, "version"}}) {
+    for (const auto& [command, name] : commands) {
         if (command->parsed()) {
             line.command = name;
         }
