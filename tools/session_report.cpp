@@ -38,9 +38,19 @@ std::string field(std::string_view name, const std::string& value)
     return value.empty() ? "" : std::string(name) + ": " + value + "\n";
 }
 
+/// As an operator sets it and `berth config` shows it: 2 GiB, not 2.1 GB.
+std::string memory_text(std::uint64_t bytes)
+{
+    constexpr std::uint64_t mebibyte = 1024ULL * 1024;
+    if (bytes % (1024 * mebibyte) == 0) {
+        return std::to_string(bytes / (1024 * mebibyte)) + " GiB";
+    }
+    return bytes % mebibyte == 0 ? std::to_string(bytes / mebibyte) + " MiB" : human_bytes(bytes);
+}
+
 std::string limits_text(const sandbox::Limits& limits, const Settings& settings)
 {
-    return "memory " + human_bytes(limits.memory) + ", " + thousands(limits.pids) + " processes, " +
+    return "memory " + memory_text(limits.memory) + ", " + thousands(limits.pids) + " processes, " +
            cpus_text(limits.cpus) + " CPUs, " + thousands(limits.nofile) + " open files, " +
            thousands(limits.calls) + " commands at once, timeout " +
            std::to_string(settings.exec_timeout.count()) + " s (at most " +
