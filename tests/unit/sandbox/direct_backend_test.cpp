@@ -75,8 +75,8 @@ struct Direct {
             std::ifstream stat(proc("stat"));
             std::string text;
             std::getline(stat, text);
-            const auto state = text.rfind(") ");
-            if (state == std::string::npos || text[state + 2] == 'Z') {
+            const auto name_end = text.rfind(") ");
+            if (name_end == std::string::npos || text[name_end + 2] == 'Z') {
                 return true;
             }
             std::this_thread::sleep_for(5ms);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 
 #include <fcntl.h>
@@ -24,7 +25,9 @@ using std::chrono::milliseconds;
 std::string content(const std::string& path)
 {
     std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::ostringstream all;
+    all << file.rdbuf();
+    return all.str();
 }
 
 struct TemporaryDirectory {
