@@ -70,8 +70,8 @@ class SessionManager::Implementation {
     void obtain(Slot& slot);
     void end_unnamed(Slot& slot) noexcept;
     void start_collector();
-    SessionFacts describe(Record record) const;
-    SessionFacts describe_key(const std::string& key) const;
+    [[nodiscard]] SessionFacts describe(Record record) const;
+    [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
 
     Settings settings_;
     std::shared_ptr<sandbox::Backend> backend_;

@@ -119,6 +119,7 @@ class Layers {
     [[nodiscard]] std::vector<Setting> settings() const
     {
         std::vector<Setting> all;
+        all.reserve(values_.size());
         for (const auto& [key, value] : values_) {
             all.push_back({std::string(key), shown_text(key), value.origin});
         }
