@@ -218,9 +218,8 @@ TEST_CASE("an exception of a handler is the call's answer, and the connection go
 
 TEST_CASE("cancel reaches an operation that is running on a worker, and it answers")
 {
-    berth::guest::Workers workers;
     const GuestServer server([&](const std::shared_ptr<Call>& call, const Frame&) {
-        workers.run([call] {
+        server.workers().run([call] {
             while (!call->stop_token().stop_requested()) {
                 std::this_thread::sleep_for(1ms);
             }
@@ -263,9 +262,8 @@ TEST_CASE("data to the host waits for the host, and all of it arrives in order")
 {
     constexpr std::size_t total = 64;
     std::atomic<std::size_t> sent = 0;
-    berth::guest::Workers workers;
     const GuestServer server([&](const std::shared_ptr<Call>& call, const Frame&) {
-        workers.run([&, call] {
+        server.workers().run([&, call] {
             for (std::size_t i = 0; i < total; ++i) {
                 call->send_data(
                     std::string(berth::protocol::max_data_size, static_cast<char>('a' + i % 26)));
@@ -292,9 +290,8 @@ TEST_CASE("data to the host waits for the host, and all of it arrives in order")
 TEST_CASE("a worker that waits for a host that reads no more is set free when it closes")
 {
     std::atomic<bool> freed = false;
-    berth::guest::Workers workers;
     const GuestServer server([&](const std::shared_ptr<Call>& call, const Frame&) {
-        workers.run([&, call] {
+        server.workers().run([&, call] {
             try {
                 for (;;) {
                     call->send_data(std::string(100'000, 'x'));
@@ -317,10 +314,9 @@ namespace {
 struct Import {
     std::atomic<bool> go = false;
     std::atomic<std::size_t> taken = 0;
-    berth::guest::Workers workers;
     GuestServer server{[this](const std::shared_ptr<Call>& call, const Frame&) {
         call->accept_data();
-        workers.run([this, call] {
+        server.workers().run([this, call] {
             while (!go && !call->stop_token().stop_requested()) {
                 std::this_thread::sleep_for(1ms);
             }

@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/server.hpp"
+#include "sandbox/guest/workers.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/hello.hpp"
 #include "sandbox/protocol/messages.hpp"
@@ -70,8 +71,12 @@ class GuestServer {
 
     guest::EventLoop& loop() { return loop_; }
 
+    /// For handlers. They end before the loop that their calls report to.
+    guest::Workers& workers() const { return workers_; }
+
   private:
     guest::EventLoop loop_;
+    mutable guest::Workers workers_;
     sockaddr_un address_{};
     socklen_t size_ = 0;
     std::optional<guest::Server> server_;

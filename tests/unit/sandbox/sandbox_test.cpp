@@ -195,7 +195,6 @@ TEST_CASE("an error frame becomes the Error it was, and the connection is used a
 
 TEST_CASE("a stop request is passed on, and what the guest then answers is the result")
 {
-    berth::guest::Workers workers;
     Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame& request) {
         if (is(request, Operation::execute)) {
             call->on_cancel([call] {
@@ -206,7 +205,7 @@ TEST_CASE("a stop request is passed on, and what the guest then answers is the r
             });
             return;
         }
-        workers.run([call] {
+        fixture.server.workers().run([call] {
             while (!call->stop_token().stop_requested()) {
                 std::this_thread::sleep_for(1ms);
             }
@@ -339,7 +338,6 @@ namespace {
 
 /// A guest that sends 8 MiB out, takes all in, or refuses to take more than the first piece.
 struct Transfers {
-    berth::guest::Workers workers;
     std::atomic<std::size_t> taken = 0;
     std::atomic<bool> saw_end = false;
     bool refuse = false;
@@ -348,7 +346,7 @@ struct Transfers {
         if (import) {
             call->accept_data();
         }
-        workers.run([this, call, import] {
+        fixture.server.workers().run([this, call, import] {
             try {
                 if (import) {
                     take(*call);
