@@ -118,7 +118,7 @@ class Berth:
     """One server process and the client's end of its pipes. Any thread may call any method."""
 
     def __init__(self, *arguments, state=None, env=None, era="legacy", binary=None, cwd=None,
-                 handshake=True):
+                 handshake=True, pass_fds=()):
         """`era` "legacy" does initialize, "modern" puts _meta into each request. `env` is added to
         a small environment of our own: nothing of the test runner's leaks into the server."""
         self.era = era
@@ -139,7 +139,8 @@ class Berth:
         # A session of its own: signals sent to the test runner's group do not reach the server.
         self.process = subprocess.Popen([binary or binary_path(), *arguments], env=environment,
                                         cwd=cwd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, start_new_session=True)
+                                        stderr=subprocess.PIPE, start_new_session=True,
+                                        pass_fds=pass_fds)
         self._threads = [threading.Thread(target=self._read_stdout, daemon=True),
                          threading.Thread(target=self._read_stderr, daemon=True)]
         for thread in self._threads:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import stat
@@ -27,14 +28,30 @@ def _link(path):
         return ""
 
 
+def _berth_programs():
+    """Guests, launchers and shims of this user that come from the build under test. What cannot be
+    told (such a process shows nothing of itself to an ordinary user) counts as from there."""
+    build = os.environ.get("BERTH_BINARY", "").rpartition("/server/")[0]
+    for name in os.listdir("/proc"):
+        if name.isdigit() and _read(f"/proc/{name}/comm").startswith(b"berth-"):
+            exe = _link(f"/proc/{name}/exe")
+            owner = re.search(rb"^Uid:\s+(\d+)", _read(f"/proc/{name}/status"), re.M)
+            if exe.startswith(build) if exe else owner and int(owner[1]) == os.geteuid():
+                yield int(name)
+
+
 class StateDirectory:
     """Made in a temporary folder. At the end of the `with` block what is left of it is ended, so
     that a failed test harms no other."""
 
-    def __init__(self):
+    def __init__(self, exclusive=False):
+        """`exclusive`: nothing else runs programs of the build under test meanwhile, so that each
+        that starts is ours, even one that shows nothing of itself."""
+        self._exclusive = exclusive
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="berth-test-state-"))
         self._keys = set()
         self._temporary = set(os.listdir(tempfile.gettempdir()))
+        self._programs = set(_berth_programs())
 
     def keys(self):
         """The hashed keys of all sessions that were seen here: they name cgroups and sockets."""
@@ -53,6 +70,7 @@ class StateDirectory:
         """{pid: command line} of every process that belongs to this state directory: named in its
         arguments, its environment, its cgroup, its mounts, or where it stands."""
         needles = self._needles()
+        programs = set(_berth_programs()) - self._programs if self._exclusive else ()
         found = {}
         for name in os.listdir("/proc"):
             if not name.isdigit() or int(name) == os.getpid():
@@ -61,7 +79,7 @@ class StateDirectory:
                                  ("cmdline", "environ", "cgroup", "mountinfo")] +
                                 [os.fsencode(_link(f"/proc/{name}/{link}"))
                                  for link in ("cwd", "root", "exe")])
-            if any(needle in places for needle in needles):
+            if int(name) in programs or any(needle in places for needle in needles):
                 command = _read(f"/proc/{name}/cmdline").replace(b"\0", b" ").decode(
                     errors="replace")
                 found[int(name)] = command or _read(f"/proc/{name}/comm").decode().strip()
@@ -82,9 +100,20 @@ class StateDirectory:
         return [line for line in text.splitlines() if any(needle in line for needle in needles)]
 
     def strangers(self):
-        """What appeared in the temporary folder under our name outside of the state directory."""
-        new = set(os.listdir(tempfile.gettempdir())) - self._temporary
-        return [name for name in new if any(needle.decode() in name for needle in self._needles()[1:])]
+        """What is there under our name outside of the state directory: in the temporary folder, or
+        a socket in the runtime folder."""
+        found = [os.path.join(tempfile.gettempdir(), name)
+                 for name in set(os.listdir(tempfile.gettempdir())) - self._temporary]
+        for folder in ("/run/berth", os.environ.get("XDG_RUNTIME_DIR", "/nowhere") + "/berth"):
+            with contextlib.suppress(OSError):
+                found += [os.path.join(folder, name) for name in os.listdir(folder)]
+        return [path for path in found
+                if any(needle.decode() in path for needle in self._needles()[1:])]
+
+    def guests(self):
+        """The process ids of the guests, one per running machine."""
+        return [pid for pid in self.processes()
+                if _read(f"/proc/{pid}/comm").strip() == b"berth-guest"]
 
     def leaks(self):
         """Everything that is left, as lines; empty is good. Running sessions are left too."""

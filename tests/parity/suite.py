@@ -1,8 +1,11 @@
 """What every case has: a server on one backend, in a state directory of its own."""
 
+import json
 import os
 import pathlib
+import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
@@ -17,33 +20,75 @@ def backend():
     return os.environ.get("BERTH_PARITY_BACKEND", "local")
 
 
+local_only = unittest.skipUnless(backend() == "local", "direct isolates nothing")
+
+
 class ParityTest(unittest.TestCase):
-    """A session named `work` on one server: self.berth. Nothing may be left at the end."""
+    """A session named `work` on one server: self.berth. At the end every session is ended the way a
+    user would, and nothing may be left: no process, cgroup, mount, socket or file."""
+
+    environment = {}  # of the server
 
     def setUp(self):
-        self.state = StateDirectory()
-        self.addCleanup(self.state.__exit__, None, None, None)
+        self.state = StateDirectory(exclusive=True)
+        self.addCleanup(self.end)
         self.berth = self.start("--session", "work")
 
-    def start(self, *arguments, **options):
+    def start(self, *arguments, env=None, structured=True, **options):
+        """Structured, so that `data` has the bodies too."""
+        if structured:
+            arguments += ("--structured-content",)
         berth = Berth(*arguments, state=self.state, binary=binary_path(BACKENDS[backend()]),
-                      **options)
+                      env={**self.environment, **(env or {})}, **options)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth
 
-    def call(self, tool, timeout=60, **arguments):
+    def end(self):
+        try:
+            for session in self.sessions():
+                self.command_line("sessions", "kill", session["session"], "--purge",
+                                  "--principal", session["principal"])
+            leaks = self.state.wait_for_no_leaks()
+        finally:
+            self.state.__exit__(None, None, None)
+        self.assertEqual(leaks, [])
+
+    def command_line(self, *arguments, status=0):
+        """What `berth ARGUMENTS` prints."""
+        done = subprocess.run([binary_path(BACKENDS[backend()]), *arguments], timeout=30,
+                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)},
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done)
+        return done.stdout
+
+    def sessions(self):
+        return json.loads(self.command_line("sessions", "list", "--json"))
+
+    def call(self, tool, **arguments):
         """The result of a call that must work."""
-        result = self.berth.call_tool(tool, arguments, timeout)
+        result = self.berth.call_tool(tool, arguments)
         self.assertFalse(result.is_error, result)
         return result
 
     def run_command(self, command, **arguments):
         return self.call("bash_exec", command=command, **arguments)
 
+    def output(self, command, **arguments):
+        """The standard output of a command that must end with 0."""
+        data = self.run_command(command, **arguments).data
+        self.assertEqual(data["exit_code"], 0, data)
+        return data["stdout"]
+
     def refused(self, code, tool, **arguments):
-        """The call must fail with this error word; every error says what to do."""
+        """The call must fail with this error word; every error says what is wrong."""
         result = self.berth.call_tool(tool, arguments)
         self.assertTrue(result.is_error, result)
         self.assertEqual(result.error.get("code"), code, result)
         self.assertTrue(result.error.get("message"), result)
         return result
+
+    def wait_until(self, condition, timeout, what):
+        end = time.monotonic() + timeout
+        while not condition():
+            self.assertLess(time.monotonic(), end, what)
+            time.sleep(0.05)

@@ -1,101 +1,84 @@
-"""bash_exec: what it runs, how it stops, what it leaves."""
+"""bash_exec: what it runs, with what, and what it refuses."""
 
 import time
 
 from suite import ParityTest
 
-# Each holds on in another way: deaf to TERM, orphaned, in a session of its own, stopped, or from
-# the background with the output pipe open.
-STUBBORN = {
-    "ignores TERM": "trap '' TERM INT HUP; while :; do sleep 1; done",
-    "double fork": "( ( sleep 300 & ) & ); sleep 300",
-    "setsid": "setsid sleep 300 & setsid sh -c \"trap '' TERM; sleep 300\" & sleep 300",
-    "stops itself": "kill -STOP $$",
-    "background child holds the pipe": "sleep 300 & sleep 300",
-}
-
 
 class CommandsTest(ParityTest):
+    environment = {"BERTH_SESSION_CALLS": "3"}
+
     def test_outcomes(self):
-        for command, out, err, code in (
-                ("echo hi", "hi\n", "", 0), ("echo e >&2; exit 3", "", "e\n", 3),
-                ("true", "", "", 0), ("kill -9 $$", "", "", 137),
-                ("no-such-command-here", "", None, 127), ("cat", "", "", 0)):
-            with self.subTest(command):
+        for command, out, err, code, fate in (
+                ("echo hi", "hi\n", "", 0, "exited"),
+                ("echo e >&2; exit 3", "", "e\n", 3, "exited"),
+                ("true", "", "", 0, "exited"), ("kill -9 $$", "", "", 137, "signaled"),
+                ("no-such-command-here", "", None, 127, "exited"), ("cat", "", "", 0, "exited"),
+                ("printf 'a\\0b'", "a\0b", "", 0, "exited"), ("if", "", None, 2, "exited"),
+                ("echo " + "x" * 150_000 + " | wc -c", "150001\n", "", 0, "exited")):
+            with self.subTest(command[:50]):
                 data = self.run_command(command).data
-                self.assertEqual((data["stdout"], data["exit_code"]), (out, code))
+                self.assertEqual((data["stdout"], data["exit_code"], data["fate"]),
+                                 (out, code, fate))
                 if err is not None:
                     self.assertEqual(data["stderr"], err)
+
+    def test_what_the_model_sees(self):
+        for command, text in (("echo hi", "hi\n"), ("true", "(no output)"),
+                              ("echo a; echo b >&2", "a\n[stderr]\nb\n")):
+            with self.subTest(command):
+                self.assertEqual(self.run_command(command).text, text)
+        self.assertRegex(self.run_command("echo a; exit 3").text, r"^a\n\[exit 3 · [^\n]*\]$")
+
+    def test_bodies_are_in_the_text_only_unless_asked_for(self):
+        plain = self.start("--session", "work", structured=False)
+        result = plain.call_tool("bash_exec", {"command": "echo hi"})
+        self.assertEqual(result.text, "hi\n")
+        self.assertNotIn("stdout", result.data)
+        self.assertIsNone(result.structured)
+        self.assertEqual(result.data["exit_code"], 0)
 
     def test_arguments(self):
         data = self.run_command("echo $A; pwd; cat", env={"A": "b c"}, workdir="/tmp",
                                 stdin="in\n").data
         self.assertEqual(data["stdout"], "b c\n/tmp\nin\n")
-        self.assertNotEqual(self.run_command("pwd").data["stdout"], "/tmp\n")
+        self.assertEqual(self.output("echo $A; test $PWD = $HOME"), "\n")
 
     def test_the_working_directory_stays(self):
         self.run_command("mkdir -p sub/dir && cd sub")
-        self.assertEqual(self.run_command("cd dir; basename $PWD").data["stdout"], "dir\n")
-        self.assertTrue(self.run_command("pwd").data["stdout"].endswith("/sub/dir\n"))
+        self.assertEqual(self.output("cd dir; basename $PWD"), "dir\n")
+        self.assertTrue(self.output("pwd").endswith("/sub/dir\n"))
+        gone = self.run_command("rm -r ../../sub").data
+        self.assertEqual(gone["exit_code"], 0)
+        self.assertEqual(self.output("test $PWD = $HOME; echo $?"), "0\n")
 
-    def test_errors(self):
+    def test_what_it_refuses(self):
         self.refused("empty_command", "bash_exec", command="  ")
-        self.refused("invalid_argument", "bash_exec", command="true", timeout=0)
+        for timeout in (0, -1, 120000, 1e30, 1.5, "5", "soon", True, [5]):
+            with self.subTest(timeout=timeout):
+                self.refused("invalid_argument", "bash_exec", command="true", timeout=timeout)
+        self.assertIn("120 s", str(self.refused("invalid_argument", "bash_exec", command="true",
+                                                timeout=120000).error))
         self.refused("invalid_argument", "bash_exec", command="true", no_such_key=1)
-        result = self.refused("invalid_argument", "bash_exec", command="true", timeout=120000)
-        self.assertIn("120 s", str(result.error))
+        self.refused("not_found", "bash_exec", command="true", workdir="missing")
 
-    def test_a_stopped_command_is_gone_and_nothing_else_is_touched(self):
-        for name, command in STUBBORN.items():
-            with self.subTest(name):
-                self.run_command("sleep 400 >/dev/null 2>&1 & echo $! >job")
-                others = [self.berth.call_async("bash_exec", {
-                    "command": f"sleep 5; echo other {n}"}) for n in range(2)]
-                begin = time.monotonic()
-                data = self.run_command(f"echo before; {command}", timeout=1).data
-                self.assertLess(time.monotonic() - begin, 3.5)
-                self.assertEqual((data["fate"], data["timed_out"], data["exit_code"]),
-                                 ("timed_out", True, -1))
-                self.assertTrue(data["stdout"].startswith("before\n"))
-                self.assertEqual(data["survivors"], 0)
-                # The brackets keep the pattern from matching the command that looks.
-                self.assertEqual(self.run_command("pgrep -fc 'sleep [3]00'").data["stdout"], "0\n")
-                for n, other in enumerate(others):
-                    self.assertEqual(other.result().data["stdout"], f"other {n}\n")
-                self.run_command("kill -0 $(cat job) && kill $(cat job)")
+    def test_one_more_than_the_limit_is_told_busy(self):
+        pending = [self.berth.call_async("bash_exec", {"command": "touch $N; sleep 300",
+                                                       "env": {"N": f"started{n}"}})
+                   for n in range(3)]
+        self.wait_until(lambda: self.call("glob_files", pattern="started*").data["total"] == 3, 10,
+                        "three commands run")
+        self.assertTrue(self.refused("busy", "bash_exec", command="true").error["retryable"])
+        for call in pending:
+            self.berth.cancel(call)
+        self.wait_until(lambda: not self.berth.call_tool("bash_exec", {"command": "true"}).is_error,
+                        5, "the three are gone")
 
-    def test_a_server_left_behind_answers_the_next_call(self):
+    def test_a_slow_call_holds_no_fast_one(self):
+        slow = self.berth.call_async("bash_exec", {"command": "sleep 3"})
         begin = time.monotonic()
-        data = self.run_command("python3 -m http.server 8765 --bind 127.0.0.1 >log 2>&1 & "
-                                "sleep 0.5; curl -sf http://127.0.0.1:8765/ | head -c 9").data
-        self.assertLess(time.monotonic() - begin, 10)
-        self.assertIn("<!DOCTYPE", data["stdout"])
-        self.assertTrue(data["job_id"])
-        again = self.run_command("curl -sf http://127.0.0.1:8765/ | head -c 9; pkill -f 8765")
-        self.assertIn("<!DOCTYPE", again.data["stdout"])
-
-    def test_endless_output_costs_no_memory(self):
-        self.run_command("true")
-        before = self.berth.resident_kilobytes()
-        for command in ("yes", "cat /dev/zero", "cat /dev/urandom",
-                        "while :; do printf x; sleep 1; done"):
-            with self.subTest(command):
-                result = self.run_command(command, timeout=2)
-                self.assertEqual(result.data["fate"], "timed_out")
-                self.assertLess(len(result.text), 40_000)
-        self.assertLess(self.berth.resident_kilobytes() - before, 32_000)
-
-    def test_totals_and_the_spill_are_right(self):
-        data = self.run_command("seq 200000").data
-        stream = data["stdout_stream"]
-        self.assertEqual((stream["total_lines"], stream["total_bytes"]), (200000, 1288895))
-        page = self.call("read_file", path=stream["spill_path"], offset=99999, limit=1)
-        self.assertIn("100000", page.text)
-
-    def test_a_cancelled_call_is_not_answered(self):
-        pending = self.berth.call_async("bash_exec", {"command": "echo $$ >pid; sleep 300"})
-        time.sleep(1)
-        self.berth.cancel(pending)
-        time.sleep(2)
-        self.assertFalse(pending.answered())
-        self.assertEqual(self.run_command("kill -0 $(cat pid) 2>&1 | wc -l").data["stdout"], "1\n")
+        self.output("true")
+        self.call("glob_files", pattern="*")
+        self.assertLess(time.monotonic() - begin, 2)
+        self.assertFalse(slow.answered())
+        self.assertEqual(slow.result().data["exit_code"], 0)

@@ -1,6 +1,7 @@
-"""read_file, write_file, edit_file, glob_files, grep_files: behaviour and error words."""
+"""read_file, write_file, glob_files, grep_files: behaviour and error words."""
 
 import base64
+import hashlib
 
 from suite import ParityTest
 
@@ -17,36 +18,56 @@ class FilesTest(ParityTest):
             with self.subTest(content):
                 data = self.write("d/e/f", content)
                 self.assertEqual(data["size_bytes"], len(content.encode()))
-                self.assertEqual(self.run_command("sha256sum <d/e/f").data["stdout"][:64],
-                                 data["sha256"])
+                self.assertEqual(data["sha256"], hashlib.sha256(content.encode()).hexdigest())
+                self.assertEqual(self.output("base64 -w0 <d/e/f"),
+                                 base64.b64encode(content.encode()).decode())
+        for raw in (b"", b"\0\xff\r\n", bytes(range(256)) * 50):
+            encoded = base64.b64encode(raw).decode()
+            self.write("b", encoded, encoding="base64")
+            self.assertEqual(self.output("sha256sum <b")[:64], hashlib.sha256(raw).hexdigest())
+            self.assertEqual(self.call("read_file", path="b", encoding="base64").data["content"],
+                             encoded)
 
-    def test_edits_change_only_what_they_say(self):
-        for before, old, new, after in (
-                ("a\tb\n", "\tb", "\tc", "a\tc\n"), ("a\r\nb\r\n", "b", "c", "a\r\nc\r\n"),
-                ("\ufeffa\nb", "b", "c", "\ufeffa\nc"), ("→ü\n", "ü", "ö", "→ö\n")):
-            with self.subTest(before):
-                self.write("f", before)
-                self.run_command("chmod 755 f")
-                self.call("edit_file", path="f", old_text=old, new_text=new)
-                out = self.run_command("base64 -w0 f; stat -c ' %a' f").data["stdout"]
-                self.assertEqual(out, base64.b64encode(after.encode()).decode() + " 755\n")
+    def test_how_it_is_written(self):
+        self.assertTrue(self.write("f", "one\n")["created"])
+        self.assertFalse(self.write("f", "two\n", mode="append")["created"])
+        self.assertEqual(self.content("f"), "one\ntwo\n")
+        self.output("chmod 755 f; ln -s f link; ln -s missing dangling")
+        self.write("link", "through\n")
+        self.assertEqual(self.output("test -L link; cat f; stat -c %a f"), "through\n755\n")
+        present = self.call("read_file", path="f").data["sha256"]
+        self.write("f", "by hash\n", if_sha256=present)
+        self.refused("conflict", "write_file", path="f", content="x", if_sha256=present)
+        self.refused("conflict", "write_file", path="f", content="x", mode="create")
+        self.assertEqual(self.content("f"), "by hash\n")
+
+    def test_pages(self):
+        self.output("seq 5000 >f")
+        data = self.call("read_file", path="f", offset=100, limit=3).data
+        self.assertEqual((data["content"].split(), data["total_lines"], data["next_offset"]),
+                         (["101", "102", "103"], 5000, 103))
+        self.assertEqual(self.call("read_file", path="f").data["line_count"], 2000)
 
     def test_error_words(self):
         self.write("f", "one\ntwo\ntwo\n")
+        self.output("mkfifo fifo; mkdir shut; touch shut/f; chmod 0 shut; mkdir dir")
         for code, tool, arguments in (
                 ("not_found", "read_file", {"path": "missing"}),
+                ("not_found", "read_file", {"path": "f/x"}),
+                ("not_a_file", "read_file", {"path": "fifo"}),
+                ("not_a_file", "read_file", {"path": "/dev/zero"}),
                 ("invalid_argument", "read_file", {}),
-                ("is_directory", "write_file", {"path": "/tmp", "content": "x"}),
-                ("invalid_path", "write_file", {"path": "/etc/x", "content": "x"}),
-                ("invalid_path", "write_file", {"path": "", "content": "x"}),
-                ("conflict", "write_file", {"path": "f", "content": "x", "mode": "create"}),
-                ("text_not_found", "edit_file",
-                 {"path": "f", "old_text": "three", "new_text": "x"}),
-                ("ambiguous_match", "edit_file", {"path": "f", "old_text": "two", "new_text": "x"}),
-                ("invalid_argument", "edit_file", {"path": "f", "old_text": "a", "new_text": "a"}),
-                ("conflict", "edit_file", {"path": "f", "old_text": "one", "new_text": "x",
-                                           "if_sha256": "0" * 64}),
-                ("invalid_argument", "grep_files", {"pattern": "(unclosed"})):
+                ("invalid_argument", "read_file", {"path": ""}),
+                ("invalid_argument", "read_file", {"path": "f", "limit": 0}),
+                ("is_directory", "write_file", {"path": "dir", "content": "x"}),
+                ("is_directory", "edit_file", {"path": "dir", "old_text": "a", "new_text": "b"}),
+                ("invalid_argument", "write_file", {"path": "", "content": "x"}),
+                ("invalid_argument", "write_file", {"path": "b", "content": "%",
+                                                    "encoding": "base64"}),
+                ("not_found", "glob_files", {"pattern": "*", "path": "missing"}),
+                ("not_found", "grep_files", {"pattern": "x", "path": "missing"}),
+                ("invalid_argument", "grep_files", {"pattern": "(unclosed"}),
+                ("invalid_argument", "grep_files", {"pattern": "(?=ahead)"})):
             with self.subTest(f"{tool} {arguments}"):
                 self.refused(code, tool, **arguments)
         self.assertEqual(self.content("f"), "one\ntwo\ntwo\n")
@@ -59,9 +80,27 @@ class FilesTest(ParityTest):
                                                         "head_limit": 0}).text)
 
     def test_search(self):
-        self.run_command("mkdir -p s/.hidden && cd s && echo needle >a.py && echo needle >.hidden/b"
-                         " && touch c.txt; cd ..")
+        self.output("mkdir -p s/.hidden s/.git && cd s && echo needle >a.py && "
+                    "echo needle >.hidden/b && echo needle >.git/c && touch c.txt; cd ..")
         paths = self.call("glob_files", pattern="*.py", path="s").data["paths"]
         self.assertEqual([path.rpartition("/")[2] for path in paths], ["a.py"])
+        self.assertEqual(self.output(f"cat {paths[0]}"), "needle\n")
         data = self.call("grep_files", pattern="needle", path="s").data
         self.assertEqual(data["total_matches"], 2)
+        self.assertEqual(self.call("grep_files", pattern="no such").data["total_matches"], 0)
+
+    def test_a_name_is_only_a_name(self):
+        for name in ("$(touch hit)", "`touch hit`", "; touch hit", "-rf", "a b", "a'b\"c", "*", "[a]",
+                     "#x", "~x", "a\\b", "ünï→𝄞", "a\tb", "..."):
+            with self.subTest(name):
+                path = f"names/{name}"
+                self.write(path, "needle")
+                self.assertEqual(self.content(path), "needle")
+                self.call("edit_file", path=path, old_text="needle", new_text="found")
+                self.assertEqual(self.output('cat <"$F"', env={"F": path}), "found")
+                self.assertEqual(self.call("grep_files", pattern="found",
+                                           path=path).data["total_matches"], 1)
+                self.output('rm -- "$F"', env={"F": path})
+        self.write("f", "-e\n--include\n")
+        self.assertEqual(self.call("grep_files", pattern="-e", path="f").data["total_matches"], 1)
+        self.output("test ! -e hit && test ! -e names/hit")

@@ -1,4 +1,7 @@
-"""Sessions and the workspace: who shares what, and what stays."""
+"""Sessions and the workspace: who shares what, what stays, and what goes."""
+
+import os
+import signal
 
 from suite import ParityTest
 
@@ -12,23 +15,85 @@ class SessionsTest(ParityTest):
 
     def test_another_session_does_not(self):
         self.call("write_file", path="f", content="mine")
-        other = self.start("--session", "other")
-        self.assertEqual(other.call_tool("read_file", {"path": "f"}).error["code"], "not_found")
+        for arguments in (("--session", "other"), ("--session", "work", "--principal", "else"), ()):
+            other = self.start(*arguments)
+            self.assertEqual(other.call_tool("read_file", {"path": "f"}).error["code"], "not_found")
 
     def test_a_session_outlives_its_server(self):
-        self.run_command("echo kept >f; cd /tmp")
+        self.run_command("echo kept >f; sleep 300 >/dev/null 2>&1 & echo $! >pid; cd /tmp")
         self.assertEqual(self.berth.close(), 0)
         self.berth = self.start("--session", "work")
-        self.assertEqual(self.run_command("cat ~/f; pwd").data["stdout"], "kept\n/tmp\n")
+        self.assertEqual(self.output("cat ~/f; pwd; kill -0 $(cat ~/pid)"), "kept\n/tmp\n")
+
+    def test_a_session_outlives_a_server_that_is_killed(self):
+        self.run_command("echo kept >f")
+        pending = self.berth.call_async("bash_exec", {"command": "sleep 300"})
+        self.run_command("true")
+        self.berth.kill()
+        with self.assertRaises(EOFError):
+            pending.result()
+        self.berth = self.start("--session", "work")
+        self.assertEqual(self.output("cat ~/f"), "kept\n")
 
     def test_an_unnamed_session_leaves_nothing(self):
+        self.check_unnamed(lambda server: self.assertEqual(server.close(), 0))
+
+    def test_an_unnamed_session_ends_with_a_server_that_is_killed(self):
+        self.check_unnamed(lambda server: server.kill())
+
+    def test_an_unnamed_session_ends_with_a_server_that_is_told_to(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            def stop(server, number=number):
+                server.signal(number)
+                server.wait()
+            self.check_unnamed(stop)
+
+    def check_unnamed(self, stop):
+        self.berth.close()
         unnamed = self.start()
-        unnamed.call_tool("bash_exec", {"command": "sleep 300 >/dev/null 2>&1 &"})
-        self.assertEqual(unnamed.close(), 0)
+        unnamed.call_tool("bash_exec", {"command": "setsid sleep 300 >/dev/null 2>&1 &"})
+        unnamed.call_async("bash_exec", {"command": "trap '' TERM; sleep 300"})
+        unnamed.call_tool("bash_exec", {"command": "true"})
+        stop(unnamed)
+        self.wait_until(lambda: not self.state.processes(), 5, self.state.processes())
+        # A server that was killed leaves its books; the next one clears them away.
+        successor = self.start("--session", "next")
+        successor.call_tool("bash_exec", {"command": "true"})
+        self.wait_until(lambda: len(self.sessions()) == 1, 5, "one session is known")
+        successor.close()
+        self.command_line("sessions", "kill", "next", "--purge")
         self.assertEqual(self.state.wait_for_no_leaks(), [])
 
+    def test_info_makes_no_machine(self):
+        fresh = self.start("--session", "fresh")
+        self.assertEqual(fresh.call_tool("session_info").data["state"], "absent")
+        fresh.list_tools()
+        self.assertEqual(self.state.guests(), [])
+        fresh.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual(fresh.call_tool("session_info").data["state"], "running")
+
+    def test_list_and_kill(self):
+        self.assertEqual(self.sessions(), [])
+        self.output("echo kept >f; sleep 300 >/dev/null 2>&1 &")
+        other = self.start("--session", "other")
+        other.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual({(session["session"], session["state"]) for session in self.sessions()},
+                         {("work", "running"), ("other", "running")})
+        self.assertIn("work", self.command_line("sessions", "list"))
+        self.command_line("sessions", "kill", "missing", status=1)
+        self.command_line("sessions", "kill", "work")
+        self.wait_until(lambda: len(self.state.guests()) == 1, 2, self.state.processes())
+        # The home is kept; the agent is told that what ran is gone, once.
+        again = self.run_command("cat f; pgrep -c sleep").data
+        self.assertEqual(again["stdout"], "kept\n0\n")
+        self.command_line("sessions", "kill", "work", "--purge")
+        self.assertEqual(self.run_command("ls").data["stdout"], "")
+        self.assertEqual(other.call_tool("bash_exec", {"command": "echo on"}).data["stdout"], "on\n")
+
+
+class WorkspaceTest(ParityTest):
     def test_what_is_saved_in_one_session_is_loaded_in_another(self):
-        self.run_command("mkdir -p out && echo one >out/1 && echo two >out/2 && chmod 755 out/2")
+        self.output("mkdir -p out && echo one >out/1 && echo two >out/2 && chmod 755 out/2")
         saved = self.call("save_to_workspace", sandbox_path="out", workspace_path="/results").data
         self.assertEqual([file["workspace_path"] for file in saved["files"]],
                          ["/results/1", "/results/2"])
@@ -36,15 +101,28 @@ class SessionsTest(ParityTest):
         self.assertEqual(self.call("list_workspace_files", prefix="/res").data["total"], 0)
         self.berth = self.start("--session", "other")
         self.call("load_from_workspace", workspace_path="/results", sandbox_path="~/in")
-        self.assertEqual(self.run_command("cat in/1 in/2; stat -c %a in/2").data["stdout"],
-                         "one\ntwo\n755\n")
+        self.assertEqual(self.output("cat in/1 in/2; stat -c %a in/2"), "one\ntwo\n755\n")
         self.call("delete_workspace_file", workspace_path="results/1")
         self.refused("not_found", "delete_workspace_file", workspace_path="/results/1")
-        self.refused("invalid_path", "save_to_workspace", sandbox_path="in/1",
-                     workspace_path="../x")
 
-    def test_info_makes_no_machine(self):
-        fresh = self.start("--session", "fresh")
-        self.assertEqual(fresh.call_tool("session_info").data["state"], "absent")
-        fresh.call_tool("bash_exec", {"command": "true"})
-        self.assertEqual(fresh.call_tool("session_info").data["state"], "running")
+    def test_a_single_file_goes_where_it_was_told(self):
+        self.output("mkdir d; echo one >d/n.txt")
+        for target, stored in ((None, "/n.txt"), ("/x.txt", "/x.txt"), ("/dir/", "/dir/n.txt"),
+                               ("/n.txt", "/n.txt")):
+            with self.subTest(target):
+                given = {} if target is None else {"workspace_path": target}
+                files = self.call("save_to_workspace", sandbox_path="d/n.txt", **given).data["files"]
+                self.assertEqual([(file["workspace_path"], file["size_bytes"]) for file in files],
+                                 [(stored, 4)])
+                self.call("load_from_workspace", workspace_path=stored, sandbox_path="back")
+                self.assertEqual(self.output("cat back; rm back"), "one\n")
+        self.refused("conflict", "save_to_workspace", sandbox_path="d/n.txt", overwrite=False)
+
+    def test_a_principal_has_a_workspace_of_its_own(self):
+        self.output("echo one >f")
+        self.call("save_to_workspace", sandbox_path="f")
+        other = self.start("--session", "work", "--principal", "else")
+        self.assertEqual(other.call_tool("list_workspace_files").data["total"], 0)
+        result = other.call_tool("load_from_workspace", {"workspace_path": "/f"})
+        self.assertEqual(result.error.get("code"), "not_found", result)
+        self.assertFalse(os.path.exists(self.state.path / "f"))

@@ -1,0 +1,109 @@
+"""edit_file changes what it was told to, all of it or nothing."""
+
+import base64
+import hashlib
+import threading
+
+from suite import ParityTest
+
+
+class EditsTest(ParityTest):
+    def write(self, path, content):
+        return self.call("write_file", path=path, content=content).data
+
+    def edit(self, path, old, new, **arguments):
+        return self.call("edit_file", path=path, old_text=old, new_text=new, **arguments).data
+
+    def raw(self, path):
+        return base64.b64decode(self.output('base64 -w0 <"$F"', env={"F": path})).decode()
+
+    def test_only_what_they_say(self):
+        for before, old, new, after in (
+                ("a\tb\n", "\tb", "\tc", "a\tc\n"), ("a\r\nb\r\n", "b", "c", "a\r\nc\r\n"),
+                ("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", "x\r\ny\r\nc\r\n"),
+                ("\ufeffa\nb", "b", "c", "\ufeffa\nc"), ("\ufeffa\n", "a", "b", "\ufeffb\n"),
+                ("→ü𝄞\n", "ü", "ö", "→ö𝄞\n"), ("a\n\n\nb", "\n\n", "\n", "a\n\nb"),
+                ("last", "last", "end", "end"), ("x\n", "x\n", "", "")):
+            with self.subTest(before):
+                self.write("f", before)
+                self.output("chmod 755 f")
+                data = self.edit("f", old, new)
+                self.assertEqual(self.raw("f"), after)
+                self.assertEqual(data["sha256"], hashlib.sha256(after.encode()).hexdigest())
+                self.assertEqual(self.output("stat -c %a f"), "755\n")
+
+    def test_all_or_nothing(self):
+        self.write("f", "one\ntwo\ntwo\n")
+        before = self.output("stat -c '%i %Y' f")
+        for code, arguments in (
+                ("text_not_found", {"old_text": "three", "new_text": "x"}),
+                ("ambiguous_match", {"old_text": "two", "new_text": "x"}),
+                ("invalid_argument", {"old_text": "one", "new_text": "one"}),
+                ("invalid_argument", {"old_text": "", "new_text": "x"}),
+                ("text_not_found", {"edits": [{"old_text": "one", "new_text": "1"},
+                                              {"old_text": "three", "new_text": "3"}]})):
+            with self.subTest(arguments):
+                self.refused(code, "edit_file", path="f", **arguments)
+        present = hashlib.sha256(b"one\ntwo\ntwo\n").hexdigest()
+        conflict = self.refused("conflict", "edit_file", path="f", old_text="one", new_text="x",
+                                if_sha256="0" * 64)
+        self.assertIn(present, conflict.text)
+        self.assertTrue(self.edit("f", "one", "x", dry_run=True)["dry_run"])
+        self.assertEqual(self.output("stat -c '%i %Y' f; cat f"), before + "one\ntwo\ntwo\n")
+        self.assertEqual(self.edit("f", "two", "2", replace_all=True,
+                                   if_sha256=present)["replacements"], 2)
+        self.assertEqual(self.raw("f"), "one\n2\n2\n")
+
+    def test_a_new_file(self):
+        self.assertTrue(self.edit("d/new", "", "made\n")["created"])
+        self.assertEqual(self.raw("d/new"), "made\n")
+
+    def test_what_is_kept(self):
+        self.write("dir/target", "one\n")
+        self.output("chmod 755 dir/target; ln -s dir/target link; touch -h link; "
+                    "ln dir/target hard")
+        self.edit("link", "one", "two")
+        self.assertEqual(self.output("readlink link; cat dir/target; stat -c %a dir/target"),
+                         "dir/target\ntwo\n755\n")
+        self.assertEqual(self.output("find . -name '*berth*' -o -name '*.tmp*'"), "")
+
+    def test_a_read_only_file(self):
+        self.write("f", "one\n")
+        self.output("chmod 444 f")
+        self.refused("permission_denied", "edit_file", path="f", old_text="one", new_text="two")
+        self.refused("permission_denied", "write_file", path="f", content="two")
+        self.assertEqual(self.output("cat f; stat -c %a f"), "one\n444\n")
+
+    def test_a_large_file(self):
+        self.output("head -c 52428800 /dev/zero | tr '\\0' x | fold -w 99 >big; echo needle >>big; "
+                    "head -c 52428800 /dev/zero | tr '\\0' y | fold -w 99 >>big; "
+                    "sed s/needle/thread/ big | sha256sum >want")
+        (guest,) = self.state.guests()
+        data = self.edit("big", "needle", "thread")
+        self.assertEqual(data["sha256"], self.output("cat want")[:64])
+        self.assertEqual(self.output("sha256sum <big")[:64], data["sha256"])
+        self.assertLess(peak_kilobytes(guest), 32_000)
+
+    def test_two_at_once_both_survive(self):
+        lines = [f"line {n}.\n" for n in range(20)]
+        self.write("f", "".join(lines))
+        second = self.start("--session", "work")
+        results = []
+
+        def edit(server, numbers):
+            results.extend(server.call_tool("edit_file", {
+                "path": "f", "old_text": f"line {n}.", "new_text": f"changed {n}."})
+                for n in numbers)
+        threads = [threading.Thread(target=edit, args=(self.berth, range(0, 20, 2))),
+                   threading.Thread(target=edit, args=(second, range(1, 20, 2)))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual([result for result in results if result.is_error], [])
+        self.assertEqual(self.raw("f"), "".join(lines).replace("line", "changed"))
+
+
+def peak_kilobytes(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))

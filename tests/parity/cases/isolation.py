@@ -1,0 +1,138 @@
+"""Nothing of the server reaches the sandbox, and the commands cannot harm its guest."""
+
+import os
+import tempfile
+
+from suite import ParityTest, local_only
+
+SECRET = "berth-test-secret-5f2c"
+MEMORY = 64 * 1024 * 1024
+
+# Everything a command may try against pid 1.
+ATTACK = r"""
+import ctypes, os, resource, signal
+def attempt(function, *arguments):
+    try:
+        function(*arguments)
+    except OSError:
+        pass
+for number in range(1, 65):
+    attempt(os.kill, 1, number)
+for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_DATA,
+              resource.RLIMIT_STACK, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE):
+    attempt(resource.prlimit, 1, limit, (0, 0))
+attempt(os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0))
+attempt(os.sched_setaffinity, 1, {0})
+attempt(os.setpriority, os.PRIO_PROCESS, 1, 19)
+libc = ctypes.CDLL(None, use_errno=True)
+print("ptrace", libc.ptrace(16, 1, 0, 0))
+for name in ("mem", "environ", "maps", "fd/0", "root/etc", "cwd"):
+    try:
+        os.open("/proc/1/" + name, os.O_RDONLY)
+        print("opened", name)
+    except OSError:
+        pass
+"""
+
+
+class SecretsTest(ParityTest):
+    environment = {"BERTH_TEST_SECRET": SECRET, "E2B_API_KEY": SECRET, "LD_BERTH_TEST": SECRET}
+
+    def test_no_variable_reaches_a_command(self):
+        names = self.output("env -0 | cut -z -d= -f1 | tr '\\0' '\\n'").split()
+        self.assertFalse([name for name in names if name.startswith(("BERTH", "E2B", "LD_"))])
+        self.assertEqual(self.output(f"env | grep -c {SECRET[:-4]} ; true"), "0\n")
+
+    @local_only
+    def test_no_process_inside_has_one(self):
+        found = self.output("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/*/task/*/environ "
+                            f"2>/dev/null | grep -ac {SECRET[:-4]}'[-]' ; true")
+        self.assertEqual(found, "0\n")
+
+    def test_no_descriptor_reaches_a_command_or_the_guest(self):
+        with tempfile.NamedTemporaryFile() as secret, tempfile.TemporaryDirectory() as folder:
+            directory = os.open(folder, os.O_RDONLY)
+            self.addCleanup(os.close, directory)
+            other = self.start("--session", "other", pass_fds=(secret.fileno(), directory))
+            result = other.call_tool("bash_exec", {"command": (
+                "for f in /proc/self/fd/*; do readlink $f; done; exec bash -c 'echo /proc/$$/fd/*'")})
+            self.assertFalse(result.is_error, result)
+            listing = result.data["stdout"]
+            self.assertNotIn(secret.name, listing)
+            self.assertNotIn(folder, listing)
+            numbers = {int(path.rpartition("/")[2]) for path in listing.splitlines()[-1].split()}
+            self.assertLessEqual(numbers, {0, 1, 2, 3, 255}, listing)  # 3: bash reads the directory
+            if os.geteuid() == 0:  # nobody else may look at a guest
+                for guest in self.state.guests():
+                    held = [os.readlink(f"/proc/{guest}/fd/{fd}")
+                            for fd in os.listdir(f"/proc/{guest}/fd")]
+                    self.assertFalse([path for path in held if path in (secret.name, folder)], held)
+
+    @local_only
+    def test_no_file_of_the_server_can_be_seen(self):
+        state = str(self.state.path)
+        self.assertEqual(self.output(f"ls -d {state} /root/* /var/lib/berth /run/berth 2>/dev/null; "
+                                     "find / -xdev -name machine -path '*sessions*' 2>/dev/null; "
+                                     "find / -name '*.sock' 2>/dev/null; true"), "")
+
+
+@local_only
+class GuestTest(ParityTest):
+    environment = {"BERTH_LOCAL_MEMORY": str(MEMORY), "BERTH_LOCAL_PIDS": "200"}
+
+    def layers(self):
+        return {layer["name"]: layer["in_force"]
+                for layer in self.call("session_info").data["layers"]}
+
+    def check_alive(self, uptime):
+        info = self.call("session_info").data
+        self.assertGreater(info["uptime_ms"], uptime)  # the same guest as before
+        self.assertEqual(self.output("echo alive"), "alive\n")
+        self.call("write_file", path="f", content="x" * 1_000_000)
+
+    def test_attacks_on_pid_1(self):
+        self.output("true")
+        uptime = self.call("session_info").data["uptime_ms"]
+        limits = guest_limits(self.state.guests())
+        self.call("write_file", path="attack.py", content=ATTACK)
+        data = self.run_command("python3 attack.py; kill -9 -1", timeout=20).data
+        self.assertIn("ptrace -1", data["stdout"])
+        self.assertNotIn("opened", data["stdout"])
+        self.check_alive(uptime)
+        self.assertEqual(guest_limits(self.state.guests()), limits)
+
+    def test_a_swarm_under_the_memory_limit(self):
+        self.output("true")
+        uptime = self.call("session_info").data["uptime_ms"]
+        data = self.run_command(
+            "for i in $(seq 500); do sleep 300 & done 2>/dev/null; "
+            "for i in $(seq 40); do head -c 4000000 /dev/zero | tail -c 4000000 | sleep 300 & done",
+            timeout=3).data
+        self.assertIn(data["fate"], ("timed_out", "exited", "oom_killed", "signaled"))
+        self.check_alive(uptime)
+
+    def test_a_fork_bomb(self):
+        self.output("true")
+        if not self.layers().get("cgroup-pids"):
+            self.skipTest("nothing limits the processes of a session here")
+        uptime = self.call("session_info").data["uptime_ms"]
+        data = self.run_command(":(){ :|:& };: 2>/dev/null; sleep 300", timeout=2).data
+        self.assertEqual((data["fate"], data["survivors"]), ("timed_out", 0))
+        self.check_alive(uptime)
+
+    def test_out_of_memory(self):
+        self.output("true")
+        if not self.layers().get("cgroup-memory"):
+            self.skipTest("nothing limits the memory of a session here")
+        uptime = self.call("session_info").data["uptime_ms"]
+        data = self.run_command("exec python3 -c 'x = bytearray(10**9)'").data
+        self.assertEqual((data["fate"], data["exit_code"]), ("oom_killed", 137))
+        self.check_alive(uptime)
+
+
+def guest_limits(guests):
+    texts = []
+    for guest in guests:
+        with open(f"/proc/{guest}/limits", encoding="ascii") as limits:
+            texts.append(limits.read())
+    return texts
