@@ -292,8 +292,8 @@ class Berth:
             self.kill()
             raise TimeoutError(f"the server did not end within {timeout} s; stderr:\n"
                                f"{self.stderr[-2000:]}") from None
-        for thread in self._threads:
-            thread.join(timeout)
+        self._threads[0].join(timeout)
+        self._threads[1].join(0.2)  # the guest of the direct backend holds it open
         return status
 
     def signal(self, number):
@@ -313,8 +313,12 @@ class Berth:
             except TimeoutError:
                 if kind is None:
                     raise
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        for thread, stream in zip(self._threads, (self.process.stdout, self.process.stderr)):
+            thread.join(0.2)
+            # While a process that outlives the server holds the other end, closing would block.
+            if not thread.is_alive():
                 stream.close()
 
 

@@ -84,9 +84,12 @@ class SessionsTest(ParityTest):
         self.command_line("sessions", "kill", "work")
         self.wait_until(lambda: len(self.state.guests()) == 1, 2, self.state.processes())
         # The home is kept; the agent is told that what ran is gone, once.
+        told = self.berth.call_tool("bash_exec", {"command": "true"})
+        self.assertTrue(told.error.get("code") == "session_lost" or told.notices, told)
         again = self.run_command("cat f; pgrep -c sleep").data
         self.assertEqual(again["stdout"], "kept\n0\n")
         self.command_line("sessions", "kill", "work", "--purge")
+        self.berth.call_tool("bash_exec", {"command": "true"})
         self.assertEqual(self.run_command("ls").data["stdout"], "")
         self.assertEqual(other.call_tool("bash_exec", {"command": "echo on"}).data["stdout"], "on\n")
 
