@@ -3,8 +3,7 @@
 import base64
 import json
 
-from mcp_client import resident_kilobytes
-from suite import ParityTest
+from suite import ParityTest, resident_kilobytes
 
 MEBIBYTE = 1024 * 1024
 
