@@ -9,5 +9,5 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 if [ ! -f "$root/build-bench/build.ninja" ]; then
     meson setup --buildtype=release -Dtests=true "$root/build-bench" "$root" >&2
 fi
-ninja -C "$root/build-bench" >&2
+ninja -C "$root/build-bench" server/berth sandbox/guest/berth-guest sandbox/local/launcher/berth-launcher tests/bench/create-bench >&2
 exec python3 "$root/tests/bench/bench.py" --build "$root/build-bench" "$@"

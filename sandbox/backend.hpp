@@ -60,7 +60,8 @@ struct MachineRecord {
 
 /// What confines a machine, as found when it was made; shown by session_info and doctor.
 struct Layer {
-    std::string name; ///< userns, pidns, netns, cgroup-memory, cgroup-pids, cgroup-kill, seccomp ...
+    std::string
+        name; ///< userns, pidns, netns, cgroup-memory, cgroup-pids, cgroup-kill, seccomp ...
     bool in_force = false;
     std::string detail; ///< how, or why not and what would bring it
 };
@@ -111,7 +112,8 @@ class Backend {
     /// temporary folders, and with `purge` the home too. Idempotent.
     ///
     /// `data` always has "key_hash". A record whose `id` is empty and that has nothing else is of a
-    /// creation that was interrupted (its server was killed): whatever that key occupies is removed.
+    /// creation that was interrupted (its server was killed): whatever that key occupies is
+    /// removed.
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
 
     /// How the model is told of the machine: "a Linux namespace sandbox on this host ..."

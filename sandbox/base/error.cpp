@@ -11,11 +11,16 @@ namespace berth {
 namespace {
 
 constexpr std::array names = {
-    "invalid_argument", "empty_command", "invalid_path",        "not_found",
-    "is_directory",     "not_a_file",    "permission_denied",   "text_not_found",
-    "ambiguous_match",  "conflict",      "too_large",           "no_space",
-    "quota_exceeded",   "busy",          "cancelled",           "sandbox_unavailable",
-    "session_lost",     "authentication_required", "backend_error", "unsupported",
+    "invalid_argument",  "empty_command",
+    "invalid_path",      "not_found",
+    "is_directory",      "not_a_file",
+    "permission_denied", "text_not_found",
+    "ambiguous_match",   "conflict",
+    "too_large",         "no_space",
+    "quota_exceeded",    "busy",
+    "cancelled",         "sandbox_unavailable",
+    "session_lost",      "authentication_required",
+    "backend_error",     "unsupported",
     "internal",
 };
 static_assert(names.size() == static_cast<std::size_t>(ErrorCode::internal) + 1);
@@ -85,8 +90,7 @@ Error& Error::set_retryable(bool retryable) noexcept
 
 Error errno_error(int error, const std::string& what, std::string hint)
 {
-    return {code_for(error), what + ": " + std::generic_category().message(error),
-            std::move(hint)};
+    return {code_for(error), what + ": " + std::generic_category().message(error), std::move(hint)};
 }
 
 void throw_errno(const std::string& what)

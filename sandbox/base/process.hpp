@@ -26,6 +26,7 @@ struct SpawnOptions {
 class Process {
   public:
     Process() noexcept = default;
+
     Process(pid_t pid, UniqueFd pidfd) noexcept : pid_(pid), pidfd_(std::move(pidfd)) {}
 
     /// posix_spawn of `program` (an absolute path); the server never forks.

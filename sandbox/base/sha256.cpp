@@ -1,12 +1,12 @@
-// The low-level calls are deprecated in OpenSSL 3 in favour of EVP, which would pull three megabytes
-// of provider code into the static guest for one hash.
+// The low-level calls are deprecated in OpenSSL 3 in favour of EVP, which would pull three
+// megabytes of provider code into the static guest for one hash.
 #define OPENSSL_SUPPRESS_DEPRECATED 1
 
 #include "sandbox/base/sha256.hpp"
 
-#include <array>
-
 #include <openssl/sha.h>
+
+#include <array>
 
 namespace berth {
 

@@ -18,12 +18,13 @@ struct GuestConfig {
     std::vector<std::string> writable_roots; ///< besides home: where writing tools may work
     std::string path_policy;                 ///< "" or "home": every tool narrowed to the home
     std::map<std::string, std::string> environment; ///< of every command, the whole of it
-    std::string spill_directory;                     ///< in the sandbox; made when missing
+    std::string spill_directory;                    ///< in the sandbox; made when missing
     std::uint64_t spill_stream_limit = 0;
     std::uint64_t spill_session_limit = 0;
     std::uint32_t max_calls = 0; ///< commands at once
     std::uint32_t max_jobs = 0;
-    std::uint64_t idle_end = 0; ///< ms without connection, call and job until it ends itself; 0: never
+    std::uint64_t idle_end =
+        0; ///< ms without connection, call and job until it ends itself; 0: never
 
     std::int32_t listen_fd = -1;   ///< bound and listening unix socket
     std::int32_t lifetime_fd = -1; ///< end of file on it ends the guest (unnamed sessions)
@@ -34,14 +35,16 @@ struct GuestConfig {
     std::int32_t commands_cgroup_fd = -1;
     /// v1 `tasks` files, opened for writing, that every command joins by writing "0".
     std::vector<std::int32_t> v1_tasks_fds;
-    /// v1 memory.oom_control or v2 memory.events of the commands' cgroup, for oom_killed; -1: unknown
+    /// v1 memory.oom_control or v2 memory.events of the commands' cgroup, for oom_killed; -1:
+    /// unknown
     std::int32_t oom_events_fd = -1;
 
     std::uint64_t limit_nofile = 0; ///< rlimits of commands; 0: as inherited
     std::uint64_t limit_nproc = 0;
     std::uint64_t limit_fsize = 0;
 
-    template <class Self, class Field> static void fields(Self& self, Field&& field)
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
     {
         field(1, self.token);
         field(2, self.generation);

@@ -13,11 +13,13 @@ inline constexpr std::uint32_t protocol_oldest = 1;
 struct Hello {
     std::uint32_t oldest = 0; ///< the range of versions the host speaks
     std::uint32_t newest = 0;
-    std::string build;      ///< for the logs: berth's version and commit
-    std::string token;      ///< the session's secret, from its 0600 file
-    std::string generation; ///< of the machine: a guest of an older machine under the same key refuses
+    std::string build; ///< for the logs: berth's version and commit
+    std::string token; ///< the session's secret, from its 0600 file
+    std::string
+        generation; ///< of the machine: a guest of an older machine under the same key refuses
 
-    template <class Self, class Field> static void fields(Self& self, Field&& field)
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
     {
         field(1, self.oldest);
         field(2, self.newest);
@@ -34,7 +36,8 @@ struct HelloReply {
     std::string generation;
     std::int64_t pid = 0; ///< in the guest's own namespace
 
-    template <class Self, class Field> static void fields(Self& self, Field&& field)
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
     {
         field(1, self.version);
         field(2, self.build);

@@ -13,7 +13,8 @@
 
 namespace {
 
-template <class Work> double seconds(Work work)
+template <class Work>
+double seconds(Work work)
 {
     const auto start = std::chrono::steady_clock::now();
     work();

@@ -36,9 +36,8 @@ Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std
                                         std::min<std::uint64_t>(request.timeout, 1'000'000'000))),
       keep_leftovers_(request.on_exit == protocol::OnExit::keep),
       moves_session_(request.sticky_cwd && request.workdir.empty()),
-      spill_above_(request.spill_above), done_(std::move(done)),
-      oom_kills_(oom_kills), tree_(spawned.shim, std::move(cgroup)),
-      report_(std::move(spawned.report)),
+      spill_above_(request.spill_above), done_(std::move(done)), oom_kills_(oom_kills),
+      tree_(spawned.shim, std::move(cgroup)), report_(std::move(spawned.report)),
       out_(std::move(spawned.output), request.head_limit, request.tail_limit, host.spill, "stdout"),
       err_(std::move(spawned.error), request.head_limit, request.tail_limit, host.spill, "stderr")
 {
