@@ -12,7 +12,11 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -118,6 +122,43 @@ std::optional<Status> status_of(pid_t pid)
     return status;
 }
 
+std::vector<pid_t> descendants(pid_t root)
+{
+    std::vector<std::pair<pid_t, pid_t>> parents; ///< process, its parent
+    std::error_code ignored;                      // a process that ends meanwhile is none of ours
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+        const std::string name = entry.path().filename();
+        if (name.find_first_not_of("0123456789") == std::string::npos) {
+            if (const auto status = status_of(static_cast<pid_t>(std::stol(name)))) {
+                parents.emplace_back(static_cast<pid_t>(std::stol(name)), status->parent);
+            }
+        }
+    }
+    std::vector<pid_t> found{root};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        for (const auto& [pid, parent] : parents) {
+            if (parent == found[i]) {
+                found.push_back(pid);
+            }
+        }
+    }
+    found.erase(found.begin());
+    return found;
+}
+
+/// No pid namespace ends with this guest: what it runs would go on. It is stopped first, so that
+/// nothing new is started, and looked at twice, for what was being forked meanwhile.
+void kill_tree(pid_t guest, int process)
+{
+    sys::pidfd_send_signal(process, SIGSTOP);
+    for (int round = 0; round < 2; ++round) {
+        for (const pid_t pid : descendants(guest)) {
+            ::kill(pid, SIGKILL);
+        }
+    }
+    sys::pidfd_send_signal(process, SIGKILL);
+}
+
 } // namespace
 
 StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
@@ -166,7 +207,7 @@ void end_guest(const ProcessIdentity& identity)
                        sys::pidfd_send_signal(process.get(), SIGTERM) == 0 &&
                        wait_readable(process.get(), end_time);
     if (!asked) {
-        sys::pidfd_send_signal(process.get(), SIGKILL);
+        kill_tree(identity.pid, process.get());
         wait_readable(process.get(), end_time);
     }
     ::waitpid(identity.pid, nullptr, WNOHANG);

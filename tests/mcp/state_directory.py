@@ -113,7 +113,8 @@ class StateDirectory:
     def guests(self):
         """The process ids of the guests, one per running machine."""
         return [pid for pid in self.processes()
-                if _read(f"/proc/{pid}/comm").strip() == b"berth-guest"]
+                if _read(f"/proc/{pid}/comm").strip() == b"berth-guest"
+                and _read(f"/proc/{pid}/cmdline")]  # else it has ended, and waits to be reaped
 
     def leaks(self):
         """Everything that is left, as lines; empty is good. Running sessions are left too."""

@@ -74,7 +74,7 @@ class SessionsTest(ParityTest):
 
     def test_list_and_kill(self):
         self.assertEqual(self.sessions(), [])
-        self.output("echo kept >f; sleep 300 >/dev/null 2>&1 &")
+        self.output("echo kept >f; sleep 300 >/dev/null 2>&1 & echo $! >pid")
         other = self.start("--session", "other")
         other.call_tool("bash_exec", {"command": "true"})
         self.assertEqual({(session["session"], session["state"]) for session in self.sessions()},
@@ -86,7 +86,7 @@ class SessionsTest(ParityTest):
         # The home is kept; the agent is told that what ran is gone, once.
         told = self.berth.call_tool("bash_exec", {"command": "true"})
         self.assertTrue(told.error.get("code") == "session_lost" or told.notices, told)
-        again = self.run_command("cat f; pgrep -c sleep").data
+        again = self.run_command("cat f; ps -o args= -p $(cat pid) | grep -c 'sleep [3]00'").data
         self.assertEqual(again["stdout"], "kept\n0\n")
         self.command_line("sessions", "kill", "work", "--purge")
         self.berth.call_tool("bash_exec", {"command": "true"})
