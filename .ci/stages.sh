@@ -1,6 +1,7 @@
 # Sourced by .ci/run and .ci/full: stages that print their seconds and a closing count.
 # shellcheck shell=bash
 set -uo pipefail
+umask 022 # what is built must be readable for the ordinary user whom some tests become
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit 1
 work=${BERTH_CI_DIR:-$root/build-ci}
