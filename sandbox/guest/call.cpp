@@ -41,7 +41,14 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
         } else if (after_sent) {
             after_sent();
         }
+        self->forget_handlers();
     });
+}
+
+void Call::forget_handlers() noexcept
+{
+    on_cancel_ = nullptr;
+    on_gone_ = nullptr;
 }
 
 void Call::send_data(std::string_view data)
@@ -88,9 +95,12 @@ void Call::cancel()
 
 void Call::gone()
 {
+    const auto self = shared_from_this(); // a handler may hold the last reference
     stop_.request_stop();
-    if (on_gone_) {
-        on_gone_();
+    const auto tell = std::exchange(on_gone_, nullptr);
+    forget_handlers();
+    if (tell) {
+        tell();
     }
 }
 
