@@ -63,13 +63,12 @@ class Call : public std::enable_shared_from_this<Call> {
 
   private:
     void finish(protocol::FrameType type, std::string payload, Task after_sent);
+    /// A handler may hold the call: kept beyond its end, both would live for ever.
+    void forget_handlers() noexcept;
 
     EventLoop& loop_;
     const std::weak_ptr<Connection> connection_;
     std::stop_source stop_;
-    /// A handler may hold the call: kept beyond its end, both would live for ever.
-    void forget_handlers() noexcept;
-
     Task on_cancel_;
     Task on_gone_;
     bool input_open_ = false;
