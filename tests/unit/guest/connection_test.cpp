@@ -240,6 +240,7 @@ TEST_CASE("a peer that closes stops its call")
 {
     std::atomic<bool> stopped = false;
     std::atomic<bool> gone = false;
+    std::atomic<bool> started = false;
     std::shared_ptr<Call> kept;
     GuestServer server([&](const std::shared_ptr<Call>& call, const Frame&) {
         kept = call;
@@ -247,9 +248,12 @@ TEST_CASE("a peer that closes stops its call")
             stopped = token.stop_requested();
             gone = true;
         });
+        started = true;
     });
     auto peer = Peer::greeted(server);
     peer.send(FrameType::request, "", 1);
+    // A request that is still unread when its peer closes is none.
+    REQUIRE(becomes_true([&] { return started.load(); }));
     CHECK(server.connections() == 1);
     peer.close();
     CHECK(becomes_true([&] { return gone.load(); }));
