@@ -74,6 +74,19 @@ Tree clone_tree(const Bind& bind, const LaunchSpec& spec)
     return tree;
 }
 
+/// A mount of its own of what is at `path`, detached, with these flags.
+UniqueFd clone_with(const char* failing, const std::string& path, std::uint64_t flags)
+{
+    UniqueFd mount(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    require(mount.valid(), failing, "clone the mount of " + path);
+    mount_attr attributes{};
+    attributes.attr_set = flags;
+    attributes.propagation = MS_PRIVATE;
+    require(::mount_setattr(mount.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
+            failing, "set the flags of the mount of " + path);
+    return mount;
+}
+
 } // namespace
 
 std::vector<Tree> clone_trees(const LaunchSpec& spec)
@@ -88,26 +101,12 @@ std::vector<Tree> clone_trees(const LaunchSpec& spec)
 
 UniqueFd open_program(const std::string& path)
 {
-    UniqueFd mount(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-    require(mount.valid(), "guest", "clone the mount of " + path);
-    mount_attr attributes{};
-    attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-    attributes.propagation = MS_PRIVATE;
-    require(::mount_setattr(mount.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
-            "guest", "make the mount of " + path + " read-only");
-    return mount;
+    return clone_with("guest", path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
 UniqueFd clone_directory(const std::string& path)
 {
-    UniqueFd fd(::open_tree(AT_FDCWD, path.c_str(), OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-    require(fd.valid(), "cgroup", "clone the mount of " + path);
-    mount_attr attributes{};
-    attributes.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-    attributes.propagation = MS_PRIVATE;
-    require(::mount_setattr(fd.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
-            "cgroup", "set the flags of the mount of " + path);
-    return fd;
+    return clone_with("cgroup", path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
 } // namespace berth::local
