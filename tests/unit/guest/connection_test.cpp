@@ -1,6 +1,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/workers.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/guest/guest_server.hpp"
 
 #include <doctest/doctest.h>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+using berth::tests::becomes_true;
 using namespace std::chrono_literals;
 using berth::guest::Call;
 using berth::protocol::Frame;
@@ -25,18 +27,6 @@ namespace {
 void echo(const std::shared_ptr<Call>& call, const Frame& request)
 {
     call->reply(request.payload);
-}
-
-template <class Condition>
-bool becomes_true(Condition condition)
-{
-    for (int i = 0; i < 1000; ++i) {
-        if (condition()) {
-            return true;
-        }
-        std::this_thread::sleep_for(5ms);
-    }
-    return false;
 }
 
 std::string hello_error(const berth::protocol::Hello& hello)

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/workers.hpp"
+#include "tests/unit/becomes_true.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,23 +12,8 @@
 #include <pthread.h>
 
 using berth::guest::Workers;
+using berth::tests::becomes_true;
 using namespace std::chrono_literals;
-
-namespace {
-
-template <class Condition>
-bool becomes_true(Condition condition)
-{
-    for (int i = 0; i < 1000; ++i) {
-        if (condition()) {
-            return true;
-        }
-        std::this_thread::sleep_for(5ms);
-    }
-    return false;
-}
-
-} // namespace
 
 TEST_CASE("jobs that hang do not hold up the others, up to the limit")
 {

@@ -2,6 +2,7 @@
 #include "sandbox/guest/workers.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/unix_channel.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/guest/guest_server.hpp"
 
@@ -15,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+using berth::tests::becomes_true;
 using namespace std::chrono_literals;
 using berth::ErrorCode;
 using berth::UniqueFd;
@@ -113,18 +115,6 @@ std::string frame(FrameType type, std::string_view payload)
     std::string bytes;
     berth::protocol::put_frame(bytes, type, payload);
     return bytes;
-}
-
-template <class Condition>
-bool becomes_true(Condition condition)
-{
-    for (int i = 0; i < 1000; ++i) {
-        if (condition()) {
-            return true;
-        }
-        std::this_thread::sleep_for(5ms);
-    }
-    return false;
 }
 
 bool is(const Frame& request, Operation operation)
