@@ -102,8 +102,17 @@ class Command : public std::enable_shared_from_this<Command> {
     enum class Phase { running, stopping, draining, answered };
     enum class StopReason { none, timed_out, cancelled, leftovers };
 
+    /// A callback that does nothing once the command is gone.
     template <class Function>
-    auto guarded(Function function);
+    auto guarded(Function function)
+    {
+        return [weak = weak_from_this(), function](auto&&...) {
+            if (const auto self = weak.lock()) {
+                function(*self);
+            }
+        };
+    }
+
     void watch_stream(OutputStream& stream);
     bool read_stream(OutputStream& stream, int reads);
     void end_stream(OutputStream& stream);
@@ -112,6 +121,7 @@ class Command : public std::enable_shared_from_this<Command> {
     void start_failed(const ShimReport& report);
     void shim_ended(int status);
     void find_orphans();
+    void reap_shim(int options);
     void shell_ended(ShellEnd end);
     void arm_timeout();
     void timeout_due();

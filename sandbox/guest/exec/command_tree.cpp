@@ -4,6 +4,8 @@
 #include <chrono>
 #include <csignal>
 
+#include <sys/wait.h>
+
 namespace berth::guest {
 namespace {
 
@@ -13,6 +15,16 @@ constexpr int max_freezes = 10;
 /// In one turn of the loop: each reads the process table.
 constexpr int looks_per_turn = 3;
 constexpr std::chrono::milliseconds shim_farewell{50};
+
+/// Whether a child of the guest has ended and is yet to be reaped. By waitid, which looks under the
+/// kernel's own lock: whoever is found alive has handed none of its children on.
+bool has_ended(pid_t child)
+{
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) !=
+               0 ||
+           info.si_pid == child;
+}
 
 } // namespace
 
@@ -131,6 +143,11 @@ bool TreeStopper::pass_by_descent()
         return false;
     }
     if (living.empty()) {
+        if (!tree_.shim_gone() && has_ended(tree_.shim())) {
+            // What was below it is the guest's child now, where nobody has looked yet.
+            empty_looks_ = 0;
+            return false;
+        }
         if (++empty_looks_ == 1) {
             empty_since_ = BootClock::now();
         }

@@ -46,7 +46,7 @@ std::vector<Mode> modes()
     return result;
 }
 
-const char* name_of(Mode mode)
+std::string name_of(Mode mode)
 {
     return mode == Mode::cgroup ? "cgroup" : "subreaper";
 }

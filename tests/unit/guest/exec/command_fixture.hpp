@@ -3,6 +3,8 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/commands.hpp"
 
+#include <doctest/doctest.h>
+
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -23,7 +25,16 @@ enum class Mode { subreaper, cgroup };
 /// The modes that this host allows.
 [[nodiscard]] std::vector<Mode> modes();
 
-[[nodiscard]] const char* name_of(Mode mode);
+[[nodiscard]] std::string name_of(Mode mode);
+
+template <class Function>
+void in_each_mode(Function function)
+{
+    for (const Mode mode : modes()) {
+        CAPTURE(name_of(mode));
+        function(mode);
+    }
+}
 
 /// A guest's command runner on a real loop, in a home of its own below /tmp. The test process is
 /// its subreaper. The destructor stops what still runs and removes everything.

@@ -16,15 +16,6 @@ namespace {
 
 using protocol::Fate;
 
-template <class Function>
-void in_each_mode(Function function)
-{
-    for (const Mode mode : modes()) {
-        CAPTURE(name_of(mode));
-        function(mode);
-    }
-}
-
 ErrorCode code_of(const std::exception_ptr& error)
 {
     REQUIRE(error);

@@ -9,21 +9,8 @@
 // What a command leaves running: named, kept, drained, stopped when there are too many.
 
 namespace berth::guest::test {
-namespace {
-
 using protocol::Fate;
 using std::chrono::milliseconds;
-
-template <class Function>
-void in_each_mode(Function function)
-{
-    for (const Mode mode : modes()) {
-        CAPTURE(name_of(mode));
-        function(mode);
-    }
-}
-
-} // namespace
 
 TEST_CASE("a background child that holds the pipe: the call ends with its shell")
 {

@@ -1,6 +1,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/guest/exec/output.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
+#include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -30,20 +31,7 @@ std::string content(const std::string& path)
     return all.str();
 }
 
-struct TemporaryDirectory {
-    TemporaryDirectory() : path("/tmp/berth-test-out-" + std::to_string(::getpid()))
-    {
-        std::filesystem::remove_all(path);
-        std::filesystem::create_directory(path);
-    }
-
-    ~TemporaryDirectory() { std::filesystem::remove_all(path); }
-
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-    std::string path;
-};
+using tests::TemporaryDirectory;
 
 long resident_kilobytes()
 {
@@ -57,7 +45,7 @@ long resident_kilobytes()
 TEST_CASE("head, tail and what is between, for every size and way of cutting")
 {
     const TemporaryDirectory directory;
-    SpillStore store(directory.path + "/s", 0, 0);
+    SpillStore store(directory / "s", 0, 0);
     std::string text;
     for (int i = 0; text.size() < 64; ++i) {
         text += std::to_string(i) + (i % 3 == 0 ? "\n" : "");
@@ -95,7 +83,7 @@ TEST_CASE("head, tail and what is between, for every size and way of cutting")
 TEST_CASE("limits of nothing: everything is counted and spilled")
 {
     const TemporaryDirectory directory;
-    SpillStore store(directory.path + "/s", 0, 0);
+    SpillStore store(directory / "s", 0, 0);
     OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
     stream.add("abc\n");
     const auto out = stream.result();
@@ -108,7 +96,7 @@ TEST_CASE("limits of nothing: everything is counted and spilled")
 TEST_CASE("spill: a stream's limit")
 {
     const TemporaryDirectory directory;
-    SpillStore store(directory.path, 10, 0);
+    SpillStore store(directory.path(), 10, 0);
     const auto file = store.create("stdout");
     file->write("123456");
     CHECK(file->error().empty());
@@ -122,7 +110,7 @@ TEST_CASE("spill: a stream's limit")
 TEST_CASE("spill: the session's limit takes the oldest closed files, never an open one")
 {
     const TemporaryDirectory directory;
-    SpillStore store(directory.path, 0, 100);
+    SpillStore store(directory.path(), 0, 100);
     const auto running = store.create("stdout");
     running->write(std::string(40, 'r'));
     auto old = store.create("stdout");
@@ -142,8 +130,8 @@ TEST_CASE("spill: the session's limit takes the oldest closed files, never an op
 TEST_CASE("spill: traps in its directory")
 {
     const TemporaryDirectory directory;
-    const std::string place = directory.path + "/place";
-    const std::string other = directory.path + "/other";
+    const std::string place = directory / "place";
+    const std::string other = directory / "other";
     std::filesystem::create_directory(other);
     std::filesystem::create_directory(place);
     SpillStore store(place, 0, 0);

@@ -20,15 +20,6 @@ using protocol::Fate;
 using protocol::StopProof;
 using std::chrono::milliseconds;
 
-template <class Function>
-void in_each_mode(Function function)
-{
-    for (const Mode mode : modes()) {
-        CAPTURE(name_of(mode));
-        function(mode);
-    }
-}
-
 StopProof proof_of(Mode mode)
 {
     return mode == Mode::cgroup ? StopProof::cgroup : StopProof::subreaper;

@@ -1,0 +1,168 @@
+#include "sandbox/guest/exec/command.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+// What a command's shim says, and what the kernel says of its processes.
+
+namespace berth::guest {
+
+void Command::read_reports()
+{
+    std::array<char, 8192> buffer{};
+    while (report_) {
+        const ssize_t size = ::read(report_.get(), buffer.data(), buffer.size());
+        if (size > 0) {
+            report_bytes_.append(buffer.data(), static_cast<std::size_t>(size));
+        } else if (size == 0 || errno != EINTR) {
+            if (size < 0 && errno == EAGAIN) {
+                break;
+            }
+            host_.loop.unwatch(report_.get());
+            report_.reset();
+        }
+    }
+    ShimReport report;
+    while (report_bytes_.size() >= sizeof(report)) {
+        std::memcpy(&report, report_bytes_.data(), sizeof(report));
+        if (report.cwd_size > max_cwd || report_bytes_.size() < sizeof(report) + report.cwd_size) {
+            break;
+        }
+        std::string cwd = report_bytes_.substr(sizeof(report), report.cwd_size);
+        report_bytes_.erase(0, sizeof(report) + report.cwd_size);
+        take_report(report, std::move(cwd));
+    }
+}
+
+void Command::take_report(const ShimReport& report, std::string cwd)
+{
+    switch (report.kind) {
+    case ReportKind::failed:
+        start_failed(report);
+        break;
+    case ReportKind::started:
+        shell_ = report.shell;
+        tree_.set_started();
+        if (report.fell_back != 0) {
+            add_notice("the working directory was gone; the command ran in " + host_.config.home);
+            host_.session.set_cwd(host_.config.home);
+        }
+        break;
+    case ReportKind::ended: {
+        ShellEnd end;
+        end.status = report.status;
+        end.moved = report.moved != 0;
+        if (!cwd.empty()) {
+            end.cwd = std::move(cwd);
+        }
+        end.peak_memory = report.peak_memory;
+        end.cpu_time = report.cpu_time;
+        shell_ended(std::move(end));
+        break;
+    }
+    case ReportKind::settled:
+        settled_ = true;
+        left_something_ = report.children != 0;
+        if (phase_ == Phase::draining) {
+            drain();
+        }
+        break;
+    }
+}
+
+void Command::shell_ended(ShellEnd end)
+{
+    if (end_) {
+        return;
+    }
+    end_ = std::move(end);
+    if (phase_ == Phase::running) {
+        start_draining();
+    } else if (phase_ == Phase::draining) {
+        drain();
+    }
+}
+
+bool Command::reaped(pid_t pid, int status, const rusage& usage)
+{
+    if (pid == tree_.shim() && !tree_.shim_gone()) {
+        shim_ended(status);
+    } else if (pid == shell_ && !end_) {
+        // The command killed its shim; the kernel made the guest the shell's parent.
+        tree_.reaped(pid);
+        ShellEnd end;
+        end.status = status;
+        end.peak_memory = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+        end.cpu_time =
+            static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 +
+            static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+        find_orphans();
+        shell_ended(std::move(end));
+    } else if (tree_.reaped(pid)) {
+        find_orphans();
+    } else {
+        if (tree_.cgroup() && tree_.shim_killed()) {
+            check_gone(); // it may have been the last one in there
+        }
+        return false;
+    }
+    check_gone();
+    return true;
+}
+
+void Command::shim_ended(int status)
+{
+    read_reports();
+    // A shim that could not start the shell has nothing below it either.
+    tree_.shim_ended(failed_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    find_orphans();
+    if (phase_ == Phase::draining) {
+        drain();
+        return;
+    }
+    if (end_ || failed_ || phase_ != Phase::running) {
+        return;
+    }
+    const auto shell = shell_ > 0 ? read_process(shell_) : std::nullopt;
+    if (!shell || shell->parent != ::getpid()) {
+        // Killed before it had a shell, or the shell's end was seen by nobody.
+        reply_.fate = protocol::Fate::lost;
+        start_draining();
+    }
+}
+
+void Command::find_orphans()
+{
+    if (!tree_.shim_killed()) {
+        return;
+    }
+    if (!tree_.cgroup()) {
+        tree_.adopt(host_.unowned_children());
+    }
+    if (shell_ < 0 && !end_) {
+        // The shim died before it could name the shell: the one that leads its own session.
+        for (const auto& process : tree_.living()) {
+            if (process.session == process.pid && process.parent == ::getpid()) {
+                shell_ = process.pid;
+                break;
+            }
+        }
+    }
+}
+
+void Command::check_gone()
+{
+    if (phase_ == Phase::answered && !dropped_ && tree_.gone()) {
+        dropped_ = true;
+        end_stream(out_);
+        end_stream(err_);
+        host_.gone(*this);
+    }
+}
+
+} // namespace berth::guest
