@@ -6,7 +6,6 @@
 
 #include <initializer_list>
 
-#include <linux/ioprio.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -17,6 +16,10 @@ constexpr const char* step = "seccomp";
 // pid_t and int arguments are the low half of a register, and the kernel ignores the rest: a rule
 // on all 64 bits would be walked around by setting one of the upper ones.
 constexpr scmp_datum_t low_half = 0xFFFFFFFFU;
+// ioprio_set(2). Debian's linux/ioprio.h of 6.1.192 is no C++: it names a parameter "class".
+constexpr scmp_datum_t ioprio_who_process = 1;
+constexpr scmp_datum_t ioprio_who_pgrp = 2;
+constexpr scmp_datum_t ioprio_who_user = 3;
 
 class Filter {
   public:
@@ -81,9 +84,9 @@ void protect_guest(Filter& filter)
     filter.deny(SCMP_SYS(setpriority), {is(0, PRIO_PROCESS), is(1, 1)});
     filter.deny(SCMP_SYS(setpriority), {is(0, PRIO_PGRP), is(1, 1)});
     filter.deny(SCMP_SYS(setpriority), {is(0, PRIO_USER)});
-    filter.deny(SCMP_SYS(ioprio_set), {is(0, IOPRIO_WHO_PROCESS), is(1, 1)});
-    filter.deny(SCMP_SYS(ioprio_set), {is(0, IOPRIO_WHO_PGRP), is(1, 1)});
-    filter.deny(SCMP_SYS(ioprio_set), {is(0, IOPRIO_WHO_USER)});
+    filter.deny(SCMP_SYS(ioprio_set), {is(0, ioprio_who_process), is(1, 1)});
+    filter.deny(SCMP_SYS(ioprio_set), {is(0, ioprio_who_pgrp), is(1, 1)});
+    filter.deny(SCMP_SYS(ioprio_set), {is(0, ioprio_who_user)});
 }
 
 void close_keyrings(Filter& filter)
