@@ -24,7 +24,7 @@
 namespace berth::guest {
 namespace {
 
-constexpr std::size_t max_config_size = 1024UL * 1024;
+constexpr off_t max_config_size = 1024UL * 1024;
 
 std::vector<int> descriptors_of(const protocol::GuestConfig& config)
 {
@@ -54,11 +54,16 @@ void make_path(const std::string& path, mode_t mode)
 protocol::GuestConfig read_config(int fd)
 {
     const UniqueFd owned(fd);
-    std::string bytes(max_config_size + 1, '\0');
-    bytes.resize(read_full(fd, bytes.data(), bytes.size()));
-    if (bytes.size() > max_config_size) {
+    struct stat status{};
+    if (::fstat(fd, &status) != 0) {
+        throw_errno("stat the guest's config");
+    }
+    if (status.st_size > max_config_size) {
         throw Error(ErrorCode::too_large, "the guest's config is too large");
     }
+    // As large as the file, not as large as one may be: to clear 1 MiB takes half a millisecond.
+    std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+    bytes.resize(read_full(fd, bytes.data(), bytes.size()));
     auto config = protocol::decode<protocol::GuestConfig>(bytes);
     ::explicit_bzero(bytes.data(), bytes.size());
     if (config.listen_fd < 0) {

@@ -7,7 +7,7 @@
 
 namespace berth::guest {
 
-/// Reads the config to the end of `fd` and closes it. What held the bytes is wiped. Throws
+/// Reads the config from `fd`, a memfd or a file, and closes it. What held the bytes is wiped. Throws
 /// berth::Error or WireError when it is not a config, or names a descriptor that is not open.
 [[nodiscard]] protocol::GuestConfig read_config(int fd);
 

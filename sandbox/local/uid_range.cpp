@@ -18,6 +18,7 @@ namespace berth::local {
 namespace {
 
 constexpr const char* lock_name = "uids/lock";
+constexpr std::size_t hint_size = 10; // the digits of the highest uid
 
 std::string claim_path(unsigned uid)
 {
@@ -72,7 +73,7 @@ class Lock {
 
     [[nodiscard]] unsigned next() const
     {
-        std::string text(16, '\0');
+        std::string text(hint_size, '\0');
         const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), 0);
         text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
         return parse(text).value_or(0);
@@ -80,10 +81,11 @@ class Lock {
 
     void set_next(unsigned next) const
     {
-        // Only a hint: a wrong one makes a search longer, no more.
-        const std::string text = std::to_string(next) + "\n";
-        if (::ftruncate(fd_.get(), 0) != 0 ||
-            ::pwrite(fd_.get(), text.data(), text.size(), 0) < 0) {
+        // Only a hint: a wrong one makes a search longer, no more. Always of one length, so that
+        // nothing is cut off: ext4 writes a file that was truncated to the disk when it is closed.
+        std::string text = std::to_string(next);
+        text.insert(text.begin(), hint_size - text.size(), '0');
+        if (::pwrite(fd_.get(), text.data(), text.size(), 0) < 0) {
             throw_errno("write the lock of uids");
         }
     }
