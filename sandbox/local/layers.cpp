@@ -24,7 +24,7 @@ sandbox::Layer kill_layer(bool in_force)
     return {"cgroup-kill", true, "each command has a cgroup of its own"};
 }
 
-sandbox::Layer uid_layer(const LaunchSpec& plan)
+sandbox::Layer uid_layer(const LaunchSpec& plan, const std::string& no_own_uids)
 {
     const std::string uid = std::to_string(plan.host_uid);
     if (plan.privileged) {
@@ -32,14 +32,14 @@ sandbox::Layer uid_layer(const LaunchSpec& plan)
     }
     return {"uid", false,
             "host uid " + uid +
-                " is that of the user who runs berth; only root can "
-                "give each session its own"};
+                " is that of the user who runs berth; only root can give each session its own (" +
+                no_own_uids + ")"};
 }
 
 } // namespace
 
 std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult& result,
-                                      const CgroupLayout& cgroups)
+                                      const CgroupLayout& cgroups, const std::string& no_own_uids)
 {
     const bool mapped = std::any_of(plan.binds.begin(), plan.binds.end(),
                                     [](const Bind& bind) { return bind.id_mapped; });
@@ -59,7 +59,7 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
          plan.own_network ? "only loopback" : "the host's network, as asked for"},
         {"seccomp", true,
          "limits and scheduling of the guest, kernel keyrings, foreign system call tables"},
-        uid_layer(plan),
+        uid_layer(plan, no_own_uids),
         limit_layer("cgroup-memory", cgroups.limits_memory(), cgroups, "the memory"),
         limit_layer("cgroup-pids", cgroups.limits_pids(), cgroups, "the number"),
         limit_layer("cgroup-cpu", cgroups.limits_cpu(), cgroups, "the cpu time"),

@@ -4,13 +4,16 @@
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/launch_spec.hpp"
 
+#include <string>
 #include <vector>
 
 namespace berth::local {
 
 /// What confines a machine that was launched as `plan`, truthfully: every known layer is listed, in
-/// force or not, with how or what would bring it.
-[[nodiscard]] std::vector<sandbox::Layer>
-layers_of(const LaunchSpec& plan, const LaunchResult& result, const CgroupLayout& cgroups);
+/// force or not, with how or what would bring it. `no_own_uids`: see privilege.hpp.
+[[nodiscard]] std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan,
+                                                    const LaunchResult& result,
+                                                    const CgroupLayout& cgroups,
+                                                    const std::string& no_own_uids);
 
 } // namespace berth::local

@@ -11,6 +11,7 @@
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/mount_rules.hpp"
 #include "sandbox/local/plan.hpp"
+#include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
@@ -81,7 +82,12 @@ Error unavailable(const Blocker& blocker)
 
 class LocalBackend final : public sandbox::Backend {
   public:
-    explicit LocalBackend(Settings settings) : settings_(std::move(settings)) {}
+    explicit LocalBackend(Settings settings)
+        : settings_(std::move(settings)),
+          no_own_uids_(::geteuid() == 0 ? no_own_uids(settings_.uid_base, settings_.uid_count)
+                                        : "berth does not run as root")
+    {
+    }
 
     [[nodiscard]] std::string_view name() const noexcept override { return "local"; }
 
@@ -100,7 +106,8 @@ class LocalBackend final : public sandbox::Backend {
     UniqueFd open_lifetime(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
-    const bool privileged_ = ::geteuid() == 0;
+    const std::string no_own_uids_; ///< why sessions share the uid of the user who runs berth
+    const bool privileged_ = no_own_uids_.empty();
     std::mutex mutex_;
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
@@ -222,7 +229,7 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
             }
             facts.pid = static_cast<pid_t>(result.pid);
             facts.start_time = result.start_time;
-            facts.layers = layers_of(launch, result, here.cgroups);
+            facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
         } catch (...) {
             folder.remove_temporary();
             folder.forget_generation();

@@ -37,7 +37,10 @@ std::string runtime_folder(const std::string& state, bool privileged)
     }
     std::string path = state + "/sockets";
     if (!make_private(path)) {
-        throw_errno("make the private folder " + path);
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "no private folder for the sockets of sandboxes: " + path +
+                        " cannot be made, belongs to another user, or is open to others",
+                    "chmod 700 " + path + ", or remove it while no sandbox runs");
     }
     return path;
 }

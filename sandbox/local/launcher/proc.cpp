@@ -17,13 +17,15 @@ namespace {
 constexpr const char* step = "proc";
 
 // The kernel's memory, keys, timers and devices. As uid 1000 without capabilities most of them
-// could not be opened anyway; a cover holds on a kernel that forgets a check too.
+// could not be opened anyway; a cover holds on a kernel that forgets a check too, and where uid
+// 1000 is root of a container: the kernel lets the owner of a setting write it without a
+// capability.
 constexpr std::array masked_files{
     "kcore",    "keys",        "key-users",  "sysrq-trigger", "timer_list",    "sched_debug",
     "kmsg",     "kpagecount",  "kpageflags", "kpagecgroup",   "latency_stats", "interrupts",
-    "slabinfo", "vmallocinfo", "kallsyms",   "modules",       "config.gz"};
-constexpr std::array masked_directories{"scsi", "acpi",   "asound", "bus",
-                                        "irq",  "driver", "fs",     "pressure"};
+    "slabinfo", "vmallocinfo", "kallsyms",   "modules",       "config.gz",     "mtrr"};
+constexpr std::array masked_directories{"scsi",   "acpi", "asound",   "bus",          "irq",
+                                        "driver", "fs",   "pressure", "dynamic_debug"};
 constexpr std::array read_only_directories{"sys"};
 
 UniqueFd open_in_proc(const UniqueFd& proc, const char* name)

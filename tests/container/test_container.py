@@ -1,0 +1,93 @@
+"""berth inside of a container: it works where the container lets it, and says what is in the way
+and the line that removes it where not. Without privileges of the host in every case."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
+                str(pathlib.Path(__file__).resolve().parent.parent / "mcp")]
+
+import container
+from mcp_client import binary_path
+from state_directory import StateDirectory
+
+USER = 65534
+PROBE = {"command": "id -u; grep -c . /proc/self/uid_map; cat /proc/sys/kernel/ostype; "
+                    "for path in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /etc/passwd; do "
+                    "(echo x >$path) 2>/dev/null && echo \"wrote $path\"; done; echo kept >file"}
+
+
+class ContainerTest(unittest.TestCase):
+    def setUp(self):
+        self.state = StateDirectory()
+        self.state.__enter__()
+        self.addCleanup(self.state.__exit__, None, None, None)
+
+    def run_berth(self, *arguments, **how):
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self.state.path),
+                       "BERTH_STATE_DIR": str(self.state.path)}
+        return subprocess.run(
+            container.command([binary_path("berth"), *arguments], **how), env=environment,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+
+    def own_state(self, uid=0, **_):
+        shutil.rmtree(self.state.path)
+        self.state.path.mkdir(mode=0o700)
+        os.chown(self.state.path, uid, uid)
+
+    def expect_sandbox(self, **how):
+        """A whole sandbox, in two containers one after the other: the file is in both."""
+        self.own_state(**how)
+        done = self.run_berth("call", "--session", "c", "bash_exec", json.dumps(PROBE), **how)
+        self.assertEqual((done.returncode, done.stdout), (0, "1000\n1\nLinux\n"), done.stderr)
+        done = self.run_berth("call", "--session", "c", "read_file", '{"path":"file"}', **how)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "1\tkept"),
+                         done.stderr)
+        checks = {check["name"]: check for check in json.loads(
+            self.run_berth("doctor", "--json", **how).stdout)["checks"]}
+        for name in ("userns", "nested-userns", "pidns", "netns", "seccomp", "guest", "proc-masks"):
+            self.assertTrue(checks[name]["ok"], checks[name])
+        self.assertFalse(checks["uid"]["ok"])
+        self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def expect_blocked(self, reason, remedy, **how):
+        self.own_state(**how)
+        done = self.run_berth("call", "bash_exec", '{"command":"true"}', **how)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(reason, done.stderr + done.stdout)
+        self.assertIn(remedy, done.stderr + done.stdout)
+        self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def test_root_with_dockers_capabilities(self):
+        self.expect_sandbox(masked=False)
+
+    def test_an_ordinary_user(self):
+        self.expect_sandbox(masked=False, uid=USER)
+
+    def test_root_of_a_rootless_container(self):
+        self.expect_sandbox(masked=False, uid=USER, rootless=True)
+
+    def test_a_masked_proc_is_named(self):
+        for how in ({}, {"uid": USER}):
+            with self.subTest(**how):
+                self.expect_blocked("/proc of this container is masked",
+                                    "docker run --security-opt systempaths=unconfined", **how)
+
+    def test_a_seccomp_profile_is_named(self):
+        for how in ({}, {"uid": USER}):
+            with self.subTest(**how):
+                self.expect_blocked("forbids user namespaces",
+                                    "docker run --security-opt seccomp=unconfined", seccomp=True,
+                                    masked=False, **how)
+
+
+if __name__ == "__main__":
+    if not container.is_possible():
+        print("skipped: only root can play a container runtime")
+        sys.exit(77)
+    unittest.main(verbosity=2)
