@@ -12,10 +12,10 @@
 
 namespace berth::local {
 
-/// Descriptors that the launcher is started with.
-inline constexpr int launcher_spec_fd = 3;     ///< a memfd with the encoded LaunchSpec
-inline constexpr int launcher_control_fd = 4;  ///< a socket: the result goes out; its end: stop
-inline constexpr int launcher_lifetime_fd = 5; ///< read end of the lifetime pipe, if there is one
+/// The descriptor that the launcher is started with, a socket. One byte comes in, with two
+/// descriptors: a memfd with the encoded LaunchSpec, and the read end of the lifetime pipe if there
+/// is one. The encoded LaunchResult goes out. Its end before that: stop.
+inline constexpr int launcher_control_fd = 3;
 
 /// What shows a piece of the host inside.
 struct Bind {
@@ -121,7 +121,6 @@ struct LaunchSpec {
     CgroupSpec cgroup;
     std::string socket_path;
     std::string guest_program;
-    bool has_lifetime = false;
     protocol::GuestConfig guest; ///< the descriptors in it are filled in by the launcher
 
     template <class Self, class Field>
@@ -143,8 +142,7 @@ struct LaunchSpec {
         field(14, self.cgroup);
         field(15, self.socket_path);
         field(16, self.guest_program);
-        field(17, self.has_lifetime);
-        field(18, self.guest);
+        field(17, self.guest);
     }
 };
 

@@ -7,6 +7,7 @@
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/host_files.hpp"
+#include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/mount_rules.hpp"
@@ -15,7 +16,6 @@
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
-#include "sandbox/local/start_launcher.hpp"
 #include "sandbox/local/uid_range.hpp"
 #include "sandbox/unix_channel.hpp"
 
@@ -85,7 +85,8 @@ class LocalBackend final : public sandbox::Backend {
     explicit LocalBackend(Settings settings)
         : settings_(std::move(settings)),
           no_own_uids_(::geteuid() == 0 ? no_own_uids(settings_.uid_base, settings_.uid_count)
-                                        : "berth does not run as root")
+                                        : "berth does not run as root"),
+          launchers_(settings_.launcher_program)
     {
     }
 
@@ -108,6 +109,7 @@ class LocalBackend final : public sandbox::Backend {
     const Settings settings_;
     const std::string no_own_uids_; ///< why sessions share the uid of the user who runs berth
     const bool privileged_ = no_own_uids_.empty();
+    Launchers launchers_;
     std::mutex mutex_;
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
@@ -148,7 +150,7 @@ sandbox::Availability LocalBackend::availability()
         (void)host();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
                                        : make_probe(false, ::geteuid(), ::getegid());
-        const auto result = start_launcher(settings_.launcher_program, probe, -1);
+        const auto result = launchers_.launch(probe, -1);
         found.available = result.ok;
         if (!result.ok) {
             const auto blocker = explain(result, "");
@@ -223,7 +225,7 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
             const LaunchSpec launch = plan(spec, folder, id);
             facts.socket_path = launch.socket_path;
             const UniqueFd lifetime = open_lifetime(spec, id);
-            const auto result = start_launcher(settings_.launcher_program, launch, lifetime.get());
+            const auto result = launchers_.launch(launch, lifetime.get());
             if (!result.ok) {
                 throw unavailable(explain(result, ""));
             }

@@ -116,7 +116,6 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.cgroup = cgroup_spec(input);
     plan.socket_path = input.socket_path;
     plan.guest_program = input.guest_program;
-    plan.has_lifetime = spec.ends_with_server;
     plan.guest = guest_config(input);
     return plan;
 }

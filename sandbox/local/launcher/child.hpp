@@ -19,6 +19,7 @@ struct ChildSetup {
     int report_fd = -1;       ///< takes a ChildReport; closed by the exec
     int ready_fd = -1;        ///< becomes the guest's
     int listen_fd = -1;
+    int lifetime_fd = -1;
 };
 
 /// Everything between clone3 and the exec of the guest, as pid 1 of the new namespaces. Does not

@@ -28,7 +28,7 @@ protocol::GuestConfig complete(const ChildSetup& setup)
     protocol::GuestConfig config = setup.spec.guest;
     config.listen_fd = setup.listen_fd;
     config.ready_fd = setup.ready_fd;
-    config.lifetime_fd = setup.spec.has_lifetime ? launcher_lifetime_fd : -1;
+    config.lifetime_fd = setup.lifetime_fd;
     config.commands_cgroup_fd = setup.run_cgroup.get();
     config.v1_tasks_fds.clear();
     for (const auto& tasks : setup.cgroups.command_tasks()) {

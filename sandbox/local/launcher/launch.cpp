@@ -20,6 +20,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -115,9 +116,11 @@ void read_notes(int report, LaunchResult& result)
 void answer(const LaunchResult& result)
 {
     write_full(launcher_control_fd, protocol::encode(result));
+    // The server shall not wait until this process has ended.
+    ::shutdown(launcher_control_fd, SHUT_WR);
 }
 
-void launch_or_throw(const LaunchSpec& spec)
+void launch_or_throw(const LaunchSpec& spec, int lifetime_fd)
 {
     std::optional<ListenSocket> socket;
     if (!spec.probe) {
@@ -141,6 +144,7 @@ void launch_or_throw(const LaunchSpec& spec)
     setup.report_fd = report.write.get();
     setup.ready_fd = ready.write.get();
     setup.listen_fd = socket ? socket->fd() : -1;
+    setup.lifetime_fd = lifetime_fd;
 
     clone_args args{};
     args.flags = namespaces(spec);
@@ -185,11 +189,11 @@ void launch_or_throw(const LaunchSpec& spec)
 
 } // namespace
 
-bool launch(const LaunchSpec& spec)
+bool launch(const LaunchSpec& spec, int lifetime_fd)
 {
     LaunchResult result;
     try {
-        launch_or_throw(spec);
+        launch_or_throw(spec, lifetime_fd);
         return true;
     } catch (const Failure& failure) {
         result.step = failure.step();

@@ -4,9 +4,10 @@
 
 namespace berth::local {
 
-/// Makes the machine, waits until its guest is ready, and answers on the control socket. False when
-/// something failed, or the server went away meanwhile: then nothing is left behind. Throws
-/// std::system_error when a failure could not be told either.
-[[nodiscard]] bool launch(const LaunchSpec& spec);
+/// `lifetime_fd`: the read end of the lifetime pipe, or -1. Makes the machine, waits until its
+/// guest is ready, and answers on the control socket. False when something failed, or the server
+/// went away meanwhile: then nothing is left behind. Throws std::system_error when a failure could
+/// not be told either.
+[[nodiscard]] bool launch(const LaunchSpec& spec, int lifetime_fd);
 
 } // namespace berth::local

@@ -39,11 +39,9 @@ TEST_CASE("a plan survives its way to the launcher")
     spec.mounts = {{"/src", "/mnt/w", true}, {"/src", "/mnt/r", false}};
     spec.environment = {{"A", "b"}};
     spec.limits.cpus = 1.5;
-    spec.ends_with_server = true;
     const auto plan = protocol::decode<LaunchSpec>(protocol::encode(plan_for(spec, true)));
     CHECK(plan.privileged);
     CHECK(plan.own_network);
-    CHECK(plan.has_lifetime);
     CHECK(plan.host_uid == 5);
     CHECK(plan.cgroup.cpu_quota == 150'000);
     CHECK(plan.guest.environment.at("A") == "b");
