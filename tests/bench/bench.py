@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+from memory import bench_memory
 from peers import McpServer, bare_bash, run_drained, seconds
+from tree import make_tree
 
 
 def milliseconds(samples, fraction):
@@ -28,6 +30,12 @@ class Table:
               f"{ratio:6.2f}  <= {goal}", flush=True)
 
     @staticmethod
+    def memory(name, small, large):
+        """Highest resident KiB of (server, guest), for a small and a large piece of work."""
+        print(f"memory of {name:34} server {small[0] / 1024:6.1f} / {large[0] / 1024:6.1f} MiB, "
+              f"guest {small[1] / 1024:6.1f} / {large[1] / 1024:6.1f} MiB", flush=True)
+
+    @staticmethod
     def missing(name, why):
         print(f"{name:44} not measured: {why}", flush=True)
 
@@ -42,23 +50,6 @@ def interleaved(rounds, ours, theirs, warm_up=3):
         a.append(seconds(ours))
         b.append(seconds(theirs))
     return a, b
-
-
-def make_tree(folder, quick):
-    """Headers of this host, repeated under other names: real text, many files."""
-    source = pathlib.Path("/usr/include")
-    wanted = 100 if quick else 1000
-    size, copy = 0, 0
-    while size < wanted << 20:
-        copy += 1
-        for path in source.rglob("*.h"):
-            target = folder / f"copy{copy}" / path.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
-            size += target.stat().st_size
-            if size >= wanted << 20:
-                break
-    return folder
 
 
 def bench_exec(table, berth, rounds):
@@ -91,7 +82,7 @@ def bench_read(table, berth, folder, rounds):
 
 def bench_grep(table, berth, tree, rounds):
     patterns = {"literal": "CONFIG_X86_64_ACPI", "alternation": "pthread_create|io_uring_enter|epoll_wait",
-                "regex without literal": r"[a-z]+_[0-9]+_[a-z]+\("}
+                "regex without literal": r"[a-z]{3}_[0-9]{4}\b"}
     for name, pattern in patterns.items():
         ours, theirs = interleaved(
             rounds, lambda p=pattern: berth.call("grep_files", pattern=p, path="/data"),
@@ -127,13 +118,17 @@ def main():
     try:
         table = Table()
         bench_create(table, options.build, folder, rounds // 2)
-        tree = make_tree(folder / "tree", options.quick)
+        tree = folder / "tree"
+        files, size = make_tree(tree, 10_000 if options.quick else 100_000,
+                                (100 if options.quick else 1000) << 20)
+        print(f"(searched: {files} files, {size >> 20} MiB)", flush=True)
         berth = McpServer([options.build / "server/berth", "serve", "--state-dir", folder / "state",
                            "--mount", f"{tree}:/data:ro"])
         try:
             bench_exec(table, berth, rounds)
             bench_read(table, berth, folder, rounds)
             bench_grep(table, berth, tree, 5 if options.quick else 15)
+            bench_memory(table, berth, folder / "state")
         finally:
             berth.close()
     finally:
