@@ -4,7 +4,6 @@
 #include "sandbox/guest/exec/command.hpp"
 #include "sandbox/guest/exec/process_tree.hpp"
 #include "sandbox/guest/exec/reaper.hpp"
-#include "sandbox/guest/exec/spawn.hpp"
 #include "sandbox/guest/exec/spill.hpp"
 
 #include <algorithm>
@@ -29,6 +28,15 @@ bool is_final(int error)
            error == EBADF || error == ENOTDIR;
 }
 
+/// Not run outside of the limits instead: the operator counts on them, and the guest's own cgroup,
+/// in which it would run, is no place for what may use up memory.
+Error limits_error(const std::string& why)
+{
+    return {ErrorCode::sandbox_unavailable,
+            "the command was not started: it cannot enter the cgroup of its limits: " + why,
+            "`berth doctor` shows what this host allows; end the session to have a new machine"};
+}
+
 Error spawn_error(const std::system_error& error)
 {
     const int number = error.code().value();
@@ -42,8 +50,9 @@ Error spawn_error(const std::system_error& error)
 } // namespace
 
 struct Commands::State {
-    State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session)
-        : config(config_),
+    State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
+          OomScore oom_score_, ShellProgram shell_)
+        : config(config_), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
           spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
           host{loop,
                config,
@@ -71,10 +80,11 @@ struct Commands::State {
     [[nodiscard]] std::size_t call_count() const;
 
     protocol::GuestConfig config;
+    OomScore oom_score;
+    ShellProgram shell;
     std::array<char, buffer_size> buffer{};
     SpillStore spill;
     CommandHost host;
-    ShellProgram shell = ShellProgram::find();
     bool cgroups; ///< commands get one each
     std::uint64_t last_job = 0;
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
@@ -116,6 +126,9 @@ std::optional<CommandCgroup> Commands::State::make_cgroup(const std::string& id)
     try {
         return CommandCgroup(config.commands_cgroup_fd, id);
     } catch (const std::system_error& error) {
+        if (config.limits_by_cgroup) {
+            throw limits_error(error.what());
+        }
         cgroups = !is_final(error.code().value());
         return std::nullopt;
     }
@@ -123,6 +136,7 @@ std::optional<CommandCgroup> Commands::State::make_cgroup(const std::string& id)
 
 Spawned Commands::State::spawn_command(SpawnOptions options, std::optional<CommandCgroup>& cgroup)
 {
+    const OomScore::Raised raised(oom_score);
     try {
         if (cgroup) {
             try {
@@ -133,6 +147,9 @@ Spawned Commands::State::spawn_command(SpawnOptions options, std::optional<Comma
                 cgroup.reset();
                 if (!is_final(error.code().value())) {
                     throw;
+                }
+                if (config.limits_by_cgroup) {
+                    throw limits_error(error.what());
                 }
                 // May not enter it: commands are then told apart by their shims, and layers() says
                 // so.
@@ -213,8 +230,9 @@ std::size_t Commands::State::call_count() const
         std::ranges::count_if(commands, [](const auto& entry) { return entry.second->is_call(); }));
 }
 
-Commands::Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session)
-    : state_(std::make_unique<State>(loop, config, session))
+Commands::Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session,
+                   OomScore oom_score, ShellProgram shell)
+    : state_(std::make_unique<State>(loop, config, session, std::move(oom_score), std::move(shell)))
 {
 }
 

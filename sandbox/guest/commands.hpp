@@ -2,6 +2,8 @@
 
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/exec/oom_score.hpp"
+#include "sandbox/guest/exec/spawn.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <exception>
@@ -21,7 +23,8 @@ class Commands {
     /// running.
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
 
-    Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session);
+    Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session,
+             OomScore oom_score = {}, ShellProgram shell = ShellProgram::find());
     ~Commands();
     Commands(const Commands&) = delete;
     Commands& operator=(const Commands&) = delete;

@@ -26,6 +26,12 @@ BootClock::duration step(BootClock::duration idle_end) noexcept
 /// guest obeys its parent.
 bool from_outside(const signalfd_siginfo& signal) noexcept
 {
+    // A command can have 0 stand there too: rt_sigqueueinfo(2) takes any si_pid along with a
+    // negative si_code, and a signal of F_SETOWN and F_SETSIG has none. That kill(2) sent it
+    // (SI_USER, which is 0) is what the kernel lets nobody claim of a signal to another process.
+    if (signal.ssi_code != SI_USER) {
+        return false;
+    }
     const auto sender = static_cast<pid_t>(signal.ssi_pid);
     return sender == 0 || (::getpid() != 1 && sender == ::getppid());
 }

@@ -6,6 +6,7 @@
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/dispatch.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/exec/oom_score.hpp"
 #include "sandbox/guest/lifetime.hpp"
 #include "sandbox/guest/server.hpp"
 #include "sandbox/guest/startup.hpp"
@@ -56,13 +57,13 @@ void tell_ready(int fd)
     }
 }
 
-[[noreturn]] void serve(protocol::GuestConfig config)
+[[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
 {
     auto credentials = take_credentials(config);
     EventLoop loop;
     SessionState session(config.home);
     Workers workers;
-    auto commands = std::make_unique<Commands>(loop, config, session);
+    auto commands = std::make_unique<Commands>(loop, config, session, std::move(oom_score));
     const auto end = [&loop] { loop.stop(); };
     const Server* connections = nullptr;
     const Dispatcher dispatcher({.config = config,
@@ -96,9 +97,10 @@ int main(int argc, char** argv)
     try {
         auto config = berth::guest::read_config(berth::guest::config_descriptor(argc, argv));
         berth::guest::keep_only_descriptors_of(config);
+        auto oom_score = berth::guest::OomScore::of_this_process();
         berth::guest::confine_process();
         berth::guest::make_directories(config);
-        berth::guest::serve(std::move(config));
+        berth::guest::serve(std::move(config), std::move(oom_score));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "berth-guest: %s\n", error.what());
         return 1;

@@ -7,13 +7,17 @@ namespace berth::local {
 namespace {
 
 sandbox::Layer limit_layer(const std::string& name, bool in_force, const CgroupLayout& cgroups,
-                           const std::string& what)
+                           bool command_cgroups, const std::string& what)
 {
     if (!in_force) {
         return {name, false, "no cgroup of this user limits " + what};
     }
+    if (!cgroups.v2_controllers) {
+        return {name, true, what + " of all commands together, cgroup v1"};
+    }
     return {name, true,
-            what + " of all commands together, cgroup " + (cgroups.v2_controllers ? "v2" : "v1")};
+            what + " of all commands" + (command_cgroups ? "" : " and the guest") +
+                " together, cgroup v2"};
 }
 
 sandbox::Layer kill_layer(bool in_force)
@@ -60,9 +64,10 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
         {"seccomp", true,
          "limits and scheduling of the guest, kernel keyrings, foreign system call tables"},
         uid_layer(plan, no_own_uids),
-        limit_layer("cgroup-memory", cgroups.limits_memory(), cgroups, "the memory"),
-        limit_layer("cgroup-pids", cgroups.limits_pids(), cgroups, "the number"),
-        limit_layer("cgroup-cpu", cgroups.limits_cpu(), cgroups, "the cpu time"),
+        limit_layer("cgroup-memory", cgroups.limits_memory(), cgroups, command_cgroups,
+                    "the memory"),
+        limit_layer("cgroup-pids", cgroups.limits_pids(), cgroups, command_cgroups, "the number"),
+        limit_layer("cgroup-cpu", cgroups.limits_cpu(), cgroups, command_cgroups, "the cpu time"),
         kill_layer(command_cgroups),
     };
     if (mapped) {

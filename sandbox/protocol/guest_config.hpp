@@ -39,6 +39,9 @@ struct GuestConfig {
     /// unknown
     std::int32_t oom_events_fd = -1;
 
+    /// The limits of commands are in that v2 directory: one that cannot enter it must not run.
+    bool limits_by_cgroup = false;
+
     std::uint64_t limit_nofile = 0; ///< rlimits of commands; 0: as inherited
     std::uint64_t limit_nproc = 0;
     std::uint64_t limit_fsize = 0;
@@ -69,6 +72,7 @@ struct GuestConfig {
         field(21, self.limit_nofile);
         field(22, self.limit_nproc);
         field(23, self.limit_fsize);
+        field(24, self.limits_by_cgroup);
     }
 };
 

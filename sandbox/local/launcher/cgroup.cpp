@@ -58,16 +58,14 @@ void enable_controllers(const std::string& path)
     }
 }
 
-void set_v2_limits(const std::string& session, const CgroupSpec& spec)
+/// The limits of the commands, on the cgroup they run in.
+void set_v2_limits(const std::string& path, const CgroupSpec& spec)
 {
-    const std::string commands = session + "/cmds";
-    write(commands + "/memory.max", std::to_string(spec.memory));
+    write(path + "/memory.max", std::to_string(spec.memory));
     // Absent where the kernel has no swap accounting; then the host's swap is not limited.
-    try_write(commands + "/memory.swap.max", "0");
-    write(commands + "/pids.max", std::to_string(spec.pids));
-    try_write(commands + "/cpu.max",
-              std::to_string(spec.cpu_quota) + " " + std::string(cpu_period));
-    write(session + "/guest/memory.max", std::to_string(spec.guest_memory));
+    try_write(path + "/memory.swap.max", "0");
+    write(path + "/pids.max", std::to_string(spec.pids));
+    try_write(path + "/cpu.max", std::to_string(spec.cpu_quota) + " " + std::string(cpu_period));
 }
 
 } // namespace
@@ -104,7 +102,8 @@ void Cgroups::make_v2(const LaunchSpec& spec)
     make_directory(commands, false);
     run_path_ = commands + "/run";
     if (cgroup.v2_controllers) {
-        set_v2_limits(session, cgroup);
+        set_v2_limits(commands, cgroup);
+        write(session + "/guest/memory.max", std::to_string(cgroup.guest_memory));
         enable_controllers(commands);
         oom_events_ = open_file(commands + "/memory.events", O_RDONLY);
     }
@@ -179,6 +178,13 @@ Cgroups::~Cgroups()
             kill_cgroup(path);
             remove_cgroup(path, Deadline::after(std::chrono::seconds(2)));
         }
+    }
+}
+
+void Cgroups::keep_commands_with_guest(const CgroupSpec& spec) const
+{
+    if (spec.v2_controllers) {
+        set_v2_limits(made_.front() + "/guest", spec);
     }
 }
 

@@ -31,6 +31,10 @@ class Cgroups {
     /// Empty: commands get no cgroups.
     [[nodiscard]] const std::string& run_path() const noexcept { return run_path_; }
 
+    /// For a guest that cannot start commands in cgroups of their own: v2 limits then hold for it
+    /// and them together, since outside of limits no command may run. (v1 is joined otherwise.)
+    void keep_commands_with_guest(const CgroupSpec& spec) const;
+
     /// In the child, which is single-threaded: joins the guest's v1 cgroups.
     void join_v1_guest() const;
 

@@ -30,6 +30,7 @@ protocol::GuestConfig complete(const ChildSetup& setup)
     config.ready_fd = setup.ready_fd;
     config.lifetime_fd = setup.lifetime_fd;
     config.commands_cgroup_fd = setup.run_cgroup.get();
+    config.limits_by_cgroup = config.commands_cgroup_fd >= 0 && setup.spec.cgroup.v2_controllers;
     config.v1_tasks_fds.clear();
     for (const auto& tasks : setup.cgroups.command_tasks()) {
         config.v1_tasks_fds.push_back(tasks.get());

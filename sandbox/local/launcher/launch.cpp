@@ -173,6 +173,9 @@ void launch_or_throw(const LaunchSpec& spec, int lifetime_fd)
 
     LaunchResult result;
     read_notes(report.read.get(), result);
+    if (result.nested_closed_by_filter) {
+        cgroups.keep_commands_with_guest(spec.cgroup);
+    }
     result.ok = true;
     if (spec.probe) {
         answer(result);

@@ -25,6 +25,7 @@ int main()
     }
     try {
         set_resource_limits();
+        give_up_oom_protection();
         const auto request = receive_request(launcher_control_fd);
         return !request || launch(request->spec, request->lifetime.get()) ? 0 : 1;
     } catch (const std::exception& error) {

@@ -6,4 +6,8 @@ namespace berth::local {
 /// allows. Those of the commands are the guest's to set.
 void set_resource_limits();
 
+/// Where the operator has the server spared when the host is out of memory (a negative
+/// oom_score_adj), its sandboxes are not: as root for good, so that no command can have it back.
+void give_up_oom_protection() noexcept;
+
 } // namespace berth::local

@@ -10,12 +10,27 @@ MEMORY = 64 * 1024 * 1024
 
 # Everything a command may try against pid 1.
 ATTACK = r"""
-import ctypes, os, resource, signal
+import ctypes, fcntl, os, resource, signal, time
 def attempt(function, *arguments):
     try:
         function(*arguments)
     except OSError:
         pass
+libc = ctypes.CDLL(None, use_errno=True)
+# Claims to come from outside: the kernel shows such a sender as 0. Before plain signals, of which a
+# pending one hides the next, and each with time to be taken.
+for code in (-1, -2, -3, -4, -5, -6, -60, 0, 1, 128):
+    for number in (signal.SIGTERM, *range(1, 65)):
+        forged = (ctypes.c_int * 32)(number, 0, code)
+        libc.syscall(129, 1, number, ctypes.byref(forged))  # rt_sigqueueinfo
+    time.sleep(0.05)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    reader, writer = os.pipe()
+    attempt(fcntl.fcntl, reader, fcntl.F_SETOWN, 1)
+    attempt(fcntl.fcntl, reader, fcntl.F_SETSIG, number)
+    attempt(fcntl.fcntl, reader, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+    os.write(writer, b"x")  # the kernel sends it, without any sender
+    time.sleep(0.05)
 for number in range(1, 65):
     attempt(os.kill, 1, number)
 for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU, resource.RLIMIT_AS, resource.RLIMIT_DATA,
@@ -24,7 +39,6 @@ for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU, resource.RLIMIT_AS, r
 attempt(os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0))
 attempt(os.sched_setaffinity, 1, {0})
 attempt(os.setpriority, os.PRIO_PROCESS, 1, 19)
-libc = ctypes.CDLL(None, use_errno=True)
 print("ptrace", libc.ptrace(16, 1, 0, 0))
 for name in ("mem", "environ", "maps", "fd/0", "root/etc", "cwd"):
     try:
@@ -100,6 +114,18 @@ class GuestTest(ParityTest):
         self.assertNotIn("opened", data["stdout"])
         self.check_alive(uptime)
         self.assertEqual(guest_limits(self.state.guests()), limits)
+
+    def test_commands_are_killed_before_the_guest(self):
+        score = "/proc/self/oom_score_adj"
+        data = self.run_command(
+            f"cat {score}; (setsid cat {score}); {{ sleep 300 & }}; cat /proc/$!/oom_score_adj; "
+            f"for s in -1 -1000; do (echo $s >{score}) 2>/dev/null && echo lowered; done; "
+            "(echo 1000 >/proc/1/oom_score_adj) 2>/dev/null && echo raised; kill $!").data
+        scores = [int(line) for line in data["stdout"].split()]
+        self.assertEqual(len(scores), 3, data)
+        for guest in self.state.guests():
+            with open(f"/proc/{guest}/oom_score_adj", encoding="ascii") as file:
+                self.assertGreaterEqual(min(scores), min(int(file.read()) + 500, 1000))
 
     def test_a_swarm_under_the_memory_limit(self):
         self.output("true")

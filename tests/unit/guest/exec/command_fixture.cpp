@@ -51,7 +51,7 @@ std::string name_of(Mode mode)
     return mode == Mode::cgroup ? "cgroup" : "subreaper";
 }
 
-Guest::Guest(Mode mode, const Configure& configure)
+Guest::Guest(Mode mode, const Configure& configure, ShellProgram shell)
 {
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     const std::string suffix = std::to_string(::getpid()) + "-" + std::to_string(next_number());
@@ -71,7 +71,7 @@ Guest::Guest(Mode mode, const Configure& configure)
         configure(config);
     }
     session.emplace(home_);
-    commands.emplace(loop, config, *session);
+    commands.emplace(loop, config, *session, OomScore(), std::move(shell));
 }
 
 Guest::~Guest()

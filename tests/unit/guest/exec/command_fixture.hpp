@@ -42,7 +42,8 @@ class Guest {
   public:
     using Configure = std::function<void(protocol::GuestConfig&)>;
 
-    explicit Guest(Mode mode, const Configure& configure = {});
+    explicit Guest(Mode mode, const Configure& configure = {},
+                   ShellProgram shell = ShellProgram::find());
     ~Guest();
     Guest(const Guest&) = delete;
     Guest& operator=(const Guest&) = delete;

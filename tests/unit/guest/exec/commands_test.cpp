@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 // What every command can rely on: shell, input, environment, directory, how it ends.
@@ -296,6 +297,57 @@ TEST_CASE("a cgroup that refuses: the command runs all the same, and layers() te
     });
     CHECK(guest.run("echo on").reply.out.head == "on\n");
     CHECK(guest.commands->layers().front() == "subreaper");
+}
+
+TEST_CASE("a cgroup that refuses, and has the limits: the command does not run outside of them")
+{
+    for (const char* kind : {"no directory", "no cgroup"}) {
+        CAPTURE(kind);
+        const UniqueFd fake(std::string(kind) == "no cgroup" ? ::open("/tmp", O_RDONLY | O_CLOEXEC)
+                                                             : ::dup(0));
+        Guest guest(Mode::subreaper, [&](protocol::GuestConfig& config) {
+            config.commands_cgroup_fd = fake.get();
+            config.limits_by_cgroup = true;
+        });
+        for (int round = 0; round < 2; ++round) {
+            const auto request = Guest::request("touch ran");
+            CHECK(refused(guest, request) == ErrorCode::sandbox_unavailable);
+            CHECK(::access(("/tmp/" + request.id).c_str(), F_OK) != 0);
+        }
+        CHECK(::access((guest.home() + "/ran").c_str(), F_OK) != 0);
+    }
+}
+
+TEST_CASE("a cgroup whose limits cannot be joined (v1): the command does not run outside of them")
+{
+    Guest guest(Mode::subreaper, [](protocol::GuestConfig& config) {
+        static const UniqueFd read_only(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        config.v1_tasks_fds = {read_only.get()};
+    });
+    CHECK(guest.run("touch ran").error);
+    CHECK(::access((guest.home() + "/ran").c_str(), F_OK) != 0);
+}
+
+TEST_CASE("without bash: sh runs everything, and the result says so")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode, {}, {"/bin/sh", false});
+        const auto first = guest.run("echo on; mkdir d; cd d; exit 3").reply;
+        CHECK(first.out.head == "on\n");
+        CHECK(first.exit_code == 3);
+        CHECK(first.notice.find("/bin/sh") != std::string::npos);
+        CHECK(guest.run("pwd").reply.out.head == guest.home() + "/d\n");
+        const auto large =
+            guest.run("ls /proc/self/fd | wc -l\n: '" + std::string(500'000, 'x') + "'\nexit 9");
+        CHECK(large.reply.out.head == "4\n"); // 0 to 2 and that of ls
+        CHECK(large.reply.exit_code == 9);
+        auto request = Guest::request("cat");
+        request.input = "given";
+        CHECK(guest.run(request).reply.out.head == "given");
+        const auto stopped = guest.run("sleep 300 & sleep 300", 300).reply;
+        CHECK(stopped.fate == protocol::Fate::timed_out);
+        CHECK(stopped.survivors == 0);
+    });
 }
 
 } // namespace berth::guest::test

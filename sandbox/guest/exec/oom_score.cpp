@@ -1,0 +1,53 @@
+#include "sandbox/guest/exec/oom_score.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+constexpr int highest = 1000; // OOM_SCORE_ADJ_MAX
+
+/// Best effort: a guest that is not spared works all the same.
+void put(const UniqueFd& file, const std::string& value) noexcept
+{
+    if (file) {
+        (void)!::pwrite(file.get(), value.data(), value.size(), 0);
+    }
+}
+
+} // namespace
+
+OomScore OomScore::of_this_process()
+{
+    OomScore score;
+    UniqueFd file(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));
+    std::array<char, 16> text{};
+    const ssize_t size = file ? ::pread(file.get(), text.data(), text.size(), 0) : -1;
+    int own = 0;
+    if (size <= 0 || std::from_chars(text.data(), text.data() + size, own).ec != std::errc{}) {
+        return score;
+    }
+    score.own_ = std::to_string(own);
+    score.raised_ = std::to_string(std::min(own + more, highest));
+    score.file_ = std::move(file);
+    return score;
+}
+
+// Children inherit the score, and cannot set it themselves: their files in /proc are root's until
+// they run another program.
+OomScore::Raised::Raised(const OomScore& score) noexcept : score_(score)
+{
+    put(score_.file_, score_.raised_);
+}
+
+OomScore::Raised::~Raised()
+{
+    put(score_.file_, score_.own_);
+}
+
+} // namespace berth::guest
