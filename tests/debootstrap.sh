@@ -8,16 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:-$(mktemp -d /tmp/berth-debootstrap.XXXXXX)}
 bare=$folder/root
 
-cleanup()
-{
-    local mount
-    # The deepest first.
-    for mount in $(awk -v at="$bare/" 'index($5, at) == 1 {print $5}' /proc/self/mountinfo | sort -r); do
-        umount -l "$mount" || true
-    done
-    rm -rf --one-file-system "$folder"
-}
-trap cleanup EXIT
+trap 'rm -rf --one-file-system "$folder"' EXIT
 
 mirror=$(apt-cache policy base-files | awk '$2 ~ /^http/ {print $2; exit}')
 debootstrap --variant=minbase --include=ca-certificates,apt bookworm "$bare" "$mirror"
@@ -26,13 +17,24 @@ cp -a /etc/apt/. "$bare/etc/apt/"
 for kept in /etc/ssl/certs /usr/local/share/ca-certificates /usr/share/ca-certificates; do
     [ -d "$kept" ] && mkdir -p "$bare$kept" && cp -a "$kept/." "$bare$kept/"
 done
-mount -t proc proc "$bare/proc"
-mount --rbind /sys "$bare/sys"
-mount --rbind /dev "$bare/dev"
-mount -t tmpfs tmpfs "$bare/run"
-
 git clone -q "$root" "$bare/home/berth"
-inside() { chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@"; }
+
+# Not chroot: the kernel gives no user namespace to whoever is in one. The mounts end with the
+# command.
+inside()
+{
+    unshare --mount --propagation private sh -ec '
+        mount --bind "$0" "$0"
+        cd "$0"
+        mount -t proc proc proc
+        mount --rbind /sys sys
+        mount --rbind /dev dev
+        mount -t tmpfs tmpfs run
+        pivot_root . mnt
+        cd /
+        umount -l mnt
+        exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@"' "$bare" "$@"
+}
 
 echo "== run.sh, as root"
 inside /home/berth/packaging/run.sh | tee "$folder/run.log"
@@ -43,7 +45,7 @@ inside /home/berth/packaging/test.sh
 echo "== run.sh and test.sh, as an ordinary user"
 inside useradd --create-home --shell /bin/bash newcomer
 rm -rf "$bare/home/berth"/build*
-chroot "$bare" chown -R newcomer: /home/berth
+inside chown -R newcomer: /home/berth
 as_user() { inside setpriv --reuid newcomer --regid newcomer --init-groups env HOME=/home/newcomer "$@"; }
 as_user /home/berth/packaging/run.sh | tee "$folder/run-user.log"
 grep -q '^hello from user@berth' "$folder/run-user.log"

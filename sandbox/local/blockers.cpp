@@ -4,9 +4,12 @@
 
 #include <cerrno>
 #include <exception>
+#include <optional>
+#include <sstream>
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 namespace berth::local {
 namespace {
@@ -40,6 +43,46 @@ Blocker closed_limit(const std::string& root)
     return {};
 }
 
+bool has_root_mount(const std::string& mountinfo)
+{
+    std::istringstream lines(mountinfo);
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream fields(line);
+        std::string field;
+        for (int i = 0; i < 5 && fields >> field; ++i) {
+        }
+        if (field == "/") {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// In a chroot the kernel makes no user namespace (user_namespaces(7), EPERM).
+bool in_chroot(const std::string& root)
+{
+    try {
+        constexpr std::size_t max_mountinfo = 4UL << 20U;
+        if (!has_root_mount(
+                read_file_limited(AT_FDCWD, root + "/proc/self/mountinfo", max_mountinfo))) {
+            return true;
+        }
+    } catch (const std::exception&) {
+        return false; // no /proc: nothing can be told
+    }
+    // A chroot into a mount point: the first process sees the same mounts, from another root.
+    const auto same = [&](const std::string& a, const std::string& b) -> std::optional<bool> {
+        struct stat first{};
+        struct stat second{};
+        if (::stat((root + a).c_str(), &first) != 0 || ::stat((root + b).c_str(), &second) != 0) {
+            return std::nullopt;
+        }
+        return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+    };
+    return same("/proc/1/ns/mnt", "/proc/self/ns/mnt") == true &&
+           same("/proc/1/root/", "/proc/self/root/") == false;
+}
+
 Blocker namespace_blocker(const std::string& root, int error)
 {
     if (auto closed = closed_limit(root); !closed.reason.empty() && error != EACCES) {
@@ -52,6 +95,10 @@ Blocker namespace_blocker(const std::string& root, int error)
     if (setting(root, "kernel/apparmor_restrict_unprivileged_userns") == 1) {
         return {"AppArmor keeps ordinary users from using user namespaces",
                 "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"};
+    }
+    if (in_chroot(root)) {
+        return {"berth runs in a chroot, where the kernel makes no user namespaces",
+                "enter the tree with pivot_root instead, as containers and systemd-nspawn do"};
     }
     if (error == ENOSPC || error == EUSERS) {
         return {"too many namespaces exist, or they are nested too deeply",

@@ -30,6 +30,34 @@ TEST_CASE("a closed limit is named with the line that opens it")
     CHECK(blocker.remedy == "sysctl -w user.max_user_namespaces=15000");
 }
 
+TEST_CASE("a chroot is told apart from a container")
+{
+    const auto mounts = [](const TemporaryTree& host, const std::string& first) {
+        host.add("proc/self/mountinfo",
+                 "22 1 8:1 / " + first +
+                     " rw - ext4 /dev/a rw\n23 22 0:5 / /proc rw - proc proc rw\n");
+    };
+    const TemporaryTree folder;
+    mounts(folder, "/home");
+    CHECK(explain(failed("namespaces", EPERM), folder.path()).reason.find("in a chroot") !=
+          std::string::npos);
+    const TemporaryTree container;
+    mounts(container, "/");
+    CHECK(explain(failed("namespaces", EPERM), container.path()).reason.find("seccomp") !=
+          std::string::npos);
+    // The first process has the same mounts and another root.
+    const TemporaryTree mount_point;
+    mounts(mount_point, "/");
+    for (const char* name : {"proc/1/root", "proc/self/root", "proc/self/ns", "proc/1/ns"}) {
+        mount_point.add_directory(name);
+    }
+    mount_point.add("proc/self/ns/mnt", "");
+    std::filesystem::create_hard_link(mount_point.path() + "/proc/self/ns/mnt",
+                                      mount_point.path() + "/proc/1/ns/mnt");
+    CHECK(explain(failed("namespaces", EPERM), mount_point.path()).reason.find("in a chroot") !=
+          std::string::npos);
+}
+
 TEST_CASE("restrictions of distributions are told apart")
 {
     const TemporaryTree debian;

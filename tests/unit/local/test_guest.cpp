@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,16 @@ std::string read_script(int connection)
     return script;
 }
 
+/// Where the limits are those of cgroup v2.
+void join_v2(int commands_cgroup)
+{
+    const std::string name = "script-" + std::to_string(::getpid());
+    (void)!::mkdirat(commands_cgroup, name.c_str(), 0755);
+    const int procs =
+        ::openat(commands_cgroup, (name + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
+    (void)!::write(procs, "0", 1);
+}
+
 [[noreturn]] void run(const GuestConfig& config, int connection, std::string script)
 {
     ::setsid();
@@ -44,6 +55,9 @@ std::string read_script(int connection)
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     for (const int tasks : config.v1_tasks_fds) {
         (void)!::write(tasks, "0", 1);
+    }
+    if (config.commands_cgroup_fd >= 0) {
+        join_v2(config.commands_cgroup_fd);
     }
     ::dup2(connection, 1);
     ::dup2(connection, 2);
