@@ -104,7 +104,8 @@ Blocker namespace_blocker(const std::string& root, int error)
         return {"too many namespaces exist, or they are nested too deeply",
                 "sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000"};
     }
-    return {"something around berth forbids user namespaces, as a container's seccomp profile does",
+    return {"something around berth forbids user namespaces, as a container's seccomp profile or a "
+            "chroot does",
             "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
             "--security-opt systempaths=unconfined ..."};
 }
