@@ -38,7 +38,7 @@ class Process {
     [[nodiscard]] bool valid() const noexcept { return pid_ > 0; }
 
     /// False when it is already gone.
-    bool signal(int number) const noexcept;
+    [[nodiscard]] bool signal(int number) const noexcept;
 
     /// The wait status (waitpid's encoding), or nothing when the deadline passed. Once only.
     [[nodiscard]] std::optional<int> wait(const Deadline& deadline);

@@ -181,7 +181,7 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
     try {
         wait_until_ready(ready.read.get());
     } catch (...) {
-        process.signal(SIGKILL);
+        (void)process.signal(SIGKILL);
         (void)process.wait(Deadline());
         throw;
     }

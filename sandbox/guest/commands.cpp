@@ -72,6 +72,7 @@ struct Commands::State {
     void start(const protocol::ExecuteRequest& request, Done done);
     [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
     [[nodiscard]] Spawned spawn_command(SpawnOptions options, std::optional<CommandCgroup>& cgroup);
+    [[nodiscard]] std::vector<std::shared_ptr<Command>> all() const;
     void reaped(pid_t pid, int status, const rusage& usage);
     void drop(Command& command);
     void remove_cgroups();
@@ -163,27 +164,28 @@ Spawned Commands::State::spawn_command(SpawnOptions options, std::optional<Comma
     }
 }
 
+/// A copy: a command that is gone leaves the map while it is looked at.
+std::vector<std::shared_ptr<Command>> Commands::State::all() const
+{
+    std::vector<std::shared_ptr<Command>> result;
+    result.reserve(commands.size());
+    for (const auto& [id, command] : commands) {
+        result.push_back(command);
+    }
+    return result;
+}
+
 void Commands::State::reaped(pid_t pid, int status, const rusage& usage)
 {
     const auto offer = [&] {
-        // A command that is gone leaves the map while it is looked at.
-        std::vector<std::shared_ptr<Command>> all;
-        all.reserve(commands.size());
-        for (const auto& [id, command] : commands) {
-            all.push_back(command);
-        }
         return std::ranges::any_of(
-            all, [&](const auto& command) { return command->reaped(pid, status, usage); });
+            all(), [&](const auto& command) { return command->reaped(pid, status, usage); });
     };
     if (offer()) {
         return;
     }
     // Perhaps the shell of a shim that has just been killed, and whose report is yet unread.
-    std::vector<std::shared_ptr<Command>> all;
-    for (const auto& [id, command] : commands) {
-        all.push_back(command);
-    }
-    for (const auto& command : all) {
+    for (const auto& command : all()) {
         command->read_reports();
     }
     offer();

@@ -95,7 +95,7 @@ LaunchResult read_result(int fd)
 void end(Process& launcher)
 {
     if (!launcher.wait(Deadline::after(std::chrono::seconds(5)))) {
-        launcher.signal(SIGKILL);
+        (void)launcher.signal(SIGKILL);
         (void)launcher.wait(Deadline());
     }
 }

@@ -118,7 +118,9 @@ std::vector<std::string> environment(const SpawnOptions& options)
     std::vector<std::string> result;
     result.reserve(variables.size() + 1);
     for (const auto& [name, value] : variables) {
-        result.push_back(name + "=" + value);
+        std::string& entry = result.emplace_back(name);
+        entry += '=';
+        entry += value;
     }
     result.push_back("PWD=" + options.workdir);
     return result;

@@ -117,9 +117,10 @@ std::unique_ptr<SpillFile> SpillStore::create(std::string_view stream)
     // ever, a link lead away) are passed over. O_EXCL makes sure that the file is new and regular.
     for (int attempts = 0; attempts < 1000; ++attempts) {
         const std::string name = std::to_string(next_++) + "." + std::string(stream);
-        file->fd_.reset(::openat(directory.get(), name.c_str(),
-                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-        if (file->fd_) {
+        const int fd = ::openat(directory.get(), name.c_str(),
+                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd >= 0) {
+            file->fd_.reset(fd);
             file->path_ = directory_ + "/" + name;
             file->entry_ = entries_.insert(entries_.end(), {name, 0, true});
             file->listed_ = true;

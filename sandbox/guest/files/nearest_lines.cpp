@@ -198,6 +198,7 @@ std::vector<NearLines> nearest_lines(const Document& document, std::string_view 
         }
     });
     std::vector<NearLines> result;
+    result.reserve(found.size());
     for (const auto& candidate : found) {
         result.push_back(compare(wanted, candidate));
     }

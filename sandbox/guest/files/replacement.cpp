@@ -74,14 +74,16 @@ std::vector<std::string> kept_attributes(const std::string& file)
 TemporaryFile::TemporaryFile(int directory, const std::string& directory_path, unsigned mode)
     : directory_(directory)
 {
+    int fd = -1;
     do {
         name_ = random_name();
-        fd_.reset(::openat(directory, name_.c_str(),
-                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
-    } while (!fd_ && errno == EEXIST);
-    if (!fd_) {
+        fd = ::openat(directory, name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                      mode);
+    } while (fd < 0 && errno == EEXIST);
+    if (fd < 0) {
         throw_write_error(errno, directory, "create a file in " + printable(directory_path));
     }
+    fd_.reset(fd);
 }
 
 TemporaryFile::~TemporaryFile()
