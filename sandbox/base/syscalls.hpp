@@ -9,8 +9,10 @@
 #include <cstdint>
 
 #include <linux/capability.h>
+#include <linux/filter.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -22,6 +24,12 @@ namespace berth::sys {
 inline int openat2(int dirfd, const char* path, const open_how& how) noexcept
 {
     return static_cast<int>(::syscall(SYS_openat2, dirfd, path, &how, sizeof(how)));
+}
+
+/// Linux 3.17: SECCOMP_SET_MODE_FILTER without flags.
+inline int seccomp_set_filter(const sock_fprog& program) noexcept
+{
+    return static_cast<int>(::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 }
 
 /// Linux 5.3; CLONE_INTO_CGROUP 5.7. Behaves as fork(2) (no stack is given): the child must keep

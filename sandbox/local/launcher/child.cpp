@@ -96,7 +96,7 @@ void set_up(ChildSetup& setup)
         bring_up_loopback();
     }
     drop_privileges();
-    install_filter(/*forbid_namespaces=*/!closed);
+    install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
     if (!closed) {
         ChildReport note;
         note.nested_closed_by_filter = true;

@@ -120,14 +120,14 @@ void answer(const LaunchResult& result)
     ::shutdown(launcher_control_fd, SHUT_WR);
 }
 
-void launch_or_throw(const LaunchSpec& spec, int lifetime_fd)
+void launch_or_throw(const LaunchSpec& spec, const FilterProgram& filter, int lifetime_fd)
 {
     std::optional<ListenSocket> socket;
     if (!spec.probe) {
         socket.emplace(spec.socket_path);
     }
     Cgroups cgroups(spec);
-    ChildSetup setup{.spec = spec, .cgroups = cgroups};
+    ChildSetup setup{.spec = spec, .cgroups = cgroups, .filter = filter};
     if (spec.privileged) {
         setup.trees = clone_trees(spec);
         if (!spec.probe) {
@@ -192,11 +192,11 @@ void launch_or_throw(const LaunchSpec& spec, int lifetime_fd)
 
 } // namespace
 
-bool launch(const LaunchSpec& spec, int lifetime_fd)
+bool launch(const LaunchSpec& spec, const FilterProgram& filter, int lifetime_fd)
 {
     LaunchResult result;
     try {
-        launch_or_throw(spec, lifetime_fd);
+        launch_or_throw(spec, filter, lifetime_fd);
         return true;
     } catch (const Failure& failure) {
         result.step = failure.step();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/launcher/seccomp.hpp"
 
 namespace berth::local {
 
@@ -8,6 +9,6 @@ namespace berth::local {
 /// guest is ready, and answers on the control socket. False when something failed, or the server
 /// went away meanwhile: then nothing is left behind. Throws std::system_error when a failure could
 /// not be told either.
-[[nodiscard]] bool launch(const LaunchSpec& spec, int lifetime_fd);
+[[nodiscard]] bool launch(const LaunchSpec& spec, const FilterProgram& filter, int lifetime_fd);
 
 } // namespace berth::local

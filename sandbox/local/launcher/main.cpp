@@ -7,6 +7,7 @@
 #include "sandbox/local/launcher/launch.hpp"
 #include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/rlimits.hpp"
+#include "sandbox/local/launcher/seccomp.hpp"
 
 #include <csignal>
 #include <cstdio>
@@ -26,8 +27,10 @@ int main()
     try {
         set_resource_limits();
         give_up_oom_protection();
+        // Before the request, while nobody waits.
+        const FilterProgram filter = compile_filter(/*forbid_namespaces=*/false);
         const auto request = receive_request(launcher_control_fd);
-        return !request || launch(request->spec, request->lifetime.get()) ? 0 : 1;
+        return !request || launch(request->spec, filter, request->lifetime.get()) ? 0 : 1;
     } catch (const std::exception& error) {
         std::fputs(error.what(), stderr);
         return 2;

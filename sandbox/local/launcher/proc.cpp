@@ -4,7 +4,9 @@
 #include "sandbox/local/launcher/failure.hpp"
 
 #include <array>
+#include <cerrno>
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <linux/mount.h>
@@ -28,26 +30,40 @@ constexpr std::array masked_directories{"scsi",   "acpi", "asound",   "bus",    
                                         "driver", "fs",   "pressure", "dynamic_debug"};
 constexpr std::array read_only_directories{"sys"};
 
-UniqueFd open_in_proc(const UniqueFd& proc, const char* name)
+/// A detached, read-only clone of what `source` refers to.
+UniqueFd make_cover(const UniqueFd& source)
 {
-    open_how how{};
-    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    return UniqueFd(sys::openat2(proc.get(), name, how));
-}
-
-void cover(const UniqueFd& source, const UniqueFd& place, const char* name)
-{
-    const UniqueFd tree(
+    UniqueFd tree(
         ::open_tree(source.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-    require(tree.valid(), step, std::string("clone a cover for /proc/") + name);
+    require(tree.valid(), step, "clone a cover");
     mount_attr attributes{};
     attributes.attr_set = MOUNT_ATTR_RDONLY;
     require(::mount_setattr(tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
-            step, std::string("make the cover of /proc/") + name + " read-only");
-    require(::move_mount(tree.get(), "", place.get(), "",
-                         MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0,
-            step, std::string("cover /proc/") + name);
+            step, "make a cover read-only");
+    return tree;
+}
+
+/// Covers what is there of `names`, entries of proc itself, which has no links of these names.
+template <std::size_t count>
+void cover_all(const UniqueFd& proc, const std::array<const char*, count>& names,
+               const UniqueFd& source)
+{
+    UniqueFd first; // once attached: its clones have its flags already
+    UniqueFd next = make_cover(source);
+    for (const char* name : names) {
+        if (!next) {
+            next.reset(
+                ::open_tree(first.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+            require(next.valid(), step, "clone a cover");
+        }
+        if (::move_mount(next.get(), "", proc.get(), name, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
+            require(errno == ENOENT, step, std::string("cover /proc/") + name);
+        } else if (first) {
+            next.reset();
+        } else {
+            first = std::move(next);
+        }
+    }
 }
 
 } // namespace
@@ -74,20 +90,11 @@ void mask_proc(const Root& root)
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
     const UniqueFd null(sys::openat2(root.fd(), "dev/null", how));
     require(null.valid(), step, "open the sandbox's /dev/null");
-    for (const char* name : masked_files) {
-        if (const UniqueFd place = open_in_proc(proc, name)) {
-            cover(null, place, name);
-        }
-    }
-    const UniqueFd empty = root.make_directory("/dev/empty");
-    for (const char* name : masked_directories) {
-        if (const UniqueFd place = open_in_proc(proc, name)) {
-            cover(empty, place, name);
-        }
-    }
+    cover_all(proc, masked_files, null);
+    cover_all(proc, masked_directories, root.make_directory("/dev/empty"));
     for (const char* name : read_only_directories) {
-        if (const UniqueFd place = open_in_proc(proc, name)) {
-            cover(place, place, name);
+        if (const UniqueFd place{::openat(proc.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC)}) {
+            cover_all(proc, std::array{name}, place);
         }
     }
 }

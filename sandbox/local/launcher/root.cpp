@@ -91,11 +91,21 @@ UniqueFd Root::make_directory(std::string_view path) const
     return made;
 }
 
+int Root::parent_of(std::string_view path) const
+{
+    const auto parent = split(path).first;
+    // What is made in turn is mostly in one folder; each look-up of it would be one more.
+    if (!parent_ || parent != parent_path_) {
+        parent_ = make_directory(parent);
+        parent_path_ = parent;
+    }
+    return parent_.get();
+}
+
 void Root::write_file(const TextFile& file) const
 {
-    const auto [parent, name] = split(file.path);
-    const UniqueFd directory = make_directory(parent);
-    const UniqueFd fd(::openat(directory.get(), std::string(name).c_str(),
+    const std::string name(split(file.path).second);
+    const UniqueFd fd(::openat(parent_of(file.path), name.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                file.executable ? 0555 : 0444));
     require(fd.valid(), step, "create " + file.path);
@@ -104,32 +114,24 @@ void Root::write_file(const TextFile& file) const
 
 void Root::make_link(const SymbolicLink& link) const
 {
-    const auto [parent, name] = split(link.path);
-    const UniqueFd directory = make_directory(parent);
-    require(::symlinkat(link.target.c_str(), directory.get(), std::string(name).c_str()) == 0, step,
+    const std::string name(split(link.path).second);
+    require(::symlinkat(link.target.c_str(), parent_of(link.path), name.c_str()) == 0, step,
             "link " + link.path);
 }
 
 void Root::attach(const Tree& tree, const std::string& target) const
 {
-    UniqueFd place;
-    if (tree.directory) {
-        place = make_directory(target);
-    } else {
-        const auto [parent, name] = split(target);
-        const UniqueFd directory = make_directory(parent);
-        place = open_below(directory.get(), std::string(name), O_PATH);
-        if (!place) {
-            const UniqueFd made(::openat(directory.get(), std::string(name).c_str(),
-                                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                                         0444));
-            require(made.valid(), step, "create " + target);
-            place = open_below(directory.get(), std::string(name), O_PATH);
-        }
-        require(place.valid(), step, "open " + target + " in the sandbox");
+    const int parent = parent_of(target);
+    const std::string name(split(target).second);
+    if (name.empty() || name == "." || name == "..") {
+        throw Failure(step, EINVAL, "mount " + target);
     }
-    require(::move_mount(tree.mount.get(), "", place.get(), "",
-                         MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0,
+    const int made = tree.directory ? ::mkdirat(parent, name.c_str(), 0755)
+                                    : ::mknodat(parent, name.c_str(), S_IFREG | 0444, 0);
+    require(made == 0 || errno == EEXIST, step, "create " + target);
+    // The name is one part of a path and no link is followed there: an earlier machine's link is
+    // an error, or covered, and leads nowhere.
+    require(::move_mount(tree.mount.get(), "", parent, name.c_str(), MOVE_MOUNT_F_EMPTY_PATH) == 0,
             step, "mount " + target);
 }
 

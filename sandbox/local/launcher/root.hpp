@@ -40,7 +40,12 @@ class Root {
     void enter() const;
 
   private:
+    /// The folder that `path` is in, made when missing. Valid until the next call.
+    [[nodiscard]] int parent_of(std::string_view path) const;
+
     UniqueFd root_;
+    mutable UniqueFd parent_; ///< the folder of the latest parent_of()
+    mutable std::string parent_path_;
 };
 
 } // namespace berth::local

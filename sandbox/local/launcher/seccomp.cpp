@@ -1,5 +1,7 @@
 #include "sandbox/local/launcher/seccomp.hpp"
 
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launcher/failure.hpp"
 
 #include <seccomp.h>
@@ -7,7 +9,9 @@
 #include <initializer_list>
 
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace berth::local {
 namespace {
@@ -28,8 +32,6 @@ class Filter {
         require(context_ != nullptr, step, "seccomp_init");
         // int 0x80 and x32 reach the same calls under other numbers, past every rule.
         check(::seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
-        // no_new_privs is set by drop_privileges(), where it belongs.
-        check(::seccomp_attr_set(context_, SCMP_FLTATR_CTL_NNP, 0));
     }
 
     ~Filter() { ::seccomp_release(context_); }
@@ -43,7 +45,17 @@ class Filter {
                                        static_cast<unsigned>(arguments.size()), arguments.begin()));
     }
 
-    void load() { check(::seccomp_load(context_)); }
+    [[nodiscard]] FilterProgram program() const
+    {
+        const UniqueFd file(::memfd_create("berth-filter", MFD_CLOEXEC));
+        require(file.valid(), step, "memfd_create");
+        check(::seccomp_export_bpf(context_, file.get()));
+        const off_t size = ::lseek(file.get(), 0, SEEK_END);
+        FilterProgram program(static_cast<std::size_t>(size) / sizeof(sock_filter));
+        require(size > 0 && ::pread(file.get(), program.data(), size, 0) == size, step,
+                "read the system call filter");
+        return program;
+    }
 
   private:
     static void check(int result)
@@ -110,7 +122,7 @@ void forbid_user_namespaces(Filter& filter)
 
 } // namespace
 
-void install_filter(bool forbid_namespaces)
+FilterProgram compile_filter(bool forbid_namespaces)
 {
     Filter filter;
     protect_guest(filter);
@@ -118,7 +130,17 @@ void install_filter(bool forbid_namespaces)
     if (forbid_namespaces) {
         forbid_user_namespaces(filter);
     }
-    filter.load();
+    return filter.program();
+}
+
+void install_filter(const FilterProgram& program)
+{
+    sock_fprog filter{};
+    filter.len = static_cast<unsigned short>(program.size());
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): the kernel only reads it
+    filter.filter = const_cast<sock_filter*>(program.data());
+    require(!program.empty() && sys::seccomp_set_filter(filter) == 0, step,
+            "install the system call filter");
 }
 
 } // namespace berth::local

@@ -15,16 +15,18 @@ namespace {
 
 constexpr const char* step = "mounts";
 
-UniqueFd open_source(const Bind& bind)
+/// A detached clone of the mount that the source is on; none when it cannot be had.
+UniqueFd clone_source(const Bind& bind)
 {
-    open_how how{};
-    how.flags = O_PATH | O_CLOEXEC;
-    how.resolve = RESOLVE_NO_MAGICLINKS;
-    if (!bind.follow_links) {
-        how.flags |= static_cast<std::uint64_t>(O_NOFOLLOW);
-        how.resolve |= RESOLVE_NO_SYMLINKS;
+    constexpr unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE;
+    if (bind.follow_links) {
+        return UniqueFd(::open_tree(AT_FDCWD, bind.source.c_str(), flags));
     }
-    return UniqueFd(sys::openat2(AT_FDCWD, bind.source.c_str(), how));
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS;
+    const UniqueFd source(sys::openat2(AT_FDCWD, bind.source.c_str(), how));
+    return UniqueFd(source ? ::open_tree(source.get(), "", flags | AT_EMPTY_PATH) : -1);
 }
 
 void map_owner(int tree, const struct stat& source, const Bind& bind, const LaunchSpec& spec)
@@ -42,22 +44,15 @@ void map_owner(int tree, const struct stat& source, const Bind& bind, const Laun
 
 Tree clone_tree(const Bind& bind, const LaunchSpec& spec)
 {
-    const UniqueFd source = open_source(bind);
-    if (!source && bind.optional) {
-        return {};
-    }
-    require(source.valid(), step, "open " + bind.source);
-    struct stat status{};
-    require(::fstat(source.get(), &status) == 0, step, "stat " + bind.source);
     Tree tree;
-    tree.directory = S_ISDIR(status.st_mode);
-    const unsigned recursive = tree.directory ? AT_RECURSIVE : 0U;
-    tree.mount.reset(::open_tree(source.get(), "",
-                                 AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | recursive));
+    tree.mount = clone_source(bind);
     if (!tree.mount && bind.optional) {
         return {};
     }
     require(tree.mount.valid(), step, "clone the mount of " + bind.source);
+    struct stat status{};
+    require(::fstat(tree.mount.get(), &status) == 0, step, "stat " + bind.source);
+    tree.directory = S_ISDIR(status.st_mode);
     if (bind.id_mapped) {
         map_owner(tree.mount.get(), status, bind, spec);
     }
@@ -68,7 +63,7 @@ Tree clone_tree(const Bind& bind, const LaunchSpec& spec)
                           (bind.writable ? 0 : MOUNT_ATTR_RDONLY);
     // Left shared, mounts made inside would appear on the host, and the host's inside.
     attributes.propagation = MS_PRIVATE;
-    require(::mount_setattr(tree.mount.get(), "", AT_EMPTY_PATH | recursive, &attributes,
+    require(::mount_setattr(tree.mount.get(), "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes,
                             sizeof attributes) == 0,
             step, "set the flags of the mount of " + bind.source);
     return tree;
