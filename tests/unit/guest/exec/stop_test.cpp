@@ -25,15 +25,20 @@ StopProof proof_of(Mode mode)
     return mode == Mode::cgroup ? StopProof::cgroup : StopProof::subreaper;
 }
 
-/// Runs into a timeout of 300 ms; `word` is in the command line of whatever it leaves.
-void expect_stopped(Mode mode, const std::string& command, const std::string& word)
+/// Starts `command` and waits until it has made the file "ready" and then some: a busy host takes
+/// its time for the start of a shell.
+std::size_t start_and_wait(Guest& guest, const protocol::ExecuteRequest& request)
 {
-    CAPTURE(command);
-    Guest guest(mode);
-    const auto done = guest.run(command, 300);
+    const auto handle = guest.start(request);
+    CHECK(guest.until([&] { return std::filesystem::exists(guest.home() + "/ready"); }));
+    guest.spin(milliseconds(50));
+    return handle;
+}
+
+void check_stopped(Guest& guest, Mode mode, const Outcome& done, Fate fate, const std::string& word)
+{
     REQUIRE(!done.error);
-    CHECK(done.took < milliseconds(2300));
-    CHECK(done.reply.fate == Fate::timed_out);
+    CHECK(done.reply.fate == fate);
     CHECK(done.reply.exit_code == -1);
     CHECK(done.reply.out.head == "before\n");
     CHECK(done.reply.survivors == 0);
@@ -45,27 +50,42 @@ void expect_stopped(Mode mode, const std::string& command, const std::string& wo
     CHECK(guest.commands->jobs().empty());
 }
 
+/// `word` is in the command line of whatever it leaves.
+void expect_stopped(Mode mode, const std::string& command, const std::string& word)
+{
+    CAPTURE(command);
+    Guest guest(mode);
+    const auto request = Guest::request(command);
+    const auto handle = start_and_wait(guest, request);
+    const auto since = std::chrono::steady_clock::now();
+    guest.commands->cancel(request.id);
+    const auto done = guest.wait_for(handle);
+    CHECK(std::chrono::steady_clock::now() - since < milliseconds(2000));
+    check_stopped(guest, mode, done, Fate::cancelled, word);
+}
+
 } // namespace
 
-TEST_CASE("a timeout ends the whole tree, whatever it does")
+TEST_CASE("a stop ends the whole tree, whatever it does")
 {
     in_each_mode([](Mode mode) {
         const std::string word = unique_word();
         const std::string sleep = "sleep " + word;
         const std::vector<std::string> commands = {
-            "echo before; " + sleep,
-            "echo before; trap '' TERM INT HUP QUIT; while :; do " + sleep + "; done",
-            "echo before; (setsid " + sleep + " &) ; setsid bash -c 'setsid " + sleep + " & " +
-                sleep + "' & " + sleep,
-            "echo before; " + sleep + " & kill -STOP $$",
-            "echo before; " + sleep + " & kill -9 $PPID; " + sleep,
-            "echo before; kill -STOP $PPID; " + sleep,
+            "echo before; : >ready; " + sleep,
+            "echo before; : >ready; trap '' TERM INT HUP QUIT; while :; do " + sleep + "; done",
+            "echo before; : >ready; (setsid " + sleep + " &) ; setsid bash -c 'setsid " + sleep +
+                " & " + sleep + "' & " + sleep,
+            "echo before; : >ready; " + sleep + " & kill -STOP $$",
+            "echo before; : >ready; " + sleep + " & kill -9 $PPID; " + sleep,
+            "echo before; : >ready; kill -STOP $PPID; " + sleep,
             "(setsid " + sleep + " & setsid " + sleep +
-                " &); echo before; kill -9 $PPID; (setsid " + sleep + " & ); (" + sleep +
+                " &); echo before; : >ready; kill -9 $PPID; (setsid " + sleep + " & ); (" + sleep +
                 " &); wait; " + sleep,
-            "echo before; nohup " + sleep + " >/dev/null 2>&1 </dev/null & disown; " + sleep,
-            "echo before; " + sleep + " | " + sleep + " | " + sleep,
-            "echo before; exec " + sleep,
+            "echo before; : >ready; nohup " + sleep + " >/dev/null 2>&1 </dev/null & disown; " +
+                sleep,
+            "echo before; : >ready; " + sleep + " | " + sleep + " | " + sleep,
+            "echo before; : >ready; exec " + sleep,
         };
         for (const auto& command : commands) {
             expect_stopped(mode, command, word);
@@ -73,25 +93,30 @@ TEST_CASE("a timeout ends the whole tree, whatever it does")
     });
 }
 
-TEST_CASE("cancel: the same, and twice is once")
+TEST_CASE("a timeout does the same, in its time")
 {
     in_each_mode([](Mode mode) {
         Guest guest(mode);
         const std::string word = unique_word();
-        const auto request = Guest::request("trap '' TERM; echo before; (setsid sleep " + word +
-                                            " &); sleep " + word);
-        const auto handle = guest.start(request);
-        guest.spin(milliseconds(150));
+        const auto done = guest.run(
+            "trap '' TERM; echo before; (setsid sleep " + word + " &); sleep " + word, 1500);
+        CHECK(done.took >= milliseconds(1500));
+        CHECK(done.took < milliseconds(3500));
+        check_stopped(guest, mode, done, Fate::timed_out, word);
+    });
+}
+
+TEST_CASE("a cancel twice is one cancel, and of nobody none")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string word = unique_word();
+        const auto request = Guest::request("echo before; : >ready; sleep " + word);
+        const auto handle = start_and_wait(guest, request);
         guest.commands->cancel(request.id);
         guest.commands->cancel(request.id);
         guest.commands->cancel("nobody");
-        const auto done = guest.wait_for(handle);
-        CHECK(done.reply.fate == Fate::cancelled);
-        CHECK(done.reply.exit_code == -1);
-        CHECK(done.reply.out.head == "before\n");
-        CHECK(done.reply.survivors == 0);
-        CHECK(done.reply.stop_proof == proof_of(mode));
-        CHECK(processes_with(word) == 0);
+        check_stopped(guest, mode, guest.wait_for(handle), Fate::cancelled, word);
         guest.commands->cancel(request.id);
         CHECK(guest.run("echo on").reply.out.head == "on\n");
     });
@@ -204,8 +229,7 @@ TEST_CASE("the end of the runner ends what runs")
             Guest guest(mode);
             (void)guest.run("setsid sleep " + word + " &");
             (void)guest.start(Guest::request("trap '' TERM; sleep " + word));
-            guest.spin(milliseconds(100));
-            CHECK(processes_with(word) >= 2);
+            CHECK(guest.until([&] { return processes_with(word) >= 2; }));
         }
         CHECK(processes_with(word) == 0);
     });
