@@ -61,7 +61,7 @@ void cover_all(const UniqueFd& proc, const std::array<const char*, count>& names
         } else if (first) {
             next.reset();
         } else {
-            first = std::move(next);
+            first = std::exchange(next, UniqueFd());
         }
     }
 }
