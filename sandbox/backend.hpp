@@ -116,6 +116,14 @@ class Backend {
     /// removed.
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
 
+    /// Whether it is certain that the machine of a record does not exist any more; one that merely
+    /// does not answer does.
+    [[nodiscard]] virtual bool is_gone(const MachineRecord& /*record*/) { return false; }
+
+    /// Removes what dead machines left that no record tells of. Never touches a living one's, nor
+    /// one that is being made. Stops at the deadline.
+    virtual void collect(const Deadline& /*deadline*/) {}
+
     /// How the model is told of the machine: "a Linux namespace sandbox on this host ..."
     [[nodiscard]] virtual std::string description() const = 0;
 };

@@ -126,6 +126,7 @@ void serve_stdio(Application& application)
     const auto signals = take_signals();
     // Never destroyed: their destructors wait for calls, and the process may not.
     auto& peer = *new Peer(application, take_standard_input(), take_standard_output());
+    application.sessions().start_collecting();
     const UniqueFd reader_ended(::eventfd(0, EFD_CLOEXEC));
     std::atomic<transport::Stdio::End> end{transport::Stdio::End::stopped};
     std::thread([&] {

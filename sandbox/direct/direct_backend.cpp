@@ -19,6 +19,12 @@ using sandbox::MachineSpec;
 
 constexpr std::chrono::seconds connect_time{10};
 
+ProcessIdentity identity_of(const MachineRecord& record)
+{
+    return {.pid = static_cast<pid_t>(std::stol(record.data.at("pid"))),
+            .started = record.data.at("started")};
+}
+
 class DirectMachine : public sandbox::Machine {
   public:
     explicit DirectMachine(MachineRecord record) : record_(std::move(record)) {}
@@ -97,15 +103,24 @@ class DirectBackend : public sandbox::Backend {
             const std::lock_guard lock(mutex_);
             lifetimes_.erase(record.generation);
         }
-        end_guest({.pid = static_cast<pid_t>(std::stol(record.data.at("pid"))),
-                   .started = record.data.at("started")});
-        const std::string& folder = record.data.at("folder");
+        if (record.data.contains("pid")) { // else its creation was interrupted
+            end_guest(identity_of(record));
+        }
+        const auto known = record.data.find("folder");
+        const std::string folder = known != record.data.end()
+                                       ? known->second
+                                       : state_directory_ + "/" + record.data.at("key_hash");
         std::error_code ignored; // what is not there need not be removed
         std::filesystem::remove_all(folder + "/run", ignored);
         std::filesystem::remove_all(folder + "/tmp", ignored);
         if (purge) {
             std::filesystem::remove_all(folder, ignored);
         }
+    }
+
+    [[nodiscard]] bool is_gone(const MachineRecord& record) override
+    {
+        return record.data.contains("pid") && has_ended(identity_of(record));
     }
 
     [[nodiscard]] std::string description() const override

@@ -195,6 +195,17 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
     return started;
 }
 
+bool has_ended(const ProcessIdentity& identity)
+{
+    const UniqueFd process(sys::pidfd_open(identity.pid, 0));
+    if (!process) {
+        return errno == ESRCH;
+    }
+    const auto status = status_of(identity.pid);
+    return wait_readable(process.get(), std::chrono::seconds(0)) ||
+           (status && status->started != identity.started);
+}
+
 void end_guest(const ProcessIdentity& identity)
 {
     const UniqueFd process(sys::pidfd_open(identity.pid, 0));

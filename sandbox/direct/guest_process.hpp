@@ -26,6 +26,9 @@ struct StartedGuest {
 [[nodiscard]] StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
                                        const std::string& folder, const std::string& socket);
 
+/// Whether it has certainly ended.
+[[nodiscard]] bool has_ended(const ProcessIdentity& identity);
+
 /// Ends it if it still is that process, and waits for that.
 void end_guest(const ProcessIdentity& identity);
 

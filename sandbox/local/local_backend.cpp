@@ -16,6 +16,7 @@
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
+#include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/uid_range.hpp"
 #include "sandbox/unix_channel.hpp"
 
@@ -98,10 +99,14 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     attach(const sandbox::MachineRecord& record) override;
     void destroy(const sandbox::MachineRecord& record, bool purge) override;
+    [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override;
+    void collect(const Deadline& deadline) override;
     [[nodiscard]] std::string description() const override;
 
   private:
     const Host& host();
+    [[nodiscard]] std::string machine_id(const std::string& key_hash);
+    [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
     LaunchSpec plan(const sandbox::MachineSpec& spec, const SessionFolder& folder,
                     const std::string& id);
     UniqueFd open_lifetime(const sandbox::MachineSpec& spec, const std::string& id);
@@ -135,6 +140,32 @@ const Host& LocalBackend::host()
         host_ = std::move(host);
     }
     return *host_;
+}
+
+/// Of the state directory too: two of them may know a session of the same name.
+std::string LocalBackend::machine_id(const std::string& key_hash)
+{
+    return sha256_hex(host().state + "\n" + key_hash).substr(0, 16);
+}
+
+/// The record that a server did not live to write: whatever may exist of the key's machine.
+sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash)
+{
+    if (!is_folder_name(key_hash)) {
+        return {};
+    }
+    const Host& here = host();
+    const std::string id = machine_id(key_hash);
+    MachineFacts facts;
+    facts.state = here.state;
+    facts.folder = key_hash;
+    facts.boot = boot_id();
+    facts.cgroups = session_cgroups(here.cgroups, id);
+    facts.socket_path = here.runtime + "/" + id + ".sock";
+    const auto listener = listener_at(facts.socket_path);
+    facts.pid = listener.pid;
+    facts.start_time = listener.start_time;
+    return to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
 }
 
 sandbox::Availability LocalBackend::availability()
@@ -212,8 +243,7 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
     }
     try {
         const Host& here = host();
-        // Of the state directory too: two of them may know a session of the same name.
-        const std::string id = sha256_hex(here.state + "\n" + spec.key_hash).substr(0, 16);
+        const std::string id = machine_id(spec.key_hash);
         const SessionFolder folder(here.state, spec.key_hash);
         MachineFacts facts;
         facts.state = here.state;
@@ -263,9 +293,25 @@ std::unique_ptr<sandbox::Machine> LocalBackend::attach(const sandbox::MachineRec
 
 void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
 {
-    destroy_machine(record, purge, privileged_);
+    const auto key_hash = record.data.find("key_hash");
+    const bool recorded = !record.id.empty() || key_hash == record.data.end();
+    const auto whole = recorded ? record : find_unrecorded(key_hash->second);
+    destroy_machine(whole, purge, privileged_);
     const std::lock_guard lock(mutex_);
-    lifetimes_.erase(record.id);
+    lifetimes_.erase(whole.id);
+}
+
+bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
+{
+    const MachineFacts facts = facts_from(record);
+    // Both: from inside of another pid namespace the process cannot be seen, its socket can.
+    return record.backend == name() && process_has_ended(facts.pid, facts.start_time, facts.boot) &&
+           nobody_listens(facts.socket_path);
+}
+
+void LocalBackend::collect(const Deadline& deadline)
+{
+    remove_stale_sockets(host().runtime, host().cgroups, deadline);
 }
 
 std::string LocalBackend::description() const

@@ -105,6 +105,7 @@ sandbox::MachineRecord to_record(const std::string& id, const std::string& gener
                      {"socket", facts.socket_path},
                      {"state", facts.state},
                      {"folder", facts.folder},
+                     {"home", facts.state + "/sessions/" + facts.folder + "/home"},
                      {"cgroups", cgroups},
                      {"layers", encode_layers(facts.layers)}}};
 }

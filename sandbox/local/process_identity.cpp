@@ -3,6 +3,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <exception>
 #include <string_view>
@@ -60,6 +61,22 @@ UniqueFd open_process(pid_t pid, std::uint64_t started, const std::string& boot)
     // A process that has ended but was not waited for is readable, and as good as gone.
     pollfd ended{process.get(), POLLIN, 0};
     return ::poll(&ended, 1, 0) == 0 ? std::move(process) : UniqueFd{};
+}
+
+bool process_has_ended(pid_t pid, std::uint64_t started, const std::string& boot)
+{
+    if (pid <= 1 || boot.empty()) {
+        return false;
+    }
+    if (boot != boot_id()) {
+        return true;
+    }
+    const UniqueFd process(sys::pidfd_open(pid, 0));
+    if (!process) {
+        return errno == ESRCH;
+    }
+    pollfd ended{process.get(), POLLIN, 0};
+    return ::poll(&ended, 1, 0) == 1 || start_time(pid).value_or(started) != started;
 }
 
 } // namespace berth::local

@@ -17,6 +17,9 @@ namespace berth::local {
 /// Of this boot of the kernel. Throws std::system_error.
 [[nodiscard]] std::string boot_id();
 
+/// Whether that process has certainly ended. What cannot be found out, has not.
+[[nodiscard]] bool process_has_ended(pid_t pid, std::uint64_t started, const std::string& boot);
+
 /// A pidfd of the process if it still is the one that started at `started` in boot `boot`.
 [[nodiscard]] UniqueFd open_process(pid_t pid, std::uint64_t started, const std::string& boot);
 

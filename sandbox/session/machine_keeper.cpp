@@ -37,6 +37,15 @@ Event gone_event(const Record& record, std::chrono::seconds ttl)
     return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired : Event::gone;
 }
 
+/// The first machine was never ready: nobody has lost anything. Epoch 0 is that of one whose
+/// remains were collected (and of a record that a power loss emptied, which has no generation
+/// either).
+bool is_unused(const Record& record)
+{
+    return (record.state == State::creating && record.epoch == 1) ||
+           (record.epoch == 0 && !record.machine.generation.empty());
+}
+
 } // namespace
 
 MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
@@ -144,8 +153,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     std::string notice = before || wanted.seen_generation.empty() ? "" : deleted_notice;
     Record record;
     if (before) {
-        // The first machine was never ready: nobody has lost anything.
-        const bool unused = before->state == State::creating && before->epoch == 1;
+        const bool unused = is_unused(*before);
         settle(wanted.key, *before);
         notice = unused ? "" : replacement_notice(before->state);
         record = *before;
@@ -264,11 +272,42 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
 bool MachineKeeper::collect(const std::string& key)
 {
     const auto record = registry_.find(key);
-    if (!record || !record->unnamed || record->machine.backend != backend_.name()) {
+    if (!record || record->machine.backend != backend_.name()) {
         return false;
     }
-    const auto claim = registry_.claim(key);
-    return claim && end(key, true, Deadline::after({}));
+    if (record->unnamed) {
+        const auto claim = registry_.claim(key);
+        return claim && end(key, true, Deadline::after({}));
+    }
+    return has_died(*record) && settle_dead(key);
+}
+
+/// Of a machine that is being made it may only be asked under the session's lock.
+bool MachineKeeper::has_died(const Record& record) const
+{
+    return record.state == State::creating ||
+           (record.state == State::running && backend_.is_gone(record.machine));
+}
+
+bool MachineKeeper::settle_dead(const std::string& key)
+{
+    // Whoever makes or ends the machine has the lock until its record says so.
+    const auto lock = registry_.lock(key, Deadline::after({}));
+    auto record = registry_.find(key);
+    if (!record) {
+        registry_.erase(key); // the lock has made the folder anew
+        return false;
+    }
+    if (record->machine.backend != backend_.name() || !has_died(*record)) {
+        return false;
+    }
+    const bool unused = is_unused(*record);
+    settle(key, *record);
+    if (unused) {
+        record->epoch = 0;
+    }
+    registry_.put(key, *record);
+    return true;
 }
 
 } // namespace berth::session

@@ -41,13 +41,17 @@ class MachineKeeper {
     /// A damaged record is no obstacle: this is the way out of it.
     bool end(const std::string& key, bool purge, const Deadline& deadline);
 
-    /// Ends the unnamed session `key` if its server is dead. False when it lives, or is none.
+    /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
+    /// machine, or the dead server that was making it, left. False when there was nothing to do.
+    /// Does not wait: throws Error(busy) when the session is locked.
     bool collect(const std::string& key);
 
   private:
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& record);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before);
     [[nodiscard]] Obtained create(const Wanted& wanted, Record& record);
+    bool settle_dead(const std::string& key);
+    [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record);
     void roll_back(const std::string& key, const std::optional<Record>& before) noexcept;
     void require_same_backend(const Record& record) const;

@@ -60,6 +60,7 @@ class SessionManager::Implementation {
     std::vector<SessionFacts> list();
     bool kill(const SessionId& id, bool purge);
     std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
+    void start_collector();
     void close() noexcept;
 
     sandbox::Backend& backend() noexcept { return *backend_; }
@@ -69,7 +70,7 @@ class SessionManager::Implementation {
     std::optional<Lease> lease_of(Slot& slot);
     void obtain(Slot& slot);
     void end_unnamed(Slot& slot) noexcept;
-    void start_collector();
+    [[nodiscard]] SessionFacts asked_for() const;
     [[nodiscard]] SessionFacts describe(Record record) const;
     [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
 
@@ -185,10 +186,21 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     }
 }
 
+/// What a machine of this server has. One that another server made may have other limits; whoever
+/// attaches to it is told so.
+SessionFacts SessionManager::Implementation::asked_for() const
+{
+    SessionFacts facts;
+    facts.limits = settings_.limits;
+    facts.network = settings_.network;
+    facts.mounts = settings_.mounts;
+    return facts;
+}
+
 SessionFacts SessionManager::Implementation::describe(Record record) const
 {
     keeper_.check(record);
-    SessionFacts facts;
+    SessionFacts facts = asked_for();
     facts.session = record.id.session;
     facts.principal = record.id.principal;
     facts.backend = record.machine.backend;
@@ -217,7 +229,7 @@ SessionFacts SessionManager::Implementation::facts(const SessionId& id)
     if (auto record = registry_->find(slot->key)) {
         return describe(std::move(*record));
     }
-    SessionFacts facts;
+    SessionFacts facts = asked_for();
     facts.session = slot->id.session;
     facts.principal = slot->id.principal;
     facts.backend = backend_->name();
@@ -286,6 +298,7 @@ std::size_t SessionManager::Implementation::collect(const Deadline& deadline,
             continue; // a damaged or busy one is no reason to leave the others
         }
     }
+    backend_->collect(deadline);
     return collected;
 }
 
@@ -380,6 +393,11 @@ sandbox::Backend& SessionManager::backend() noexcept
 std::size_t SessionManager::collect_leftovers(const Deadline& deadline, const std::stop_token& stop)
 {
     return implementation_->collect(deadline, stop);
+}
+
+void SessionManager::start_collecting()
+{
+    implementation_->start_collector();
 }
 
 void SessionManager::close() noexcept

@@ -64,10 +64,14 @@ class SessionManager {
 
     [[nodiscard]] sandbox::Backend& backend() noexcept;
 
-    /// Ends the unnamed sessions of servers that died without doing so themselves; those of living
-    /// servers are not touched. Stops at the deadline or when asked. The first acquire() does this
-    /// in the background. Returns how many it ended.
+    /// Removes what is provably dead: the unnamed sessions of servers that were killed, what the
+    /// machines of named ones left when they died, creations that nobody finishes. Nothing of a
+    /// living server or machine is touched, and nobody is waited for. Stops at the deadline or when
+    /// asked. Returns of how many sessions it removed something.
     std::size_t collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {});
+
+    /// Does that once in the background, for ten seconds at most; the first acquire() does it too.
+    void start_collecting();
 
     /// Ends the unnamed sessions of this server; acquire() refuses from then on. Idempotent; the
     /// destructor calls it.

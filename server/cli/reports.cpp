@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <string_view>
 
@@ -41,6 +42,12 @@ json session_json(const session::SessionFacts& facts)
 std::string or_dash(const std::string& text)
 {
     return text.empty() ? "-" : text;
+}
+
+/// What is shown shall not be what dead servers have left.
+void collect_leftovers(session::SessionManager& sessions)
+{
+    (void)sessions.collect_leftovers(Deadline::after(std::chrono::seconds(2)));
 }
 
 } // namespace
@@ -86,6 +93,7 @@ int show_version(bool as_json)
 
 int list_sessions(session::SessionManager& sessions, bool as_json)
 {
+    collect_leftovers(sessions);
     const auto all = sessions.list();
     if (as_json) {
         json list = json::array();
@@ -109,6 +117,7 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
 int kill_session(session::SessionManager& sessions, const session::SessionId& id, bool purge,
                  bool as_json)
 {
+    collect_leftovers(sessions);
     const bool killed = sessions.kill(id, purge);
     if (as_json) {
         print_json({{"session", id.session}, {"killed", killed}});
@@ -124,6 +133,7 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
 int show_status(session::SessionManager& sessions, const Options& options, bool as_json)
 {
     const auto availability = sessions.backend().availability();
+    collect_leftovers(sessions);
     const auto all = sessions.list();
     const auto active = std::count_if(all.begin(), all.end(),
                                       [](const auto& facts) { return facts.state == "running"; });

@@ -130,6 +130,8 @@ class Berth:
                        if name in os.environ}
         if state is not None:
             environment["BERTH_STATE_DIR"] = str(getattr(state, "path", state))
+            if hasattr(state, "temporary"):
+                environment["TMPDIR"] = str(state.temporary)
         environment.update(env or {})
         self._pending = {}
         self._next_id = 0

@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import stat
 import tempfile
 import time
@@ -26,6 +27,27 @@ def _link(path):
         return os.readlink(path)
     except OSError:
         return ""
+
+
+def _sockets():
+    """What is in the runtime folders: one socket per machine."""
+    found = set()
+    for folder in ("/run/berth", os.environ.get("XDG_RUNTIME_DIR", "/nowhere") + "/berth"):
+        with contextlib.suppress(OSError):
+            found.update(os.path.join(folder, name) for name in os.listdir(folder))
+    return found
+
+
+def _nobody_listens(path):
+    with socket.socket(socket.AF_UNIX) as attempt:
+        try:
+            attempt.settimeout(1)
+            attempt.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            pass
+    return False
 
 
 def _berth_programs():
@@ -51,6 +73,7 @@ class StateDirectory:
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="berth-test-state-"))
         self._keys = set()
         self._temporary = set(os.listdir(tempfile.gettempdir()))
+        self._sockets = _sockets()
         self._programs = set(_berth_programs())
 
     def keys(self):
@@ -99,16 +122,24 @@ class StateDirectory:
         needles = [needle.decode() for needle in self._needles()]
         return [line for line in text.splitlines() if any(needle in line for needle in needles)]
 
+    @property
+    def temporary(self):
+        """The temporary folder of what is started with this state directory, for it alone: whatever
+        is left there was forgotten, under whatever name."""
+        folder = self.path / "tmp-of-the-server"
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def strangers(self):
-        """What is there under our name outside of the state directory: in the temporary folder, or
-        a socket in the runtime folder."""
+        """What is left outside of the state directory: in the temporary folders, or a socket in the
+        runtime folder that bears our name or that nobody listens at."""
         found = [os.path.join(tempfile.gettempdir(), name)
                  for name in set(os.listdir(tempfile.gettempdir())) - self._temporary]
-        for folder in ("/run/berth", os.environ.get("XDG_RUNTIME_DIR", "/nowhere") + "/berth"):
-            with contextlib.suppress(OSError):
-                found += [os.path.join(folder, name) for name in os.listdir(folder)]
-        return [path for path in found
-                if any(needle.decode() in path for needle in self._needles()[1:])]
+        sockets = _sockets()
+        named = [path for path in [*found, *sockets]
+                 if any(needle.decode() in path for needle in self._needles()[1:])]
+        return (named + [path for path in sockets - self._sockets if _nobody_listens(path)] +
+                [str(path) for path in self.temporary.iterdir()])
 
     def guests(self):
         """The process ids of the guests, one per running machine."""
@@ -119,7 +150,21 @@ class StateDirectory:
     def leaks(self):
         """Everything that is left, as lines; empty is good. Running sessions are left too."""
         return ([f"process {pid}: {line}" for pid, line in self.processes().items()] +
-                [f"cgroup {path}" for path in self.cgroups()] +
+                self.leftovers())
+
+    def processes_but(self, server):
+        """Those of sessions, while a server runs."""
+        return {pid: line for pid, line in self.processes().items()
+                if pid != server and "berth-launcher" not in line}
+
+    def leaks_but(self, server):
+        """What sessions have left, while a server runs."""
+        return ([f"process {pid}: {line}" for pid, line in self.processes_but(server).items()] +
+                self.leftovers())
+
+    def leftovers(self):
+        """As leaks(), but for processes."""
+        return ([f"cgroup {path}" for path in self.cgroups()] +
                 [f"mount {line}" for line in self.mounts()] +
                 [f"file {name}" for name in self.strangers()])
 

@@ -10,10 +10,12 @@
 #include "sandbox/local/launcher/proc.hpp"
 #include "sandbox/local/launcher/root.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
+#include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <exception>
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +88,11 @@ void set_up(ChildSetup& setup)
     require(::setsid() == 1, "identity", "setsid");
     wait_for_maps(setup.maps_written_fd);
     setup.cgroups.join_v1_guest();
+    if (setup.listen_fd >= 0) {
+        // Again, now as pid 1: it is the one whom SO_PEERCRED names to a connecting server, by
+        // which a machine is found that no record knows yet.
+        require(::listen(setup.listen_fd, listen_backlog) == 0, "socket", "listen");
+    }
     take_trees(setup);
     assume_identity(spec);
     ::umask(022);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -18,8 +19,11 @@ ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
     constexpr const char* step = "socket";
     const auto slash = path_.rfind('/');
     const UniqueFd directory(
-        ::open(path_.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        ::open(path_.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     require(directory.valid(), step, "open the directory of " + path_);
+    // Between bind and listen it looks like one that a dead guest has left; who removes those has
+    // the folder for itself. Freed with the descriptor.
+    require(::flock(directory.get(), LOCK_SH) == 0, step, "lock the directory of " + path_);
     // sun_path holds 107 bytes; this is short however long the directory's path is.
     const std::string name =
         "/proc/self/fd/" + std::to_string(directory.get()) + "/" + path_.substr(slash + 1);
@@ -37,7 +41,7 @@ ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
         ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
     ::umask(old);
     require(bound == 0, step, "bind " + path_);
-    require(::listen(socket_.get(), 128) == 0, step, "listen on " + path_);
+    require(::listen(socket_.get(), listen_backlog) == 0, step, "listen on " + path_);
 }
 
 ListenSocket::~ListenSocket()

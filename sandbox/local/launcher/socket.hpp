@@ -6,6 +6,8 @@
 
 namespace berth::local {
 
+inline constexpr int listen_backlog = 128;
+
 /// The guest's socket, bound on the host side. Its file is removed by the destructor unless keep()
 /// was called.
 class ListenSocket {

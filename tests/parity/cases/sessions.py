@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 from suite import ParityTest
 
@@ -56,13 +57,72 @@ class SessionsTest(ParityTest):
         unnamed.call_tool("bash_exec", {"command": "true"})
         stop(unnamed)
         self.wait_until(lambda: not self.state.processes(), 5, self.state.processes())
-        # A server that was killed leaves its books; the next one clears them away.
-        successor = self.start("--session", "next")
-        successor.call_tool("bash_exec", {"command": "true"})
-        self.wait_until(lambda: len(self.sessions()) == 1, 5, "one session is known")
-        successor.close()
-        self.command_line("sessions", "kill", "next", "--purge")
+        # A server that was killed leaves its books; whoever looks next clears them away.
+        self.assertEqual(self.sessions(), [])
         self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def test_a_server_clears_up_at_its_start(self):
+        self.berth.close()
+        unnamed = self.start()
+        unnamed.call_tool("bash_exec", {"command": "true"})
+        unnamed.kill()
+        self.wait_until(lambda: not self.state.processes(), 5, self.state.processes())
+        self.start("--session", "idle")  # makes no machine, and is asked for none
+        self.wait_until(lambda: not self.state.leftovers(), 5, "what the dead one left")
+
+    def test_a_session_whose_guest_is_killed(self):
+        self.run_command("echo kept >f")
+        for guest in self.state.guests():
+            os.kill(guest, signal.SIGKILL)
+        self.wait_until(lambda: not self.state.processes_but(self.berth.pid), 5, "its end")
+        (found,) = self.sessions()
+        self.assertEqual(found["state"], "lost")
+        self.assertEqual(self.state.leaks_but(self.berth.pid), [])
+        told = self.berth.call_tool("bash_exec", {"command": "true"})
+        self.assertTrue(told.error.get("code") == "session_lost" or told.notices, told)
+        self.assertEqual(self.output("cat f"), "kept\n")
+
+    def test_a_living_session_is_never_cleared_away(self):
+        self.output("echo $$ >pid; sleep 300 >/dev/null 2>&1 & echo $! >pid")
+        unnamed = self.start()
+        unnamed.call_tool("bash_exec", {"command": "echo mine >f"})
+        for _ in range(5):
+            self.assertEqual(len(self.sessions()), 2)
+        self.assertEqual(self.output("kill -0 $(cat pid) && echo on"), "on\n")
+        self.assertEqual(unnamed.call_tool("bash_exec", {"command": "cat f"}).data["stdout"],
+                         "mine\n")
+
+    def test_a_server_killed_while_it_makes_a_machine(self):
+        self.berth.close()
+        for delay in (0, 0.002, 0.004, 0.006, 0.01, 0.015, 0.02, 0.03, 0.05):
+            with self.subTest(delay):
+                victim = self.start("--session", "made")
+                victim.call_async("bash_exec", {"command": "sleep 300"})
+                time.sleep(delay)
+                victim.kill()
+                successor = self.start("--session", "made")
+                result = successor.call_tool("bash_exec", {"command": "echo on"})
+                if result.is_error:  # the machine was ready: its call went on
+                    self.fail(result)
+                self.assertEqual(result.data["stdout"], "on\n")
+                self.assertEqual(len(self.state.guests()), 1, self.state.processes())
+                successor.close()
+                self.command_line("sessions", "kill", "made", "--purge")
+                self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def test_two_servers_in_one_session_at_once(self):
+        second = self.start("--session", "work")
+        calls = [server.call_async("bash_exec", {"command": f"echo {n} >>log; sleep 0.2; echo {n}"})
+                 for n in range(4) for server in (self.berth, second)]
+        for n, call in enumerate(calls):
+            self.assertEqual(call.result().data["stdout"], f"{n // 2}\n")
+        self.assertEqual(len(self.state.guests()), 1)
+        self.assertEqual(self.output("sort log"), "0\n0\n1\n1\n2\n2\n3\n3\n")
+        pending = second.call_async("bash_exec", {"command": "sleep 300"})
+        self.berth.close()
+        self.assertEqual(second.call_tool("bash_exec", {"command": "echo on"}).data["stdout"],
+                         "on\n")
+        second.cancel(pending)
 
     def test_info_makes_no_machine(self):
         fresh = self.start("--session", "fresh")

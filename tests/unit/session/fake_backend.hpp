@@ -52,6 +52,7 @@ class FakeBackend : public sandbox::Backend {
 
     std::function<void()> before_ready; ///< called in create(), when the machine exists
     std::atomic<bool> available{true};
+    std::atomic<bool> certain{true}; ///< whether a machine that is gone is known to be
     std::string backend_name = "fake";
     sandbox::MachineSpec last_spec;
 
@@ -109,6 +110,13 @@ class FakeBackend : public sandbox::Backend {
             std::filesystem::remove(home(key));
         }
     }
+
+    [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override
+    {
+        return certain && attach(record) == nullptr;
+    }
+
+    void collect(const Deadline& /*deadline*/) override { log("collect"); }
 
     [[nodiscard]] std::string description() const override { return "a fake"; }
 

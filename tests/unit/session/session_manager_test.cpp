@@ -317,6 +317,21 @@ TEST_SUITE("session/session_manager")
         CHECK(facts.why.find("12 h without use") != std::string::npos);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "the facts have what a machine of this server gets")
+    {
+        settings.limits.memory = 123;
+        settings.network = sandbox::Network::host;
+        settings.mounts = {{"/a", "/b", true}};
+        const auto manager = start();
+        for (int round = 0; round < 2; ++round) { // before there is a machine, and then
+            const auto facts = manager->facts(work);
+            CHECK(facts.limits.memory == 123);
+            CHECK(facts.network == sandbox::Network::host);
+            CHECK(facts.mounts.size() == 1);
+            (void)manager->acquire(work);
+        }
+    }
+
     TEST_CASE_FIXTURE(Fixture, "use is noted at attach, then not with every call")
     {
         const auto first = start();

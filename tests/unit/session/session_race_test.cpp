@@ -232,6 +232,64 @@ TEST_SUITE("session/race")
         CHECK(manager->list().size() == 1);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "what a named session's dead machine left is collected, and told")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        std::filesystem::remove(backend->alive(key_hash(work)));
+        backend->certain = false;
+        const auto next = start();
+        CHECK(next->collect_leftovers(Deadline::after(5s)) == 0);
+        CHECK(backend->count("destroy") == 0);
+        backend->certain = true;
+        CHECK(next->collect_leftovers(Deadline::after(5s)) == 1);
+        CHECK(backend->count("destroy") == 1);
+        CHECK(next->facts(work).state == "lost");
+        CHECK(next->collect_leftovers(Deadline::after(5s)) == 0);
+        const auto lease = next->acquire(work);
+        REQUIRE(lease.notices.size() == 1);
+        CHECK(lease.notices[0].find("lost") != std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a creation is collected when its server is dead, not before")
+    {
+        const pid_t server = spawn([&] {
+            backend->before_ready = [] { std::this_thread::sleep_for(60s); };
+            const auto manager = start();
+            (void)manager->acquire(work);
+            return 0;
+        });
+        for (int i = 0; i < 1000 && backend->count("create") == 0; ++i) {
+            std::this_thread::sleep_for(5ms);
+        }
+        const auto next = start();
+        CHECK(next->collect_leftovers(Deadline::after(5s)) == 0);
+        CHECK(backend->count("destroy") == 0);
+        ::kill(server, SIGKILL);
+        (void)wait_for(server);
+        CHECK(next->collect_leftovers(Deadline::after(5s)) == 1);
+        CHECK_FALSE(std::filesystem::exists(backend->alive(key_hash(work))));
+        // Nobody has had that machine: nothing is missed.
+        CHECK(next->acquire(work).notices.empty());
+        CHECK(backend->count("TWICE") == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a server collects at its start, whether it is called or not")
+    {
+        CHECK(wait_for(spawn([&] {
+                  const auto manager = start();
+                  (void)manager->acquire(unnamed);
+                  ::_exit(0);
+                  return 0;
+              })) == 0);
+        const auto manager = start();
+        manager->start_collecting();
+        for (int i = 0; i < 1000 && !manager->list().empty(); ++i) {
+            std::this_thread::sleep_for(5ms);
+        }
+        CHECK(manager->list().empty());
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a collection that has no time does nothing")
     {
         CHECK(wait_for(spawn([&] {

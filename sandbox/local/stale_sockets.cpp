@@ -1,0 +1,122 @@
+#include "sandbox/local/stale_sockets.hpp"
+
+#include "sandbox/base/directory.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/cgroup_tree.hpp"
+#include "sandbox/local/destroy.hpp"
+#include "sandbox/local/process_identity.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+constexpr std::string_view suffix = ".sock";
+
+struct Attempt {
+    UniqueFd socket; ///< invalid: not connected
+    int error = 0;
+};
+
+Attempt try_connect(int folder, const std::string& name) noexcept
+{
+    // sun_path holds 107 bytes; this is short however long the folder's path is.
+    const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + name;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        return {{}, ENAMETOOLONG};
+    }
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket ||
+        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        return {{}, errno};
+    }
+    return {std::move(socket), 0};
+}
+
+Attempt try_connect(const std::string& path) noexcept
+{
+    const auto slash = path.rfind('/');
+    const UniqueFd folder(::open(path.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    return folder ? try_connect(folder.get(), path.substr(slash + 1)) : Attempt{{}, errno};
+}
+
+bool refused(int error) noexcept
+{
+    return error == ECONNREFUSED || error == ENOENT;
+}
+
+void remove_if_stale(int folder, const std::string& name, const CgroupLayout& cgroups)
+{
+    if (try_connect(folder, name).error != ECONNREFUSED) {
+        return;
+    }
+    const std::string id = name.substr(0, name.size() - suffix.size());
+    bool empty = true;
+    for (const auto& cgroup : session_cgroups(cgroups, id)) {
+        // No patience: nothing is killed, and the kernel keeps what has a process in it.
+        empty = remove_cgroup(cgroup, Deadline::after(std::chrono::seconds(0))) && empty;
+    }
+    if (empty) {
+        ::unlinkat(folder, name.c_str(), 0);
+    }
+}
+
+} // namespace
+
+bool nobody_listens(const std::string& socket_path) noexcept
+{
+    return refused(try_connect(socket_path).error);
+}
+
+Listener listener_at(const std::string& socket_path) noexcept
+{
+    const auto attempt = try_connect(socket_path);
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    if (!attempt.socket ||
+        ::getsockopt(attempt.socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+        return {};
+    }
+    const auto started = start_time(peer.pid);
+    // With its end the connection ends too. While that stands the number cannot have gone to
+    // another process, who would be killed in its place.
+    pollfd ended{attempt.socket.get(), POLLRDHUP, 0};
+    if (!started || ::poll(&ended, 1, 0) != 0) {
+        return {};
+    }
+    return {peer.pid, *started};
+}
+
+void remove_stale_sockets(const std::string& runtime_folder, const CgroupLayout& cgroups,
+                          const Deadline& deadline)
+{
+    const UniqueFd folder(
+        ::open(runtime_folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder) {
+        return;
+    }
+    for (const auto& name : directory_names(folder.get())) {
+        if (deadline.expired() || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+            return; // somebody makes a machine, or does the same: the next server goes on
+        }
+        if (name.size() > suffix.size() && name.ends_with(suffix)) {
+            remove_if_stale(folder.get(), name, cgroups);
+        }
+        ::flock(folder.get(), LOCK_UN);
+    }
+}
+
+} // namespace berth::local

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/local/cgroup_layout.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+namespace berth::local {
+
+/// Whether it is certain that no process listens at this socket: there is none, or the kernel
+/// refuses the connection. A busy guest, or one that does not answer, listens.
+[[nodiscard]] bool nobody_listens(const std::string& socket_path) noexcept;
+
+struct Listener {
+    pid_t pid = -1; ///< -1: none
+    std::uint64_t start_time = 0;
+};
+
+/// The process that listens at this socket: pid 1 of the machine, for a record that does not know
+/// it.
+[[nodiscard]] Listener listener_at(const std::string& socket_path) noexcept;
+
+/// Removes the sockets in the runtime folder that nobody listens at, of whatever state directory,
+/// and the empty cgroups of the same machines. The launcher holds a lock on the folder between
+/// making a socket and listening at it, so one that is being made is not taken for a stale one.
+void remove_stale_sockets(const std::string& runtime_folder, const CgroupLayout& cgroups,
+                          const Deadline& deadline);
+
+} // namespace berth::local
