@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include <fcntl.h>
@@ -56,8 +59,8 @@ class DirectoryStore : public Store {
                                    std::uint32_t mode, bool overwrite) override
     {
         std::string normalised = normalise(path);
-        Area area = make_area(principal);
-        sweep(area.temporary.get());
+        auto area = area_of(principal);
+        sweep(area->temporary.get());
         return std::make_unique<StoredWriter>(std::move(area), std::move(normalised), mode,
                                               overwrite);
     }
@@ -131,6 +134,20 @@ class DirectoryStore : public Store {
     }
 
   private:
+    /// One for all writers of a principal that live at once: a save of a thousand files holds two
+    /// descriptors, not two thousand.
+    [[nodiscard]] std::shared_ptr<const Area> area_of(const std::string& principal)
+    {
+        const std::lock_guard lock(mutex_);
+        auto area = areas_[principal].lock();
+        if (!area) {
+            std::erase_if(areas_, [](const auto& entry) { return entry.second.expired(); });
+            area = std::make_shared<const Area>(make_area(principal));
+            areas_[principal] = area;
+        }
+        return area;
+    }
+
     [[nodiscard]] Area make_area(const std::string& principal) const
     {
         const UniqueFd root = open_or_make_directory(root_);
@@ -171,6 +188,8 @@ class DirectoryStore : public Store {
     }
 
     std::string root_;
+    std::mutex mutex_;
+    std::map<std::string, std::weak_ptr<const Area>> areas_; ///< guarded by mutex_
 };
 
 } // namespace

@@ -21,21 +21,23 @@ struct Area {
 class StoredWriter : public Writer {
   public:
     /// `path` is normalised. Throws as Store::create().
-    StoredWriter(Area area, std::string path, std::uint32_t mode, bool overwrite);
+    StoredWriter(std::shared_ptr<const Area> area, std::string path, std::uint32_t mode,
+                 bool overwrite);
     ~StoredWriter() override;
 
     void write(std::string_view bytes) override;
+    void seal() override;
     [[nodiscard]] Entry commit() override;
 
   private:
     void append(std::string_view bytes);
     bool place(int folder, const std::string& name);
 
-    Area area_;
+    std::shared_ptr<const Area> area_;
     bool overwrite_;
     Entry entry_;
     std::string temporary_name_;
-    UniqueFd fd_;
+    UniqueFd fd_; ///< until it is sealed
     Sha256 hash_;
 };
 

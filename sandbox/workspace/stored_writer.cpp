@@ -48,14 +48,15 @@ void check_early(int files, const std::string& path, bool overwrite)
 
 } // namespace
 
-StoredWriter::StoredWriter(Area area, std::string path, std::uint32_t mode, bool overwrite)
+StoredWriter::StoredWriter(std::shared_ptr<const Area> area, std::string path, std::uint32_t mode,
+                           bool overwrite)
     : area_(std::move(area)), overwrite_(overwrite), temporary_name_(random_hex(16))
 {
     (void)split(path);
-    check_early(area_.files.get(), path, overwrite);
+    check_early(area_->files.get(), path, overwrite);
     entry_.path = std::move(path);
     entry_.mode = mode & 0777U;
-    fd_.reset(::openat(area_.temporary.get(), temporary_name_.c_str(),
+    fd_.reset(::openat(area_->temporary.get(), temporary_name_.c_str(),
                        O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd_) {
         throw errno_error(errno, "write to the workspace");
@@ -65,7 +66,7 @@ StoredWriter::StoredWriter(Area area, std::string path, std::uint32_t mode, bool
 StoredWriter::~StoredWriter()
 {
     if (!temporary_name_.empty()) {
-        ::unlinkat(area_.temporary.get(), temporary_name_.c_str(), 0);
+        ::unlinkat(area_->temporary.get(), temporary_name_.c_str(), 0);
     }
 }
 
@@ -90,7 +91,7 @@ void StoredWriter::write(std::string_view bytes)
 bool StoredWriter::place(int folder, const std::string& name)
 {
     const unsigned flags = overwrite_ ? 0U : static_cast<unsigned>(RENAME_NOREPLACE);
-    if (::renameat2(area_.temporary.get(), temporary_name_.c_str(), folder, name.c_str(), flags) ==
+    if (::renameat2(area_->temporary.get(), temporary_name_.c_str(), folder, name.c_str(), flags) ==
         0) {
         return true;
     }
@@ -113,8 +114,11 @@ bool StoredWriter::place(int folder, const std::string& name)
     throw errno_error(error, "place " + entry_.path + " in the workspace");
 }
 
-Entry StoredWriter::commit()
+void StoredWriter::seal()
 {
+    if (!fd_) {
+        return;
+    }
     entry_.sha256 = hash_.finish();
     append(encode({entry_.sha256, entry_.mode}));
     // Content before name: after a power loss the name must never lead to an empty file.
@@ -122,10 +126,16 @@ Entry StoredWriter::commit()
         throw errno_error(errno, "flush " + entry_.path + " to the workspace's disk");
     }
     entry_.modified = read_entry(fd_.get(), entry_.path).modified;
+    fd_.reset();
+}
+
+Entry StoredWriter::commit()
+{
+    seal();
     const auto [folder_path, name] = split(entry_.path);
     // Each failed round means that another caller changed the tree in between.
     for (int round = 0; round < 1000; ++round) {
-        const UniqueFd folder = open_or_make_folder(area_.files.get(), folder_path);
+        const UniqueFd folder = open_or_make_folder(area_->files.get(), folder_path);
         if (folder && place(folder.get(), name)) {
             temporary_name_.clear();
             if (::fsync(folder.get()) != 0) {

@@ -324,8 +324,16 @@ class Berth:
                 stream.close()
 
 
-def resident_kilobytes(pid):
+def _status_kilobytes(pid, name):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(name + ":"):
             return int(line.split()[1])
     return 0
+
+
+def resident_kilobytes(pid):
+    return _status_kilobytes(pid, "VmRSS")
+
+
+def peak_kilobytes(pid):
+    return _status_kilobytes(pid, "VmHWM")

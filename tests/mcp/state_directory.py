@@ -132,14 +132,16 @@ class StateDirectory:
 
     def strangers(self):
         """What is left outside of the state directory: in the temporary folders, or a socket in the
-        runtime folder that bears our name or that nobody listens at."""
+        runtime folder that bears our name or (`exclusive`) that nobody listens at."""
         found = [os.path.join(tempfile.gettempdir(), name)
                  for name in set(os.listdir(tempfile.gettempdir())) - self._temporary]
         sockets = _sockets()
         named = [path for path in [*found, *sockets]
                  if any(needle.decode() in path for needle in self._needles()[1:])]
-        return (named + [path for path in sockets - self._sockets if _nobody_listens(path)] +
-                [str(path) for path in self.temporary.iterdir()])
+        stale = []
+        if self._exclusive and os.environ.get("BERTH_PARITY_BACKEND", "local") == "local":
+            stale = [path for path in sockets - self._sockets if _nobody_listens(path)]
+        return named + stale + [str(path) for path in self.temporary.iterdir()]
 
     def guests(self):
         """The process ids of the guests, one per running machine."""

@@ -10,7 +10,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 
-from mcp_client import Berth, binary_path, resident_kilobytes
+from mcp_client import Berth, binary_path, peak_kilobytes, resident_kilobytes
 from state_directory import StateDirectory
 
 BACKENDS = {"local": "berth", "direct": "berth-direct"}

@@ -74,6 +74,12 @@ std::vector<std::string> kept_attributes(const std::string& file)
 TemporaryFile::TemporaryFile(int directory, const std::string& directory_path, unsigned mode)
     : directory_(directory)
 {
+    // Without a name nothing of it stays behind, however this process ends.
+    fd_.reset(::openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode));
+    if (fd_) {
+        return;
+    }
+    // Not every file system can do that; where another reason was the true one it comes again.
     int fd = -1;
     do {
         name_ = random_name();
@@ -81,6 +87,7 @@ TemporaryFile::TemporaryFile(int directory, const std::string& directory_path, u
                       mode);
     } while (fd < 0 && errno == EEXIST);
     if (fd < 0) {
+        name_.clear();
         throw_write_error(errno, directory, "create a file in " + printable(directory_path));
     }
     fd_.reset(fd);
@@ -93,8 +100,32 @@ TemporaryFile::~TemporaryFile()
     }
 }
 
-int TemporaryFile::rename_to(const std::string& name, bool exclusive) noexcept
+int TemporaryFile::link_to(const std::string& name) const
 {
+    return ::linkat(AT_FDCWD, descriptor_path(fd_.get()).c_str(), directory_, name.c_str(),
+                    AT_SYMLINK_FOLLOW) == 0
+               ? 0
+               : errno;
+}
+
+int TemporaryFile::rename_to(const std::string& name, bool exclusive)
+{
+    if (name_.empty()) {
+        if (exclusive) {
+            return link_to(name);
+        }
+        // A link replaces nothing: for the time of two calls it has a name of its own.
+        std::string own;
+        int error = EEXIST;
+        while (error == EEXIST) {
+            own = random_name();
+            error = link_to(own);
+        }
+        if (error != 0) {
+            return error;
+        }
+        name_ = std::move(own);
+    }
     int result = ::renameat2(directory_, name_.c_str(), directory_, name.c_str(),
                              exclusive ? RENAME_NOREPLACE : 0U);
     if (result != 0 && exclusive && errno == EINVAL) {

@@ -12,8 +12,9 @@
 
 namespace berth::guest {
 
-/// A file of ours in a directory, gone with this object unless it was renamed. One that a crash
-/// leaves behind is called ".berth-<16 hex digits>.tmp".
+/// A file of ours in a directory, gone with this object unless it was renamed, and with the process
+/// too: it has no name. Only where the file system cannot do that (NFS, FUSE) it is called
+/// ".berth-<16 hex digits>.tmp", and a crash leaves it behind.
 class TemporaryFile {
   public:
     /// Throws Error. `directory` must outlive it.
@@ -25,11 +26,13 @@ class TemporaryFile {
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
     /// In the same directory; `exclusive`: never over something. Returns 0 or an errno.
-    [[nodiscard]] int rename_to(const std::string& name, bool exclusive) noexcept;
+    [[nodiscard]] int rename_to(const std::string& name, bool exclusive);
 
   private:
+    [[nodiscard]] int link_to(const std::string& name) const;
+
     int directory_;
-    std::string name_;
+    std::string name_; ///< empty: none
     UniqueFd fd_;
 };
 

@@ -3,7 +3,7 @@
 import base64
 import json
 
-from suite import ParityTest, resident_kilobytes
+from suite import ParityTest, peak_kilobytes
 
 MEBIBYTE = 1024 * 1024
 
@@ -17,12 +17,13 @@ class OutputTest(ParityTest):
         self.guest = guests[0]
 
     def check_memory(self, before):
-        server, guest = before
-        self.assertLess(self.berth.resident_kilobytes() - server, 24_000)
-        self.assertLess(resident_kilobytes(self.guest) - guest, 4_000)
+        """Measured: the server grows by 0.8 MB, to 10.6; the guest never has more than 2.9 MB, of
+        which 0.4 are not its program."""
+        self.assertLess(self.berth.resident_kilobytes() - before, 4_000)
+        self.assertLess(peak_kilobytes(self.guest), 4_096)
 
     def memory(self):
-        return self.berth.resident_kilobytes(), resident_kilobytes(self.guest)
+        return self.berth.resident_kilobytes()
 
     def test_endless_output_costs_no_memory(self):
         before = self.memory()

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +73,27 @@ using Names = std::vector<std::string>;
 
 TEST_SUITE("workspace/directory_store")
 {
+    TEST_CASE_FIXTURE(Fixture, "a thousand sealed files wait for their commit without descriptors")
+    {
+        rlimit before{};
+        REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+        const rlimit few{.rlim_cur = 64, .rlim_max = before.rlim_max};
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+        std::vector<std::unique_ptr<workspace::Writer>> writers;
+        for (int i = 0; i < 1000; ++i) {
+            writers.push_back(store->create("ann", "/d/" + std::to_string(i), 0644, true));
+            writers.back()->write("content " + std::to_string(i));
+            writers.back()->seal();
+        }
+        CHECK(names("/d").empty()); // invisible until commit
+        for (auto& writer : writers) {
+            CHECK(writer->commit().sha256.size() == 64);
+        }
+        CHECK(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+        CHECK(names("/d", 2000).size() == 1000);
+        CHECK(load("/d/999") == "content 999");
+    }
+
     TEST_CASE_FIXTURE(Fixture, "what was saved is loaded, with its facts")
     {
         const std::string content("line\n\0bytes\xff", 12);

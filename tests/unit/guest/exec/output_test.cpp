@@ -13,6 +13,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -221,6 +222,30 @@ TEST_CASE("a spill that fails is told and fails nothing")
     CHECK(reply.out.total_bytes == 588895);
     CHECK(reply.out.spill_path.empty());
     CHECK(!reply.out.spill_error.empty());
+}
+
+TEST_CASE("a full disk under the spill is told, and costs nothing but the rest of the file")
+{
+    const tests::TemporaryDirectory disk;
+    const std::string path = disk / "";
+    if (::mount("none", path.c_str(), "tmpfs", 0, "size=256k") != 0) {
+        return; // only root can make a disk that is so small
+    }
+    {
+        Guest guest(Mode::subreaper, [&](protocol::GuestConfig& config) {
+            config.spill_directory = path + "spill";
+        });
+        const auto reply = guest.run("seq 100000; echo on >&2").reply;
+        CHECK(reply.fate == Fate::exited);
+        CHECK(reply.exit_code == 0);
+        CHECK(reply.out.total_bytes == 588895);
+        CHECK(reply.out.spill_error.find("No space") != std::string::npos);
+        CHECK(reply.out.spill_bytes <= 262'144);
+        CHECK(reply.out.tail.ends_with("100000\n"));
+        CHECK(reply.err.head == "on\n");
+        CHECK(guest.run("echo on").reply.out.head == "on\n");
+    }
+    CHECK(::umount2(path.c_str(), MNT_DETACH) == 0);
 }
 
 } // namespace berth::guest::test
