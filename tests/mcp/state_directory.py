@@ -50,12 +50,19 @@ def _nobody_listens(path):
     return False
 
 
+def _has_ended(pid):
+    """It is gone but for an entry that init has yet to take: no leak, whenever init gets to it."""
+    fields = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return fields[:2] == [b"Z", b"1"]
+
+
 def _berth_programs():
     """Guests, launchers and shims of this user that come from the build under test. What cannot be
     told (such a process shows nothing of itself to an ordinary user) counts as from there."""
     build = os.environ.get("BERTH_BINARY", "").rpartition("/server/")[0]
     for name in os.listdir("/proc"):
-        if name.isdigit() and _read(f"/proc/{name}/comm").startswith(b"berth-"):
+        if (name.isdigit() and _read(f"/proc/{name}/comm").startswith(b"berth-")
+                and not _has_ended(name)):
             exe = _link(f"/proc/{name}/exe")
             owner = re.search(rb"^Uid:\s+(\d+)", _read(f"/proc/{name}/status"), re.M)
             if exe.startswith(build) if exe else owner and int(owner[1]) == os.geteuid():
@@ -96,7 +103,7 @@ class StateDirectory:
         programs = set(_berth_programs()) - self._programs if self._exclusive else ()
         found = {}
         for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == os.getpid():
+            if not name.isdigit() or int(name) == os.getpid() or _has_ended(name):
                 continue
             places = b"\n".join([_read(f"/proc/{name}/{file}") for file in
                                  ("cmdline", "environ", "cgroup", "mountinfo")] +
