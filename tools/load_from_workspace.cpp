@@ -55,7 +55,14 @@ class Download {
     std::string begin(workspace::Entry& entry)
     {
         reader_ = context_.workspace.open(context_.session.principal, entry.path);
-        entry = reader_->entry(); // it may have been replaced since it was listed
+        // It may have been replaced since it was listed. Of one file the newest is as good, several
+        // must not be a mixture of before and after a save.
+        if (!single() && reader_->entry().sha256 != entry.sha256) {
+            throw Error(ErrorCode::conflict,
+                        visible(entry.path) + " was replaced in the workspace during the load",
+                        "Load again: what has arrived so far may be of two saves.");
+        }
+        entry = reader_->entry();
         return transfer_header({name_of(entry.path), entry.size, entry.mode, single()});
     }
 

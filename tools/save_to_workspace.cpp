@@ -48,16 +48,7 @@ class Upload {
 
     [[nodiscard]] std::vector<workspace::Entry> commit()
     {
-        std::vector<workspace::Entry> entries;
-        try {
-            for (auto& writer : writers_) {
-                entries.push_back(writer->commit());
-            }
-        } catch (const Error& error) {
-            take_back(entries, error);
-            throw;
-        }
-        return entries;
+        return context_.workspace.commit(writers_, context_.stop);
     }
 
   private:
@@ -74,23 +65,6 @@ class Upload {
             directory = last_component(args_.sandbox_path);
         }
         return directory + "/" + header.name;
-    }
-
-    /// Of what was new nothing stays; what was replaced cannot be brought back, so it is told.
-    void take_back(const std::vector<workspace::Entry>& entries, const Error& error)
-    {
-        if (!args_.overwrite) {
-            for (const auto& entry : entries) {
-                context_.workspace.remove(context_.session.principal, entry.path);
-            }
-            return;
-        }
-        if (!entries.empty()) {
-            throw Error(error.code(),
-                        std::string(error.what()) + ", after " + std::to_string(entries.size()) +
-                            " of " + std::to_string(writers_.size()) + " files had been saved",
-                        error.hint());
-        }
     }
 
     Context& context_;

@@ -1,13 +1,12 @@
-#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/sha256.hpp"
+#include "sandbox/workspace/area.hpp"
+#include "sandbox/workspace/publish.hpp"
 #include "sandbox/workspace/store.hpp"
 #include "sandbox/workspace/stored_file.hpp"
 #include "sandbox/workspace/tree.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,9 +18,6 @@
 
 namespace berth::workspace {
 namespace {
-
-constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
-constexpr std::time_t leftover_age = 24L * 3600;
 
 [[noreturn]] void refuse_missing(const std::string& path)
 {
@@ -35,22 +31,9 @@ constexpr std::time_t leftover_age = 24L * 3600;
                 "name one of its files; list_workspace_files shows them");
 }
 
-/// Removes what writers that died left behind. A living writer's file is younger: each write
-/// renews its time.
-void sweep(int temporary)
-{
-    const std::time_t now = std::time(nullptr);
-    for (const auto& name : directory_names(temporary)) {
-        struct stat status{};
-        if (::fstatat(temporary, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            now - status.st_mtim.tv_sec > leftover_age) {
-            ::unlinkat(temporary, name.c_str(), 0);
-        }
-    }
-}
-
-/// <root>/<sha256 of the principal>/{files,tmp}. The hash keeps principals apart whatever they
-/// are called; the folder `files` holds user names only, so none of them can collide with ours.
+/// <root>/<sha256 of the principal>/{files,tmp,journal}. The hash keeps principals apart whatever
+/// they are called; the folder `files` holds user names only, so none of them can collide with
+/// ours.
 class DirectoryStore : public Store {
   public:
     explicit DirectoryStore(std::string root) : root_(std::move(root)) {}
@@ -60,18 +43,36 @@ class DirectoryStore : public Store {
     {
         std::string normalised = normalise(path);
         auto area = area_of(principal);
-        sweep(area->temporary.get());
         return std::make_unique<StoredWriter>(std::move(area), std::move(normalised), mode,
                                               overwrite);
+    }
+
+    std::vector<Entry> commit(const std::vector<std::unique_ptr<Writer>>& writers,
+                              const std::stop_token& stop) override
+    {
+        std::vector<StoredWriter*> stored;
+        stored.reserve(writers.size());
+        for (const auto& writer : writers) {
+            stored.push_back(dynamic_cast<StoredWriter*>(writer.get()));
+        }
+        publish(stored, stop);
+        std::vector<Entry> entries;
+        entries.reserve(stored.size());
+        for (const auto* writer : stored) {
+            entries.push_back(writer->entry());
+        }
+        return entries;
     }
 
     std::unique_ptr<Reader> open(const std::string& principal, const std::string& path) override
     {
         const std::string normalised = normalise(path);
         (void)split(normalised);
-        const UniqueFd files = open_files(principal);
-        UniqueFd fd =
-            files ? open_below(files.get(), normalised, O_RDONLY | O_NONBLOCK) : UniqueFd();
+        UniqueFd fd;
+        if (const Area area = open_area(root_, principal); area.files) {
+            const AreaLock lock(area, AreaLock::Mode::shared);
+            fd = open_below(area.files.get(), normalised, O_RDONLY | O_NONBLOCK);
+        }
         struct stat status{};
         if (!fd || ::fstat(fd.get(), &status) != 0) {
             refuse_missing(normalised);
@@ -88,11 +89,13 @@ class DirectoryStore : public Store {
     {
         const std::string normalised = prefix.empty() ? "/" : normalise(prefix);
         total = 0;
-        const UniqueFd files = open_files(principal);
-        if (!files) {
+        const Area area = open_area(root_, principal);
+        if (!area.files) {
             return {};
         }
-        auto paths = paths_of(files.get(), normalised);
+        const int files = area.files.get();
+        const AreaLock lock(area, AreaLock::Mode::shared);
+        auto paths = paths_of(files, normalised);
         std::sort(paths.begin(), paths.end());
         std::vector<Entry> entries;
         std::size_t vanished = 0;
@@ -100,7 +103,7 @@ class DirectoryStore : public Store {
             if (entries.size() == limit) {
                 break;
             }
-            if (const UniqueFd fd = open_below(files.get(), path, O_RDONLY | O_NONBLOCK)) {
+            if (const UniqueFd fd = open_below(files, path, O_RDONLY | O_NONBLOCK)) {
                 entries.push_back(read_entry(fd.get(), std::move(path)));
             } else {
                 ++vanished;
@@ -114,9 +117,12 @@ class DirectoryStore : public Store {
     {
         const std::string normalised = normalise(path);
         const auto [folder_path, name] = split(normalised);
-        const UniqueFd files = open_files(principal);
-        const UniqueFd folder =
-            files ? open_below(files.get(), folder_path, O_RDONLY | O_DIRECTORY) : UniqueFd();
+        const Area area = open_area(root_, principal);
+        if (!area.files) {
+            refuse_missing(normalised);
+        }
+        const AreaLock lock(area, AreaLock::Mode::exclusive);
+        const UniqueFd folder = open_below(area.files.get(), folder_path, O_RDONLY | O_DIRECTORY);
         if (!folder) {
             refuse_missing(normalised);
         }
@@ -130,7 +136,7 @@ class DirectoryStore : public Store {
             throw errno_error(errno, "delete " + normalised + " from the workspace");
         }
         ::fsync(folder.get());
-        prune(files.get(), folder_path);
+        prune(area.files.get(), folder_path);
     }
 
   private:
@@ -142,36 +148,12 @@ class DirectoryStore : public Store {
         auto area = areas_[principal].lock();
         if (!area) {
             std::erase_if(areas_, [](const auto& entry) { return entry.second.expired(); });
-            area = std::make_shared<const Area>(make_area(principal));
+            area = std::make_shared<const Area>(make_area(root_, principal));
             areas_[principal] = area;
+            const AreaLock tree_lock(*area, AreaLock::Mode::exclusive);
+            sweep(*area);
         }
         return area;
-    }
-
-    [[nodiscard]] Area make_area(const std::string& principal) const
-    {
-        const UniqueFd root = open_or_make_directory(root_);
-        const UniqueFd own = open_or_make_subdirectory(root.get(), sha256_hex(principal));
-        Area area;
-        if (own) {
-            area.files = open_or_make_subdirectory(own.get(), "files");
-            area.temporary = open_or_make_subdirectory(own.get(), "tmp");
-        }
-        if (!area.files || !area.temporary) {
-            throw errno_error(errno, "open the workspace in " + root_);
-        }
-        return area;
-    }
-
-    /// Invalid when the principal has stored nothing yet.
-    [[nodiscard]] UniqueFd open_files(const std::string& principal) const
-    {
-        const std::string path = root_ + "/" + sha256_hex(principal) + "/files";
-        UniqueFd fd(::open(path.c_str(), directory_flags));
-        if (!fd && errno != ENOENT) {
-            throw errno_error(errno, "open the workspace in " + root_);
-        }
-        return fd;
     }
 
     static std::vector<std::string> paths_of(int files, const std::string& prefix)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ class Writer {
     /// their common commit. Optional; at most once, before commit().
     virtual void seal() {}
 
+    /// As Store::commit() of this one.
     [[nodiscard]] virtual Entry commit() = 0;
 };
 
@@ -61,6 +63,14 @@ class Store {
     [[nodiscard]] virtual std::unique_ptr<Writer> create(const std::string& principal,
                                                          const std::string& path,
                                                          std::uint32_t mode, bool overwrite) = 0;
+
+    /// Makes the files of these writers, which are one principal's and this store's, visible
+    /// together: a reader, also one in another process, sees all of them or none, and after a crash
+    /// at any moment it is all or none, too. Throws Error(conflict), Error(cancelled) when `stop`
+    /// was requested before the last moment, and others; then none was changed.
+    [[nodiscard]] virtual std::vector<Entry>
+    commit(const std::vector<std::unique_ptr<Writer>>& writers, const std::stop_token& stop) = 0;
+
     [[nodiscard]] virtual std::unique_ptr<Reader> open(const std::string& principal,
                                                        const std::string& path) = 0;
     /// The files whose path is `prefix` or lies below it, by path; at most `limit`, `total` counts

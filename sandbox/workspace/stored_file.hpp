@@ -2,6 +2,7 @@
 
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/workspace/area.hpp"
 #include "sandbox/workspace/store.hpp"
 
 #include <cstdint>
@@ -11,13 +12,8 @@
 
 namespace berth::workspace {
 
-/// The open directories of one principal.
-struct Area {
-    UniqueFd files;     ///< the tree of what is stored
-    UniqueFd temporary; ///< what is being written; never listed, swept after a crash
-};
-
-/// A file on its way into the store: written to `temporary`, renamed into `files` by commit().
+/// A file on its way into the store: written to the temporary files, renamed into the tree by
+/// publish().
 class StoredWriter : public Writer {
   public:
     /// `path` is normalised. Throws as Store::create().
@@ -29,9 +25,19 @@ class StoredWriter : public Writer {
     void seal() override;
     [[nodiscard]] Entry commit() override;
 
+    [[nodiscard]] const std::shared_ptr<const Area>& area() const noexcept { return area_; }
+
+    [[nodiscard]] const Entry& entry() const noexcept { return entry_; }
+
+    [[nodiscard]] const std::string& temporary_name() const noexcept { return temporary_name_; }
+
+    [[nodiscard]] bool overwrites() const noexcept { return overwrite_; }
+
+    /// Its temporary file has become the stored one.
+    void placed() noexcept { temporary_name_.clear(); }
+
   private:
     void append(std::string_view bytes);
-    bool place(int folder, const std::string& name);
 
     std::shared_ptr<const Area> area_;
     bool overwrite_;

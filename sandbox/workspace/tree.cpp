@@ -57,14 +57,17 @@ UniqueFd open_below(int root, const std::string& path, int flags)
     }
 }
 
-UniqueFd open_or_make_folder(int root, const std::string& folder)
+UniqueFd open_or_make_folder(int root, const std::string& folder, bool flush)
 {
     UniqueFd current = open_below(root, folder, O_RDONLY | O_DIRECTORY);
     if (current) {
         return current;
     }
     current = open_below(root, "/", O_RDONLY | O_DIRECTORY);
-    for (std::size_t start = 1; current && start < folder.size();) {
+    if (!current) {
+        throw errno_error(errno, "open the workspace");
+    }
+    for (std::size_t start = 1; start < folder.size();) {
         const std::size_t end = std::min(folder.find('/', start), folder.size());
         bool made = false;
         UniqueFd next =
@@ -74,10 +77,10 @@ UniqueFd open_or_make_folder(int root, const std::string& folder)
                         "'" + folder.substr(0, end) + "' in the workspace is a file, not a folder",
                         "delete that file first or choose another path");
         }
-        if (!next && errno != ENOENT) {
+        if (!next) {
             throw errno_error(errno, "make the folder " + folder + " in the workspace");
         }
-        if (made) {
+        if (made && flush) {
             ::fsync(current.get());
         }
         current = std::move(next);

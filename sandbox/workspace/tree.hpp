@@ -23,9 +23,9 @@ struct SplitPath {
 /// ENOTDIR); throws Error for anything else.
 [[nodiscard]] UniqueFd open_below(int root, const std::string& path, int flags);
 
-/// Opens the folder, made with its parents (and flushed) when missing. Throws Error(conflict) when
-/// a file is in the way. Invalid when a concurrent prune() took a parent away: try again.
-[[nodiscard]] UniqueFd open_or_make_folder(int root, const std::string& folder);
+/// Opens the folder, made with its parents when missing (and flushed to the disk, if `flush`).
+/// Throws Error(conflict) when a file is in the way.
+[[nodiscard]] UniqueFd open_or_make_folder(int root, const std::string& folder, bool flush);
 
 /// Removes the folder if it is empty, then its parents as far as they are.
 void prune(int root, std::string folder) noexcept;

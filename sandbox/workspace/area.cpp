@@ -1,0 +1,112 @@
+#include "sandbox/workspace/area.hpp"
+
+#include "sandbox/base/directory.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/workspace/journal.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::workspace {
+namespace {
+
+constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+constexpr std::time_t leftover_age = 24L * 3600;
+constexpr auto lock_patience = std::chrono::seconds(60);
+
+/// A process that was stopped while it held the lock must not hold every other call for ever.
+void lock(int fd, int operation)
+{
+    const auto end = std::chrono::steady_clock::now() + lock_patience;
+    auto pause = std::chrono::microseconds(50);
+    while (::flock(fd, operation | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            throw errno_error(errno, "lock the workspace");
+        }
+        if (std::chrono::steady_clock::now() > end) {
+            throw Error(ErrorCode::busy, "the workspace is in use by a call that does not end",
+                        "try again");
+        }
+        std::this_thread::sleep_for(pause);
+        pause = std::min(2 * pause, std::chrono::microseconds(10'000));
+    }
+}
+
+} // namespace
+
+Area make_area(const std::string& root, const std::string& principal)
+{
+    const UniqueFd top = open_or_make_directory(root);
+    Area area;
+    area.own = open_or_make_subdirectory(top.get(), sha256_hex(principal));
+    if (area.own) {
+        area.files = open_or_make_subdirectory(area.own.get(), "files");
+        area.temporary = open_or_make_subdirectory(area.own.get(), "tmp");
+    }
+    if (!area.files || !area.temporary) {
+        throw errno_error(errno, "open the workspace in " + root);
+    }
+    return area;
+}
+
+Area open_area(const std::string& root, const std::string& principal)
+{
+    Area area;
+    const std::string path = root + "/" + sha256_hex(principal);
+    area.own.reset(::open(path.c_str(), directory_flags));
+    if (area.own) {
+        area.files.reset(::openat(area.own.get(), "files", directory_flags));
+    }
+    if (area.files) {
+        area.temporary.reset(::openat(area.own.get(), "tmp", directory_flags));
+    }
+    if (!area.temporary) {
+        if (errno != ENOENT) {
+            throw errno_error(errno, "open the workspace in " + root);
+        }
+        return {};
+    }
+    return area;
+}
+
+AreaLock::AreaLock(const Area& area, Mode mode)
+{
+    // Of its own: threads that share an open file would share its lock.
+    fd_.reset(::openat(area.own.get(), ".", directory_flags));
+    if (!fd_) {
+        throw errno_error(errno, "lock the workspace");
+    }
+    const int wanted = mode == Mode::shared ? LOCK_SH : LOCK_EX;
+    lock(fd_.get(), wanted);
+    while (is_publication_open(area)) {
+        lock(fd_.get(), LOCK_EX);
+        undo_publication(area);
+        lock(fd_.get(), wanted); // in between another one may have died
+    }
+}
+
+void sweep(const Area& area)
+{
+    const std::time_t now = std::time(nullptr);
+    for (const auto& name : directory_names(area.temporary.get())) {
+        struct stat status{};
+        // A living writer's file is young, each write renews its time; what was replaced has the
+        // time of its content, and without an open publication nobody needs it.
+        if (is_replaced_name(name) ||
+            (::fstatat(area.temporary.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+             now - status.st_mtim.tv_sec > leftover_age)) {
+            ::unlinkat(area.temporary.get(), name.c_str(), 0);
+        }
+    }
+}
+
+} // namespace berth::workspace
