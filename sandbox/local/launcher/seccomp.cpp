@@ -50,9 +50,11 @@ class Filter {
         const UniqueFd file(::memfd_create("berth-filter", MFD_CLOEXEC));
         require(file.valid(), step, "memfd_create");
         check(::seccomp_export_bpf(context_, file.get()));
-        const off_t size = ::lseek(file.get(), 0, SEEK_END);
-        FilterProgram program(static_cast<std::size_t>(size) / sizeof(sock_filter));
-        require(size > 0 && ::pread(file.get(), program.data(), size, 0) == size, step,
+        const off_t end = ::lseek(file.get(), 0, SEEK_END);
+        require(end > 0, step, "size the system call filter");
+        const auto size = static_cast<std::size_t>(end);
+        FilterProgram program(size / sizeof(sock_filter));
+        require(::pread(file.get(), program.data(), size, 0) == end, step,
                 "read the system call filter");
         return program;
     }
