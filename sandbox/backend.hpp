@@ -2,6 +2,7 @@
 
 #include "sandbox/channel.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -17,6 +18,8 @@ struct Mount {
     std::string source; ///< absolute, on the host
     std::string target; ///< absolute, in the sandbox
     bool writable = false;
+
+    friend bool operator==(const Mount&, const Mount&) = default;
 };
 
 enum class Network : unsigned char { none, host };
@@ -30,6 +33,8 @@ struct Limits {
     std::uint32_t jobs = 16;
     std::uint64_t spill_stream = 64ULL << 20U;
     std::uint64_t spill_session = 1ULL << 30U;
+
+    friend bool operator==(const Limits&, const Limits&) = default;
 };
 
 /// What a machine shall be. Immutable for the machine's life.
@@ -66,6 +71,13 @@ struct Layer {
     std::string detail; ///< how, or why not and what would bring it
 };
 
+/// Whether the layer is known not to be in force.
+[[nodiscard]] inline bool is_missing(const std::vector<Layer>& layers, std::string_view name)
+{
+    return std::any_of(layers.begin(), layers.end(),
+                       [&](const Layer& layer) { return layer.name == name && !layer.in_force; });
+}
+
 /// One sandboxed machine with a guest in it. Thread-safe. Destroying the object leaves the machine
 /// as it is.
 class Machine {
@@ -100,6 +112,10 @@ class Backend {
 
     /// Cheap after the first call; makes no machine that stays.
     [[nodiscard]] virtual Availability availability() = 0;
+
+    /// Which limits a machine would have that is made now, as far as that is known without making
+    /// one: cgroup-memory, cgroup-pids, cgroup-cpu as in Machine::layers(). Empty: nobody knows.
+    [[nodiscard]] virtual std::vector<Layer> limit_layers() { return {}; }
 
     /// Makes a machine whose guest answers. Throws Error(sandbox_unavailable) with the blocker and
     /// its remedy, and leaves nothing behind.

@@ -83,10 +83,24 @@ Sandbox::Borrowed Sandbox::borrow(bool fresh)
             return {std::move(connection), true};
         }
     }
+    return {connect(), false};
+}
+
+std::unique_ptr<GuestConnection> Sandbox::connect()
+{
     const auto deadline = Deadline::after(connect_time);
-    auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
-    connection->say_hello(token_, machine_->record().generation, deadline);
-    return {std::move(connection), false};
+    try {
+        auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
+        connection->say_hello(token_, machine_->record().generation, deadline);
+        return connection;
+    } catch (const Error& error) {
+        // A token that is refused is that of a machine whose place another has taken.
+        if (error.code() == ErrorCode::session_lost ||
+            error.code() == ErrorCode::authentication_required) {
+            throw Unsent(error);
+        }
+        throw;
+    }
 }
 
 void Sandbox::give_back(std::unique_ptr<GuestConnection> connection)
@@ -139,10 +153,13 @@ Sandbox::Answered Sandbox::ask(const Exchange& exchange)
             if (error.code() != ErrorCode::session_lost) {
                 throw;
             }
-            // Only a connection that had been idle can have been closed before the request; and a
-            // guest that has not had the whole frame has done nothing.
-            if (!borrowed.used || borrowed.connection->request_sent()) {
+            // A guest that has not had the whole frame has done nothing. The idle connection of a
+            // guest that lives may have been closed; a new one tells.
+            if (borrowed.connection->request_sent()) {
                 throw_lost(error, exchange.operation);
+            }
+            if (!borrowed.used) {
+                throw Unsent(error);
             }
         }
         borrowed = borrow(/*fresh=*/true);

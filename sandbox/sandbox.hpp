@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/base/error.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <chrono>
@@ -24,13 +25,21 @@ using DataSink = std::function<void(std::string_view)>;
 /// and no more once the call has returned.
 using DataSource = std::function<std::string()>;
 
+/// The machine cannot be reached, and the guest has not had the request: nothing has begun, and the
+/// same call may be made on another machine.
+class Unsent : public Error {
+  public:
+    explicit Unsent(const Error& cause) : Error(cause) {}
+};
+
 /// The typed client of one machine's guest. Thread-safe: every call in flight has a connection of
 /// its own from a small pool, so a broken call breaks alone.
 ///
 /// All calls throw berth::Error: what the guest answered, Error(cancelled) after a stop request,
-/// Error(session_lost) when the machine is gone. A stop request is passed on to the guest, which
-/// ends the operation; execute() then still returns a reply (fate cancelled) with what there was. A
-/// guest that does not answer it within `cancel_time` loses the connection.
+/// Error(session_lost) when the machine is gone, as Unsent while that is certain. A stop request is
+/// passed on to the guest, which ends the operation; execute() then still returns a reply (fate
+/// cancelled) with what there was. A guest that does not answer it within `cancel_time` loses the
+/// connection.
 class Sandbox {
   public:
     static constexpr std::chrono::seconds cancel_time{5};
@@ -78,6 +87,7 @@ class Sandbox {
                const DataSource* source = nullptr);
     [[nodiscard]] Answered ask(const Exchange& exchange);
     [[nodiscard]] Borrowed borrow(bool fresh);
+    [[nodiscard]] std::unique_ptr<GuestConnection> connect();
     void give_back(std::unique_ptr<GuestConnection> connection);
 
     std::unique_ptr<Machine> machine_;

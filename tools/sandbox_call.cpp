@@ -1,6 +1,18 @@
 #include "tools/sandbox_call.hpp"
 
+#include <iterator>
+#include <utility>
+
 namespace berth::tools {
+
+session::Lease lease_sandbox(Context& context)
+{
+    auto lease = context.sessions.acquire(context.session);
+    auto told = std::exchange(lease.notices, {});
+    context.notices.insert(context.notices.end(), std::make_move_iterator(told.begin()),
+                           std::make_move_iterator(told.end()));
+    return lease;
+}
 
 void report_lost(Context& context, const session::Lease& lease, const Error& cause)
 {
@@ -9,6 +21,15 @@ void report_lost(Context& context, const session::Lease& lease, const Error& cau
                 std::string("the sandbox was lost during this call: ") + cause.what(),
                 "What the call did before is not known. The next call gets a fresh sandbox: its "
                 "processes and what was outside the home are gone, so look before you go on.");
+}
+
+void refuse_unsent(Context& context, const session::Lease& lease, const Error& cause)
+{
+    context.sessions.report_lost(context.session, lease);
+    throw Error(ErrorCode::sandbox_unavailable,
+                std::string("the sandbox ended as soon as it was there: ") + cause.what(),
+                "Nothing of this call was done. Somebody ends this session's sandboxes, or the "
+                "host does: try again, and tell the operator if that does not help.");
 }
 
 void require_principal(const Context& context)

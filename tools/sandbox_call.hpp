@@ -3,25 +3,36 @@
 #include "sandbox/base/error.hpp"
 #include "tools/tool.hpp"
 
-#include <iterator>
-#include <utility>
-
 namespace berth::tools {
+
+/// The session's sandbox; what its agent must be told is in `context.notices` then.
+[[nodiscard]] session::Lease lease_sandbox(Context& context);
 
 /// Throws Error(session_lost) with what to do next, in place of what `cause` says.
 [[noreturn]] void report_lost(Context& context, const session::Lease& lease, const Error& cause);
 
+/// Throws Error(sandbox_unavailable) in place of what `cause` says: the fresh one is gone as well.
+[[noreturn]] void refuse_unsent(Context& context, const session::Lease& lease, const Error& cause);
+
 /// Runs `call(sandbox::Sandbox&)` on the session's sandbox, which is made if need be. What the
-/// agent must be told goes to `context.notices`. Nothing is retried: a command that ran half way
-/// must not run twice, and only the agent knows whether that would do harm.
+/// agent must be told goes to `context.notices`. Nothing that may have begun is retried: a command
+/// that ran half way must not run twice, and only the agent knows whether that would do harm. So
+/// `call` makes one request; where that did not reach the guest, since somebody had ended the
+/// machine, it is made once more, on a fresh one.
 template <class Call>
 auto with_sandbox(Context& context, Call call)
 {
-    auto lease = context.sessions.acquire(context.session);
-    context.notices.insert(context.notices.end(), std::make_move_iterator(lease.notices.begin()),
-                           std::make_move_iterator(lease.notices.end()));
+    auto lease = lease_sandbox(context);
     try {
-        return call(*lease.sandbox);
+        try {
+            return call(*lease.sandbox);
+        } catch (const sandbox::Unsent&) {
+            context.sessions.report_lost(context.session, lease);
+            lease = lease_sandbox(context);
+            return call(*lease.sandbox);
+        }
+    } catch (const sandbox::Unsent& error) {
+        refuse_unsent(context, lease, error);
     } catch (const Error& error) {
         if (error.code() == ErrorCode::session_lost) {
             report_lost(context, lease, error);

@@ -58,20 +58,21 @@ std::string SessionInfo::describe(const Settings& /*settings*/, sandbox::Backend
 Result SessionInfo::run(Context& context, const Args& /*args*/)
 {
     const auto facts = context.sessions.facts(context.session);
-    std::optional<Machine> machine;
+    // Without a machine: the limits that one would have here.
+    Machine machine;
     // Only of a machine that is there: asking must not make one.
     if (facts.state == "running") {
         machine = ask_machine(context);
+    } else {
+        machine.layers = context.sessions.backend().limit_layers();
     }
     return render(facts, machine, context.settings);
 }
 
-Result SessionInfo::render(const session::SessionFacts& facts,
-                           const std::optional<Machine>& machine, const Settings& settings)
+Result SessionInfo::render(const session::SessionFacts& facts, const Machine& machine,
+                           const Settings& settings)
 {
-    static const Machine none;
-    const Machine& known = machine ? *machine : none;
-    return {session_text(facts, known, settings), session_data(facts, known, settings)};
+    return {session_text(facts, machine, settings), session_data(facts, machine, settings)};
 }
 
 } // namespace berth::tools

@@ -4,7 +4,6 @@
 #include "tools/aliases.hpp"
 #include "tools/tool.hpp"
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +20,8 @@ struct SessionInfo {
 
     struct Args {};
 
-    /// What is known only of a machine that runs.
+    /// What is known only of a machine that runs; without one `layers` has the limits that it would
+    /// have here.
     struct Machine {
         protocol::InfoReply info;
         std::vector<sandbox::Layer> layers;
@@ -33,8 +33,7 @@ struct SessionInfo {
     /// Makes no machine.
     [[nodiscard]] static Result run(Context& context, const Args& args);
 
-    [[nodiscard]] static Result render(const session::SessionFacts& facts,
-                                       const std::optional<Machine>& machine,
+    [[nodiscard]] static Result render(const session::SessionFacts& facts, const Machine& machine,
                                        const Settings& settings);
 };
 

@@ -7,11 +7,15 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 namespace berth::tools {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view memory_layer = "cgroup-memory";
+constexpr std::string_view cpu_layer = "cgroup-cpu";
 
 std::string_view network_word(sandbox::Network network)
 {
@@ -48,10 +52,18 @@ std::string memory_text(std::uint64_t bytes)
     return bytes % mebibyte == 0 ? std::to_string(bytes / mebibyte) + " MiB" : human_bytes(bytes);
 }
 
-std::string limits_text(const sandbox::Limits& limits, const Settings& settings)
+/// A limit that only a cgroup can bring is as good as none without it.
+std::string unless_in_force(const std::vector<sandbox::Layer>& layers, std::string_view name)
 {
-    return "memory " + memory_text(limits.memory) + ", " + thousands(limits.pids) + " processes, " +
-           cpus_text(limits.cpus) + " CPUs, " + thousands(limits.nofile) + " open files, " +
+    return sandbox::is_missing(layers, name) ? " (not enforced here)" : "";
+}
+
+std::string limits_text(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
+                        const Settings& settings)
+{
+    return "memory " + memory_text(limits.memory) + unless_in_force(layers, memory_layer) + ", " +
+           thousands(limits.pids) + " processes, " + cpus_text(limits.cpus) + " CPUs" +
+           unless_in_force(layers, cpu_layer) + ", " + thousands(limits.nofile) + " open files, " +
            thousands(limits.calls) + " commands at once, timeout " +
            std::to_string(settings.exec_timeout.count()) + " s (at most " +
            std::to_string(settings.exec_max_timeout.count()) + " s), " +
@@ -89,9 +101,18 @@ std::string jobs_text(const std::vector<protocol::JobEntry>& jobs)
     return text.empty() ? text : "jobs:\n" + text;
 }
 
-json limits_data(const sandbox::Limits& limits, const Settings& settings)
+json limits_data(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
+                 const Settings& settings)
 {
+    auto not_enforced = json::array();
+    if (sandbox::is_missing(layers, memory_layer)) {
+        not_enforced.emplace_back("memory_bytes");
+    }
+    if (sandbox::is_missing(layers, cpu_layer)) {
+        not_enforced.emplace_back("cpus");
+    }
     return {
+        {"not_enforced", std::move(not_enforced)},
         {"memory_bytes", limits.memory},
         {"pids", limits.pids},
         {"cpus", limits.cpus},
@@ -138,8 +159,8 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("home", visible(machine.info.home)) +
            field("network", std::string(network_word(facts.network))) +
            field("mounts", mounts_text(facts.mounts)) +
-           field("limits", limits_text(facts.limits, settings)) + jobs_text(machine.info.jobs) +
-           layers_text(machine.layers);
+           field("limits", limits_text(facts.limits, machine.layers, settings)) +
+           jobs_text(machine.info.jobs) + layers_text(machine.layers);
 }
 
 json session_data(const session::SessionFacts& facts, const SessionInfo::Machine& machine,
@@ -169,7 +190,7 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
         {"commands_in_flight", machine.info.calls},
         {"network", network_word(facts.network)},
         {"mounts", std::move(mounts)},
-        {"limits", limits_data(facts.limits, settings)},
+        {"limits", limits_data(facts.limits, machine.layers, settings)},
         {"layers", std::move(layers)},
         {"jobs", jobs_data(machine.info.jobs)},
     };

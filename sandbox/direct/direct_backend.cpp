@@ -25,6 +25,11 @@ ProcessIdentity identity_of(const MachineRecord& record)
             .started = record.data.at("started")};
 }
 
+const std::vector<sandbox::Layer> no_limits{
+    {"cgroup-memory", false, "nothing confines a machine of this backend"},
+    {"cgroup-cpu", false, "nothing confines a machine of this backend"},
+};
+
 class DirectMachine : public sandbox::Machine {
   public:
     explicit DirectMachine(MachineRecord record) : record_(std::move(record)) {}
@@ -33,7 +38,7 @@ class DirectMachine : public sandbox::Machine {
 
     [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
     {
-        return layers_;
+        return no_limits;
     }
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override
@@ -44,7 +49,6 @@ class DirectMachine : public sandbox::Machine {
 
   private:
     MachineRecord record_;
-    std::vector<sandbox::Layer> layers_; ///< none: nothing confines it
 };
 
 class DirectBackend : public sandbox::Backend {
@@ -60,6 +64,8 @@ class DirectBackend : public sandbox::Backend {
     {
         return {.available = true, .reason = {}, .remedy = {}};
     }
+
+    [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override { return no_limits; }
 
     [[nodiscard]] std::unique_ptr<sandbox::Machine> create(const MachineSpec& spec) override
     {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace berth::local {
 namespace {
@@ -42,6 +43,15 @@ sandbox::Layer uid_layer(const LaunchSpec& plan, const std::string& no_own_uids)
 
 } // namespace
 
+std::vector<sandbox::Layer> limit_layers(const CgroupLayout& cgroups, bool command_cgroups)
+{
+    return {
+        limit_layer("cgroup-memory", cgroups.limits_memory(), cgroups, command_cgroups,
+                    "the memory"),
+        limit_layer("cgroup-pids", cgroups.limits_pids(), cgroups, command_cgroups, "the number"),
+        limit_layer("cgroup-cpu", cgroups.limits_cpu(), cgroups, command_cgroups, "the cpu time")};
+}
+
 std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult& result,
                                       const CgroupLayout& cgroups, const std::string& no_own_uids)
 {
@@ -64,12 +74,11 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
         {"seccomp", true,
          "limits and scheduling of the guest, kernel keyrings, foreign system call tables"},
         uid_layer(plan, no_own_uids),
-        limit_layer("cgroup-memory", cgroups.limits_memory(), cgroups, command_cgroups,
-                    "the memory"),
-        limit_layer("cgroup-pids", cgroups.limits_pids(), cgroups, command_cgroups, "the number"),
-        limit_layer("cgroup-cpu", cgroups.limits_cpu(), cgroups, command_cgroups, "the cpu time"),
-        kill_layer(command_cgroups),
     };
+    for (auto& layer : limit_layers(cgroups, command_cgroups)) {
+        layers.push_back(std::move(layer));
+    }
+    layers.push_back(kill_layer(command_cgroups));
     if (mapped) {
         layers.push_back({"idmap", true, "files in writable mounts stay their owner's"});
     }

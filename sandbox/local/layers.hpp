@@ -16,4 +16,9 @@ namespace berth::local {
                                                     const CgroupLayout& cgroups,
                                                     const std::string& no_own_uids);
 
+/// Of them those that a cgroup brings to the limits of all commands together. `command_cgroups`:
+/// each command has a cgroup of its own, so the guest is outside.
+[[nodiscard]] std::vector<sandbox::Layer> limit_layers(const CgroupLayout& cgroups,
+                                                       bool command_cgroups);
+
 } // namespace berth::local

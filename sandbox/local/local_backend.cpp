@@ -94,6 +94,7 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] std::string_view name() const noexcept override { return "local"; }
 
     [[nodiscard]] sandbox::Availability availability() override;
+    [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     create(const sandbox::MachineSpec& spec) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
@@ -194,6 +195,16 @@ sandbox::Availability LocalBackend::availability()
     const std::lock_guard lock(mutex_);
     availability_ = found;
     return found;
+}
+
+std::vector<sandbox::Layer> LocalBackend::limit_layers()
+{
+    try {
+        const auto& cgroups = host().cgroups;
+        return local::limit_layers(cgroups, cgroups.kills());
+    } catch (const std::exception&) {
+        return {}; // availability() says why there is no machine
+    }
 }
 
 LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, const SessionFolder& folder,

@@ -29,6 +29,10 @@ constexpr const char* token_name = "token";
 constexpr const char* lock_name = "lock";
 constexpr const char* claim_name = "server";
 
+constexpr const char* state_hint =
+    "The state directory must be a folder that you may write to; --state-dir or BERTH_STATE_DIR "
+    "names another.";
+
 class FileHold : public Registry::Hold {
   public:
     explicit FileHold(UniqueFd fd) : fd_(std::move(fd)) {}
@@ -153,7 +157,7 @@ class FileRegistry : public Registry {
     {
         UniqueFd folder(::open(path(key).c_str(), directory_flags));
         if (!folder && errno != ENOENT) {
-            throw errno_error(errno, "open the session's folder " + path(key));
+            throw errno_error(errno, "open the session's folder " + path(key), state_hint);
         }
         return folder;
     }
@@ -170,7 +174,7 @@ class FileRegistry : public Registry {
             folder = open_or_make_subdirectory(sessions.get(), key);
         }
         if (!folder) {
-            throw errno_error(errno, "make the session's folder " + path(key));
+            throw errno_error(errno, "make the session's folder " + path(key), state_hint);
         }
         return folder;
     }

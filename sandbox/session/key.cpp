@@ -9,6 +9,11 @@ std::string key_hash(const SessionId& id)
     // The length says where the principal ends: whoever may choose the session's name cannot write
     // a separator into it and land in the session of another principal.
     Sha256 hash;
+    if (!id.key.empty()) {
+        hash.update("berth session key 1\n");
+        hash.update(id.key);
+        return hash.finish();
+    }
     hash.update("berth session 1\n");
     hash.update(std::to_string(id.principal.size()));
     hash.update(":");

@@ -8,6 +8,9 @@ namespace berth::session {
 struct SessionId {
     std::string principal;
     std::string session;
+    /// What the operator's key template made of it; empty with the default template, where
+    /// principal and session are the key.
+    std::string key;
 
     friend auto operator<=>(const SessionId&, const SessionId&) = default;
 };

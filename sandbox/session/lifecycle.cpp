@@ -42,13 +42,14 @@ std::optional<Transition> next(State state, Event event) noexcept
     return std::nullopt;
 }
 
-std::string_view replacement_notice(State before) noexcept
+std::string replacement_notice(State before, std::string_view why)
 {
+    constexpr const char* fresh = "; a fresh one is in use; files in the home are kept";
     switch (before) {
     case State::ended:
-        return "the sandbox had ended; a fresh one is in use; files in the home are kept";
+        return "the sandbox had ended (" + std::string(why) + ")" + fresh;
     case State::lost:
-        return "the sandbox was lost; a fresh one is in use; files in the home are kept";
+        return std::string("the sandbox was lost") + fresh;
     case State::absent:
     case State::creating:
     case State::running:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace berth::session {
@@ -33,8 +34,9 @@ struct Transition {
 /// before it, so that what the agent must be told is not forgotten.
 [[nodiscard]] std::optional<Transition> next(State state, Event event) noexcept;
 
-/// What the agent is told when it gets a fresh machine after `before`; empty when nothing.
-[[nodiscard]] std::string_view replacement_notice(State before) noexcept;
+/// What the agent is told when it gets a fresh machine after one that was `before`, for the reason
+/// `why` of its record; empty when nothing.
+[[nodiscard]] std::string replacement_notice(State before, std::string_view why);
 
 [[nodiscard]] std::string_view to_string(State state) noexcept;
 [[nodiscard]] std::optional<State> state_from(std::string_view name) noexcept;

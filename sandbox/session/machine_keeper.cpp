@@ -15,9 +15,6 @@ constexpr const char* replaced_notice =
     "the sandbox was lost; a fresh one is in use; files in the home are kept";
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
-constexpr const char* settings_notice =
-    "the sandbox was made with other mounts, network or limits than this server asks for; those it "
-    "was made with stay in force until it ends";
 
 void apply(Record& record, Event event)
 {
@@ -31,9 +28,24 @@ void apply(Record& record, Event event)
     record.why = transition->why;
 }
 
-/// Whether a machine that is gone ended itself for want of use, or was lost.
-Event gone_event(const Record& record, std::chrono::seconds ttl)
+/// Of a machine that is not what this server was told to make; empty when all is well.
+std::string settings_notice(const Settings& settings, const Record& record)
 {
+    std::string keys;
+    if (record.made_with) {
+        for (const auto& key : differences(settings, *record.made_with)) {
+            keys += (keys.empty() ? "" : ", ") + key;
+        }
+    }
+    return keys.empty() ? keys
+                        : "the sandbox was made with other settings than this server asks for (" +
+                              keys + "); those it was made with stay in force until it ends";
+}
+
+/// Whether a machine that is gone ended itself for want of use, or was lost.
+Event gone_event(const Record& record, std::chrono::seconds default_ttl)
+{
+    const auto ttl = record.made_with ? record.made_with->ttl : default_ttl;
     return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired : Event::gone;
 }
 
@@ -50,8 +62,7 @@ bool is_unused(const Record& record)
 
 MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
                              Registry& registry)
-    : settings_(settings), backend_(backend), registry_(registry),
-      fingerprint_(fingerprint(settings))
+    : settings_(settings), backend_(backend), registry_(registry)
 {
 }
 
@@ -110,11 +121,14 @@ std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wante
     }
     Obtained obtained;
     obtained.generation = record.machine.generation;
-    if (!wanted.seen_generation.empty() && wanted.seen_generation != obtained.generation) {
-        obtained.notices.emplace_back(replaced_notice);
-    }
-    if (record.fingerprint != fingerprint_) {
-        obtained.notices.emplace_back(settings_notice);
+    // Once for each machine: a connection that broke is no news.
+    if (wanted.seen_generation != obtained.generation) {
+        if (!wanted.seen_generation.empty()) {
+            obtained.notices.emplace_back(replaced_notice);
+        }
+        if (auto notice = settings_notice(settings_, record); !notice.empty()) {
+            obtained.notices.push_back(std::move(notice));
+        }
     }
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     registry_.touch(wanted.key);
@@ -155,7 +169,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     if (before) {
         const bool unused = is_unused(*before);
         settle(wanted.key, *before);
-        notice = unused ? "" : replacement_notice(before->state);
+        notice = unused ? "" : replacement_notice(before->state, before->why);
         record = *before;
     } else {
         record.created = std::chrono::system_clock::now();
@@ -166,7 +180,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     record.machine = interrupted(wanted.key);
     record.machine.generation = random_hex(16);
     record.token = random_hex(32);
-    record.fingerprint = fingerprint_;
+    record.made_with = static_cast<const Conditions&>(settings_);
     record.owner = "pid " + std::to_string(::getpid());
     ++record.epoch;
     Obtained obtained;

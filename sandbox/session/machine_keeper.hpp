@@ -61,7 +61,6 @@ class MachineKeeper {
     const Settings& settings_;
     sandbox::Backend& backend_;
     Registry& registry_;
-    std::string fingerprint_;
 };
 
 } // namespace berth::session

@@ -4,18 +4,69 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <stdexcept>
+#include <utility>
 
 namespace berth::session {
 namespace {
 
+using nlohmann::json;
+
 constexpr int version = 1;
+
+json encode_conditions(const Conditions& made)
+{
+    auto mounts = json::array();
+    for (const auto& mount : made.mounts) {
+        mounts.push_back(
+            {{"source", mount.source}, {"target", mount.target}, {"writable", mount.writable}});
+    }
+    const auto& limits = made.limits;
+    return {{"mounts", std::move(mounts)},
+            {"network", made.network == sandbox::Network::host ? "host" : "none"},
+            {"path_policy", made.path_policy},
+            {"ttl", made.ttl.count()},
+            {"limits",
+             {{"memory", limits.memory},
+              {"pids", limits.pids},
+              {"cpus", limits.cpus},
+              {"nofile", limits.nofile},
+              {"calls", limits.calls},
+              {"jobs", limits.jobs},
+              {"spill_stream", limits.spill_stream},
+              {"spill_session", limits.spill_session}}}};
+}
+
+Conditions decode_conditions(const json& value)
+{
+    Conditions made;
+    for (const auto& mount : value.at("mounts")) {
+        made.mounts.push_back({.source = mount.at("source").get<std::string>(),
+                               .target = mount.at("target").get<std::string>(),
+                               .writable = mount.at("writable").get<bool>()});
+    }
+    made.network = value.at("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
+    value.at("path_policy").get_to(made.path_policy);
+    made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
+    const auto& limits = value.at("limits");
+    limits.at("memory").get_to(made.limits.memory);
+    limits.at("pids").get_to(made.limits.pids);
+    limits.at("cpus").get_to(made.limits.cpus);
+    limits.at("nofile").get_to(made.limits.nofile);
+    limits.at("calls").get_to(made.limits.calls);
+    limits.at("jobs").get_to(made.limits.jobs);
+    limits.at("spill_stream").get_to(made.limits.spill_stream);
+    limits.at("spill_session").get_to(made.limits.spill_session);
+    return made;
+}
 
 } // namespace
 
 std::string encode(const Record& record)
 {
-    const nlohmann::json json{
+    json text{
         {"version", version},
         {"principal", record.id.principal},
         {"session", record.id.session},
@@ -27,39 +78,41 @@ std::string encode(const Record& record)
           {"id", record.machine.id},
           {"generation", record.machine.generation},
           {"data", record.machine.data}}},
-        {"fingerprint", record.fingerprint},
         {"created", rfc3339(record.created)},
         {"epoch", record.epoch},
         {"owner", record.owner},
     };
-    return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    if (record.made_with) {
+        text["made_with"] = encode_conditions(*record.made_with);
+    }
+    return text.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 Record decode_record(std::string_view text)
 {
-    // A record is flat; the depth only keeps a damaged file from costing memory.
-    const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        return depth <= 8;
-    };
-    const auto json = nlohmann::json::parse(text, shallow);
-    if (json.at("version").get<int>() != version) {
+    // A record is nearly flat; the depth only keeps a damaged file from costing memory.
+    const auto shallow = [](int depth, json::parse_event_t, json&) { return depth <= 8; };
+    const auto value = json::parse(text, shallow);
+    if (value.at("version").get<int>() != version) {
         throw std::runtime_error("it was written by another version of berth");
     }
     Record record;
-    json.at("principal").get_to(record.id.principal);
-    json.at("session").get_to(record.id.session);
-    json.at("unnamed").get_to(record.unnamed);
-    json.at("why").get_to(record.why);
-    const auto& machine = json.at("machine");
+    value.at("principal").get_to(record.id.principal);
+    value.at("session").get_to(record.id.session);
+    value.at("unnamed").get_to(record.unnamed);
+    value.at("why").get_to(record.why);
+    const auto& machine = value.at("machine");
     machine.at("backend").get_to(record.machine.backend);
     machine.at("id").get_to(record.machine.id);
     machine.at("generation").get_to(record.machine.generation);
     machine.at("data").get_to(record.machine.data);
-    json.at("fingerprint").get_to(record.fingerprint);
-    json.at("epoch").get_to(record.epoch);
-    json.at("owner").get_to(record.owner);
-    const auto state = state_from(json.at("state").get<std::string>());
-    const auto created = parse_rfc3339(json.at("created").get<std::string>());
+    if (const auto made = value.find("made_with"); made != value.end()) {
+        record.made_with = decode_conditions(*made);
+    }
+    value.at("epoch").get_to(record.epoch);
+    value.at("owner").get_to(record.owner);
+    const auto state = state_from(value.at("state").get<std::string>());
+    const auto created = parse_rfc3339(value.at("created").get<std::string>());
     if (!state || !created) {
         throw std::runtime_error("its state or its time is not one");
     }

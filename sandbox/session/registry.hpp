@@ -4,6 +4,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/lifecycle.hpp"
+#include "sandbox/session/settings.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -22,7 +23,8 @@ struct Record {
     std::string why;                ///< of the state
     sandbox::MachineRecord machine; ///< of the present machine, or of the last one
     std::string token;              ///< the guest's secret; never in a log, never in the JSON
-    std::string fingerprint;        ///< of what the machine was made with
+    /// Of the present machine, or of the last one; nothing where that is not known.
+    std::optional<Conditions> made_with;
     std::chrono::system_clock::time_point created;
     std::chrono::system_clock::time_point last_used; ///< kept by touch(), not by put()
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one

@@ -43,6 +43,13 @@ std::string duration_text(std::chrono::seconds duration)
     return count % 3600 == 0 ? std::to_string(count / 3600) + " h" : std::to_string(count) + " s";
 }
 
+void take_conditions(SessionFacts& facts, const Conditions& conditions)
+{
+    facts.limits = conditions.limits;
+    facts.network = conditions.network;
+    facts.mounts = conditions.mounts;
+}
+
 } // namespace
 
 class SessionManager::Implementation {
@@ -58,6 +65,7 @@ class SessionManager::Implementation {
     void report_lost(const SessionId& id, const Lease& lease);
     SessionFacts facts(const SessionId& id);
     std::vector<SessionFacts> list();
+    std::vector<Activity> activities();
     bool kill(const SessionId& id, bool purge);
     std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
     void start_collector();
@@ -70,7 +78,6 @@ class SessionManager::Implementation {
     std::optional<Lease> lease_of(Slot& slot);
     void obtain(Slot& slot);
     void end_unnamed(Slot& slot) noexcept;
-    [[nodiscard]] SessionFacts asked_for() const;
     [[nodiscard]] SessionFacts describe(Record record) const;
     [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
 
@@ -186,21 +193,10 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     }
 }
 
-/// What a machine of this server has. One that another server made may have other limits; whoever
-/// attaches to it is told so.
-SessionFacts SessionManager::Implementation::asked_for() const
-{
-    SessionFacts facts;
-    facts.limits = settings_.limits;
-    facts.network = settings_.network;
-    facts.mounts = settings_.mounts;
-    return facts;
-}
-
 SessionFacts SessionManager::Implementation::describe(Record record) const
 {
     keeper_.check(record);
-    SessionFacts facts = asked_for();
+    SessionFacts facts;
     facts.session = record.id.session;
     facts.principal = record.id.principal;
     facts.backend = record.machine.backend;
@@ -212,14 +208,18 @@ SessionFacts SessionManager::Implementation::describe(Record record) const
         facts.home = home->second;
     }
     facts.why = record.why;
-    if (record.state == State::running) {
+    const bool running = record.state == State::running;
+    const Conditions& usual = settings_;
+    const Conditions& in_force = running && record.made_with ? *record.made_with : usual;
+    if (running) {
         facts.why = record.unnamed
                         ? "it ends, with its files, when its server stops"
-                        : "it ends after " + duration_text(settings_.ttl) + " without use, at " +
-                              rfc3339(record.last_used + settings_.ttl) +
+                        : "it ends after " + duration_text(in_force.ttl) + " without use, at " +
+                              rfc3339(record.last_used + in_force.ttl) +
                               " or later; files in "
                               "the home are kept";
     }
+    take_conditions(facts, in_force);
     return facts;
 }
 
@@ -227,14 +227,17 @@ SessionFacts SessionManager::Implementation::facts(const SessionId& id)
 {
     const auto slot = slot_of(id);
     if (auto record = registry_->find(slot->key)) {
-        return describe(std::move(*record));
+        auto facts = describe(std::move(*record));
+        facts.session = id.session; // not the one that was made up for an unnamed session
+        return facts;
     }
-    SessionFacts facts = asked_for();
-    facts.session = slot->id.session;
+    SessionFacts facts;
+    facts.session = id.session;
     facts.principal = slot->id.principal;
     facts.backend = backend_->name();
     facts.state = to_string(State::absent);
     facts.why = "no call has needed a sandbox yet";
+    take_conditions(facts, settings_);
     return facts;
 }
 
@@ -265,6 +268,32 @@ std::vector<SessionFacts> SessionManager::Implementation::list()
         return std::tie(a.principal, a.session, a.sandbox_id) <
                std::tie(b.principal, b.session, b.sandbox_id);
     });
+    return all;
+}
+
+std::vector<Activity> SessionManager::Implementation::activities()
+{
+    std::vector<Activity> all;
+    for (const auto& key : registry_->keys()) {
+        Activity activity;
+        try {
+            const auto record = registry_->find(key);
+            if (!record || record->state != State::running ||
+                record->machine.backend != backend_->name()) {
+                continue;
+            }
+            activity.session = record->id.session;
+            activity.principal = record->id.principal;
+            auto machine = backend_->attach(record->machine);
+            if (!machine) {
+                continue;
+            }
+            activity.info = sandbox::Sandbox(std::move(machine), record->token).info();
+        } catch (const Error& error) {
+            activity.trouble = error.what();
+        }
+        all.push_back(std::move(activity));
+    }
     return all;
 }
 
@@ -378,6 +407,11 @@ SessionFacts SessionManager::facts(const SessionId& id)
 std::vector<SessionFacts> SessionManager::list()
 {
     return implementation_->list();
+}
+
+std::vector<Activity> SessionManager::activities()
+{
+    return implementation_->activities();
 }
 
 bool SessionManager::kill(const SessionId& id, bool purge)

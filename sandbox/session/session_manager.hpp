@@ -23,9 +23,18 @@ struct SessionFacts {
     std::string last_used;
     std::string why;  ///< when it pauses and ends, and what keeps it awake
     std::string home; ///< on the host, for the operator's own eyes; empty when none
+    /// Of the machine that runs, else of the one that a call would get now.
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;
     std::vector<sandbox::Mount> mounts;
+};
+
+/// What runs in a session's machine at this moment.
+struct Activity {
+    std::string session;
+    std::string principal;
+    protocol::InfoReply info;
+    std::string trouble; ///< why the guest did not tell; `info` is empty then
 };
 
 /// A sandbox for the time of one call, and what the agent must be told once.
@@ -58,6 +67,8 @@ class SessionManager {
     [[nodiscard]] SessionFacts facts(const SessionId& id);
     /// By principal, then by name.
     [[nodiscard]] std::vector<SessionFacts> list();
+    /// Of every machine that lives, asked of its guest.
+    [[nodiscard]] std::vector<Activity> activities();
 
     /// Ends the machine; the home folder stays unless `purge`. False when there is none.
     bool kill(const SessionId& id, bool purge);

@@ -1,32 +1,36 @@
 #include "sandbox/session/settings.hpp"
 
-#include "sandbox/base/sha256.hpp"
+#include <array>
+#include <string_view>
+#include <utility>
 
 namespace berth::session {
 
-std::string fingerprint(const Settings& settings)
+std::vector<std::string> differences(const Settings& settings, const Conditions& made)
 {
-    Sha256 hash;
-    // Each text with its length, so that no two lists of texts read alike.
-    const auto add = [&](const std::string& text) {
-        hash.update(std::to_string(text.size()) + ":" + text);
-    };
-    add(std::to_string(settings.mounts.size()));
-    for (const auto& mount : settings.mounts) {
-        add(mount.source);
-        add(mount.target);
-        add(mount.writable ? "rw" : "ro");
+    const auto& wanted = settings.limits;
+    const auto& limits = made.limits;
+    const std::array<std::pair<std::string_view, bool>, 12> same{{
+        {"local.cpus", wanted.cpus == limits.cpus},
+        {"local.memory", wanted.memory == limits.memory},
+        {"local.nofile", wanted.nofile == limits.nofile},
+        {"local.pids", wanted.pids == limits.pids},
+        {"mount", settings.mounts == made.mounts},
+        {"network", settings.network == made.network},
+        {"output.spill_session", wanted.spill_session == limits.spill_session},
+        {"output.spill_stream", wanted.spill_stream == limits.spill_stream},
+        {"path_policy", settings.path_policy == made.path_policy},
+        {"session.calls", wanted.calls == limits.calls},
+        {"session.jobs", wanted.jobs == limits.jobs},
+        {"session.ttl", settings.ttl == made.ttl},
+    }};
+    std::vector<std::string> found;
+    for (const auto& [key, is_same] : same) {
+        if (!is_same && settings.asked.contains(key)) {
+            found.emplace_back(key);
+        }
     }
-    add(settings.network == sandbox::Network::host ? "host" : "none");
-    add(settings.path_policy);
-    const auto& limits = settings.limits;
-    add(std::to_string(limits.cpus));
-    for (const std::uint64_t limit :
-         {limits.memory, std::uint64_t{limits.pids}, limits.nofile, std::uint64_t{limits.calls},
-          std::uint64_t{limits.jobs}, limits.spill_stream, limits.spill_session}) {
-        add(std::to_string(limit));
-    }
-    return hash.finish();
+    return found;
 }
 
 } // namespace berth::session

@@ -3,24 +3,36 @@
 #include "sandbox/backend.hpp"
 
 #include <chrono>
+#include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace berth::session {
 
-/// What the operator decided for the sessions of this server.
-struct Settings {
-    std::string state_directory; ///< absolute; made 0700 when missing
+/// What a machine is made with and keeps for its life.
+struct Conditions {
     std::vector<sandbox::Mount> mounts;
     sandbox::Network network = sandbox::Network::none;
     sandbox::Limits limits;
     std::string path_policy;
     std::chrono::seconds ttl{12 * 3600};
+
+    friend bool operator==(const Conditions&, const Conditions&) = default;
+};
+
+/// What the operator decided for the sessions of this server.
+struct Settings : Conditions {
+    std::string state_directory; ///< absolute; made 0700 when missing
+    /// Keys of the settings that somebody gave, "mount" or "local.memory". A server that was told
+    /// nothing takes a machine as it is.
+    std::set<std::string, std::less<>> asked;
     /// How long acquire() waits for another call or server that is making the machine.
     std::chrono::milliseconds lock_wait{30'000};
 };
 
-/// Of everything in the settings that a machine keeps for its life.
-[[nodiscard]] std::string fingerprint(const Settings& settings);
+/// The keys of `settings.asked` in which a machine that was made with `made` is another, in order.
+[[nodiscard]] std::vector<std::string> differences(const Settings& settings,
+                                                   const Conditions& made);
 
 } // namespace berth::session

@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 
 #include <cerrno>
+#include <exception>
 
 #include <linux/magic.h>
 #include <sys/stat.h>
@@ -41,7 +42,14 @@ std::string network_file_system(std::int64_t magic)
 
 UniqueFd open_state_directory(const std::string& path)
 {
-    UniqueFd fd = open_or_make_directory(path);
+    UniqueFd fd;
+    try {
+        fd = open_or_make_directory(path);
+    } catch (const std::exception& error) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "the state directory " + path + " cannot be used: " + error.what(),
+                    "set BERTH_STATE_DIR (or --state-dir) to a folder that you may write to");
+    }
     struct statfs system{};
     struct stat status{};
     if (::fstatfs(fd.get(), &system) != 0 || ::fstat(fd.get(), &status) != 0) {

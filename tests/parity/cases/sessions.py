@@ -145,14 +145,45 @@ class SessionsTest(ParityTest):
         self.command_line("sessions", "kill", "work")
         self.wait_until(lambda: len(self.state.guests()) == 1, 2, self.state.processes())
         # The home is kept; the agent is told that what ran is gone, once.
-        told = self.berth.call_tool("bash_exec", {"command": "true"})
-        self.assertTrue(told.error.get("code") == "session_lost" or told.notices, told)
-        again = self.run_command("cat f; ps -o args= -p $(cat pid) | grep -c 'sleep [3]00'").data
-        self.assertEqual(again["stdout"], "kept\n0\n")
+        told = self.run_command("cat f; ps -o args= -p $(cat pid) | grep -c 'sleep [3]00'")
+        self.assertEqual(told.data["stdout"], "kept\n0\n")
+        self.assertEqual(told.notices, ["the sandbox had ended (it was ended on request); a fresh "
+                                        "one is in use; files in the home are kept"])
+        self.assertEqual(self.run_command("true").notices, [])
         self.command_line("sessions", "kill", "work", "--purge")
-        self.berth.call_tool("bash_exec", {"command": "true"})
-        self.assertEqual(self.run_command("ls").data["stdout"], "")
+        told = self.run_command("ls")
+        self.assertEqual(told.data["stdout"], "")
+        self.assertEqual(told.notices,
+                         ["the session was deleted with its files; a fresh one is in use"])
         self.assertEqual(other.call_tool("bash_exec", {"command": "echo on"}).data["stdout"], "on\n")
+
+
+    def test_a_session_that_another_server_began_anew_goes_on(self):
+        self.output("echo kept >f")
+        self.command_line("sessions", "kill", "work")
+        other = self.start("--session", "work")
+        self.assertEqual(len(other.call_tool("bash_exec", {"command": "true"}).notices), 1)
+        for tool, arguments in (("read_file", {"path": "f"}), ("bash_exec", {"command": "cat f"})):
+            self.assertIn("kept", self.call(tool, **arguments).text)
+
+    def test_a_call_that_had_begun_is_told_that_it_was_lost(self):
+        pending = self.berth.call_async("bash_exec", {"command": "touch begun; sleep 300"})
+        self.wait_until(lambda: self.output("ls") == "begun\n", 10, "the command began")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(pending.result().error.get("code"), "session_lost")
+        self.assertEqual(self.output("ls"), "begun\n")
+
+    def test_what_a_sandbox_was_made_with_is_told_to_who_asked_for_something_else(self):
+        self.berth = self.start("--session", "work", env={"BERTH_LOCAL_PIDS": "300"})
+        self.assertEqual(self.run_command("true").notices, [])
+        plain = self.start("--session", "work")
+        self.assertEqual(plain.call_tool("bash_exec", {"command": "true"}).notices, [])
+        self.assertEqual(plain.call_tool("session_info").data["limits"]["pids"], 300)
+        other = self.start("--session", "work", "--network", "host")
+        told = other.call_tool("bash_exec", {"command": "true"}).notices
+        self.assertEqual(len(told), 1)
+        self.assertIn("(network)", told[0])
+        self.assertEqual(other.call_tool("bash_exec", {"command": "true"}).notices, [])
 
 
 class WorkspaceTest(ParityTest):

@@ -263,6 +263,7 @@ TEST_CASE("direct: a guest that is killed during a call means session_lost")
     CHECK(error_of([&] { (void)direct.sandbox->execute(command("sleep 5"), {}); }) ==
           ErrorCode::session_lost);
     CHECK(error_of([&] { direct.sandbox->ping(); }) == ErrorCode::session_lost);
+    CHECK_THROWS_AS(direct.sandbox->ping(), berth::sandbox::Unsent);
     CHECK(direct.backend->attach(direct.record) == nullptr);
 }
 

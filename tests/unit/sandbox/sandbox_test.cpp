@@ -278,9 +278,42 @@ TEST_CASE("a guest that dies during a call: session_lost, and the call is not re
         becomes_true([&] { return calls == 1; });
         server.reset();
     });
-    CHECK(error_of([&] { (void)sandbox.write_file({}, {}); }) == ErrorCode::session_lost);
+    bool unsent = false;
+    CHECK(error_of([&] {
+              try {
+                  (void)sandbox.write_file({}, {});
+              } catch (const berth::sandbox::Unsent&) {
+                  unsent = true;
+                  throw;
+              }
+          }) == ErrorCode::session_lost);
+    CHECK_FALSE(unsent); // it may have been done
     CHECK(calls == 1);
     CHECK(machine->connects == 1);
+}
+
+TEST_CASE("a guest that is gone before a call: nothing was sent, and that is told apart")
+{
+    auto server = std::make_unique<GuestServer>(
+        [](const std::shared_ptr<Call>& call, const Frame& /*request*/) { call->reply({}); });
+    Sandbox sandbox(std::make_unique<FakeMachine>([&] {
+                        return server ? server->connect()
+                                      : throw berth::Error(ErrorCode::session_lost, "gone");
+                    }),
+                    "secret");
+    sandbox.ping();
+    server.reset();
+    CHECK_THROWS_AS((void)sandbox.write_file({}, {}), berth::sandbox::Unsent);
+}
+
+TEST_CASE("a guest in the place of the one that was known: nothing was sent")
+{
+    const auto answer = [](const std::shared_ptr<Call>& call, const Frame& /*request*/) {
+        call->reply({});
+    };
+    auto server = std::make_unique<GuestServer>(answer);
+    Sandbox sandbox(std::make_unique<FakeMachine>([&] { return server->connect(); }), "wrong");
+    CHECK_THROWS_AS(sandbox.ping(), berth::sandbox::Unsent);
 }
 
 TEST_CASE("a wrong token is what the guest says it is")

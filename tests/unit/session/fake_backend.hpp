@@ -54,6 +54,7 @@ class FakeBackend : public sandbox::Backend {
     std::atomic<bool> available{true};
     std::atomic<bool> certain{true}; ///< whether a machine that is gone is known to be
     std::string backend_name = "fake";
+    std::vector<sandbox::Layer> limits;
     sandbox::MachineSpec last_spec;
 
     [[nodiscard]] std::string_view name() const noexcept override { return backend_name; }
@@ -62,6 +63,8 @@ class FakeBackend : public sandbox::Backend {
     {
         return {available, "no fakes here", "allow fakes"};
     }
+
+    [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override { return limits; }
 
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     create(const sandbox::MachineSpec& spec) override

@@ -61,64 +61,13 @@ TEST_SUITE("session/lifecycle")
 
     TEST_CASE("only what an agent had can be missed")
     {
-        CHECK(replacement_notice(State::absent).empty());
-        CHECK_FALSE(replacement_notice(State::lost).empty());
-        CHECK_FALSE(replacement_notice(State::ended).empty());
-    }
-}
-
-TEST_SUITE("session/settings")
-{
-    TEST_CASE("the fingerprint changes with each thing a machine is made with")
-    {
-        const Settings plain;
-        Settings other;
-        SUBCASE("a mount")
-        {
-            other.mounts.push_back({"/a", "/b", false});
+        for (const State state : {State::absent, State::creating, State::running}) {
+            CHECK(replacement_notice(state, "why") == "");
         }
-        SUBCASE("network")
-        {
-            other.network = sandbox::Network::host;
-        }
-        SUBCASE("memory")
-        {
-            ++other.limits.memory;
-        }
-        SUBCASE("pids")
-        {
-            ++other.limits.pids;
-        }
-        SUBCASE("cpus")
-        {
-            other.limits.cpus = 2.5;
-        }
-        SUBCASE("spill")
-        {
-            ++other.limits.spill_session;
-        }
-        SUBCASE("path policy")
-        {
-            other.path_policy = "home";
-        }
-        CHECK(fingerprint(plain) != fingerprint(other));
-        CHECK(fingerprint(other) == fingerprint(Settings(other)));
-    }
-
-    TEST_CASE("the fingerprint does not change with what the server alone uses")
-    {
-        Settings other;
-        other.state_directory = "/elsewhere";
-        CHECK(fingerprint(Settings{}) == fingerprint(other));
-    }
-
-    TEST_CASE("mounts do not read alike when their texts run together")
-    {
-        Settings one;
-        Settings two;
-        one.mounts = {{"/a", "b/c", true}};
-        two.mounts = {{"/ab", "/c", true}};
-        CHECK(fingerprint(one) != fingerprint(two));
+        CHECK(replacement_notice(State::lost, "why") ==
+              "the sandbox was lost; a fresh one is in use; files in the home are kept");
+        CHECK(replacement_notice(State::ended, "why") ==
+              "the sandbox had ended (why); a fresh one is in use; files in the home are kept");
     }
 }
 

@@ -96,18 +96,25 @@ TEST_CASE("session_info fits its schema, with and without a machine")
     facts.session = "s";
     facts.state = "absent";
     facts.mounts = {{"/host", "/work", true}};
-    const auto absent = SessionInfo::render(facts, std::nullopt, Settings{});
+    SessionInfo::Machine machine;
+    machine.layers = {{"cgroup-memory", false, "why not"}, {"cgroup-cpu", true, ""}};
+    const auto absent = SessionInfo::render(facts, machine, Settings{});
     check_result("session_info", absent);
     CHECK(absent.text.find("no sandbox yet") != std::string::npos);
     CHECK(absent.text.find("/host") == std::string::npos); // the host's paths are not the agent's
 
-    SessionInfo::Machine machine;
+    CHECK(absent.text.find("memory 2 GiB (not enforced here), 512 processes, 2 CPUs, 4") !=
+          std::string::npos);
+    CHECK(absent.data->at("limits").at("not_enforced") == json::parse(R"(["memory_bytes"])"));
+
     machine.info.jobs = {{"ab", hostile, "running", 2, 5000}};
     machine.layers = {{"seccomp", false, hostile}};
     facts.state = "running";
     const auto running = SessionInfo::render(facts, machine, Settings{});
     check_result("session_info", running);
     CHECK(running.text.find("NO   seccomp") != std::string::npos);
+    CHECK(running.text.find("not enforced") == std::string::npos);
+    CHECK(running.data->at("limits").at("not_enforced").empty());
 }
 
 TEST_CASE("an edit shows its diff, within the budget")

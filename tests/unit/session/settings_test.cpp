@@ -1,0 +1,122 @@
+#include "tests/unit/session/manager_fixture.hpp"
+
+#include <fstream>
+#include <utility>
+#include <vector>
+
+using namespace berth;          // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::session; // NOLINT(google-build-using-namespace): the subject of the test
+using namespace std::chrono_literals;
+using tests::says;
+using tests::work;
+
+namespace {
+
+using Fixture = tests::ManagerFixture;
+
+} // namespace
+
+TEST_SUITE("session/settings")
+{
+    TEST_CASE("each thing a machine is made with is told apart, if somebody asked for it")
+    {
+        struct Change {
+            const char* key;
+            void (*make)(Settings&);
+        };
+
+        const std::vector<Change> changes{
+            {"local.cpus", [](Settings& settings) { settings.limits.cpus = 2.5; }},
+            {"local.memory", [](Settings& settings) { ++settings.limits.memory; }},
+            {"local.nofile", [](Settings& settings) { ++settings.limits.nofile; }},
+            {"local.pids", [](Settings& settings) { ++settings.limits.pids; }},
+            {"mount", [](Settings& settings) { settings.mounts = {{"/a", "/b", false}}; }},
+            {"network", [](Settings& settings) { settings.network = sandbox::Network::host; }},
+            {"output.spill_session", [](Settings& settings) { ++settings.limits.spill_session; }},
+            {"output.spill_stream", [](Settings& settings) { ++settings.limits.spill_stream; }},
+            {"path_policy", [](Settings& settings) { settings.path_policy = "home"; }},
+            {"session.calls", [](Settings& settings) { ++settings.limits.calls; }},
+            {"session.jobs", [](Settings& settings) { ++settings.limits.jobs; }},
+            {"session.ttl", [](Settings& settings) { ++settings.ttl; }},
+        };
+        const Conditions made;
+        Settings all;
+        for (const auto& [key, make] : changes) {
+            CAPTURE(key);
+            Settings settings;
+            make(settings);
+            make(all);
+            all.asked.insert(key);
+            CHECK(differences(settings, made).empty());
+            settings.asked = {key};
+            CHECK(differences(settings, made) == std::vector<std::string>{key});
+            CHECK(differences(settings, settings).empty());
+        }
+        CHECK(differences(all, made).size() == changes.size());
+    }
+
+    TEST_CASE("mounts do not read alike when their texts run together")
+    {
+        Settings one;
+        one.asked = {"mount"};
+        Conditions two;
+        one.mounts = {{"/a", "b/c", true}};
+        two.mounts = {{"/ab", "/c", true}};
+        CHECK(differences(one, two).size() == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine that was made with other settings is told")
+    {
+        (void)start()->acquire(work);
+        settings.network = sandbox::Network::host;
+        settings.limits.pids = 77;
+        settings.asked = {"network", "mount"};
+        const auto manager = start();
+        const auto lease = manager->acquire(work);
+        CHECK(says(lease, "other settings than this server asks for (network); those"));
+        CHECK(manager->acquire(work).notices.empty());
+        // A connection that broke is no reason to say it again.
+        manager->report_lost(work, lease);
+        CHECK(manager->acquire(work).notices.empty());
+        CHECK(backend->count("create") == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a server that was told nothing takes a machine as it is")
+    {
+        settings.mounts = {{"/srv/a", "/home/user/a", true}};
+        settings.network = sandbox::Network::host;
+        settings.limits.memory = 12345678;
+        settings.limits.cpus = 0.5;
+        settings.path_policy = "home";
+        settings.ttl = 90min;
+        settings.asked = {"mount", "network", "local.memory"};
+        (void)start()->acquire(work);
+        const auto made = std::exchange(settings, make_settings());
+        const auto manager = start();
+        CHECK(manager->facts({"ann", "other"}).limits == settings.limits);
+        CHECK(manager->acquire(work).notices.empty());
+        // And tells of it as it is, not as this server would have made it.
+        const auto facts = manager->facts(work);
+        CHECK(facts.limits == made.limits);
+        CHECK(facts.network == made.network);
+        CHECK(facts.mounts == made.mounts);
+        CHECK(facts.why.find("after 5400 s without use") != std::string::npos);
+        CHECK(manager->kill(work, false));
+        CHECK(manager->facts(work).limits == settings.limits);
+        CHECK(manager->facts(work).mounts.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a record of before the conditions were kept is used without a word")
+    {
+        (void)start()->acquire(work);
+        const std::string record = folder(work) + "/record.json";
+        auto text = text_of(record);
+        const auto from = text.find("\"made_with\"");
+        REQUIRE(from != std::string::npos);
+        text.replace(from, 11, "\"unknown\"");
+        std::ofstream(record) << text;
+        settings.network = sandbox::Network::host;
+        settings.asked = {"network"};
+        CHECK(start()->acquire(work).notices.empty());
+    }
+}
