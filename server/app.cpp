@@ -6,9 +6,13 @@
 #include "server/cli/command_line.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
+#include "server/cli/status.hpp"
 #include "server/log.hpp"
+#include "server/mcp/catalog.hpp"
+#include "server/options/unknown_variables.hpp"
 #include "server/serve.hpp"
 #include "server/version.hpp"
+#include "tools/tool.hpp"
 
 #include <exception>
 #include <utility>
@@ -26,11 +30,25 @@ void greet_terminal()
                   "To try a tool by hand: berth call bash_exec '{\"command\":\"uname -a\"}'");
 }
 
+void warn_of_unknown_variables()
+{
+    for (const auto& [name, nearest] : unknown_variables(variable_names())) {
+        log::write(log::Level::warning, "unknown variable, ignored",
+                   {{"variable", name},
+                    {"did_you_mean", nearest.value_or("berth config lists every setting")}});
+    }
+}
+
 /// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force.
 void insist(const Options& options, sandbox::Backend& backend, const Composition& composition)
 {
     if (options.required_layers.empty()) {
         return;
+    }
+    if (const auto availability = backend.availability(); !availability.available) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "--require: no sandbox can be made: " + availability.reason,
+                    availability.remedy);
     }
     const auto missing = cli::missing_layers(options.required_layers, composition.examine(backend));
     if (!missing.empty()) {
@@ -64,8 +82,8 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         return cli::list_sessions(sessions, line.json);
     }
     if (line.command == "sessions-kill") {
-        return cli::kill_session(sessions, {options.session.principal, line.key}, line.purge,
-                                 line.json);
+        return cli::kill_session(sessions, options.keys.apply(options.session.principal, line.key),
+                                 line.purge, line.json);
     }
     return cli::show_status(sessions, options, line.json);
 }
@@ -85,7 +103,10 @@ int run(int argc, const char* const* argv, const Composition& composition)
     try {
         auto options = make_options(line->given, process_environment());
         log::start(options.log_level, options.log_format);
+        warn_of_unknown_variables();
         if (line->command == "config") {
+            // What `berth serve` would refuse is not in force.
+            (void)mcp::select_tools(tools::all_tools(), options.served_tools, options.read_only);
             return cli::show_config(options, line->json);
         }
         return run_with_backend(*line, std::move(options), composition);

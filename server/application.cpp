@@ -2,15 +2,36 @@
 
 #include "server/instructions.hpp"
 #include "server/log.hpp"
+#include "server/recent_errors.hpp"
 #include "server/version.hpp"
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace berth::server {
 namespace {
 
-void report(const mcp::CallReport& call)
+/// The others are answers to what the agent asked, and quote it.
+bool concerns_operator(std::string_view outcome)
 {
+    constexpr std::array<std::string_view, 5> words{"sandbox_unavailable", "session_lost",
+                                                    "backend_error", "no_space", "internal"};
+    return std::find(words.begin(), words.end(), outcome) != words.end();
+}
+
+void report(const Options& options, const mcp::CallReport& call)
+{
+    if (concerns_operator(call.outcome)) {
+        remember_error(options.sessions.state_directory, {.time = std::chrono::system_clock::now(),
+                                                          .code = std::string(call.outcome),
+                                                          .tool = std::string(call.tool),
+                                                          .session = options.session.session,
+                                                          .message = std::string(call.message)});
+    }
     const bool fault = call.outcome == "internal";
     log::write(fault ? log::Level::error : log::Level::debug, "call",
                {{"tool", call.tool},
@@ -23,26 +44,27 @@ void report(const mcp::CallReport& call)
 } // namespace
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend)
-    : options_(std::move(options)), sessions_(options_.sessions, std::move(backend)),
+    : options_(std::move(options)),
+      catalog_(mcp::select_tools(tools::all_tools(), options_.served_tools, options_.read_only)),
+      sessions_(options_.sessions, std::move(backend)),
       workspace_(workspace::make_directory_store(options_.workspace))
 {
     mcp::Configuration configuration;
     configuration.identity = {.version = std::string(version),
                               .structured_content = options_.tools.structured_content};
-    configuration.catalog =
-        mcp::select_tools(tools::all_tools(), options_.served_tools, options_.read_only);
+    configuration.catalog = catalog_;
     configuration.settings = options_.tools;
     configuration.describe = [this](const tools::Entry& tool) {
         return make_description(tool, options_, sessions_.backend());
     };
-    configuration.instructions = [this, catalog = configuration.catalog] {
-        return make_instructions(options_, sessions_.backend(), catalog);
+    configuration.instructions = [this] {
+        return make_instructions(options_, sessions_.backend(), catalog_);
     };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, std::vector<std::string>& notices) {
         return run(tool, arguments, stop, notices);
     };
-    configuration.report = report;
+    configuration.report = [this](const mcp::CallReport& call) { report(options_, call); };
     service_ = std::make_unique<mcp::Service>(std::move(configuration));
 }
 

@@ -21,6 +21,8 @@ class Application {
 
     [[nodiscard]] const Options& options() const noexcept { return options_; }
 
+    [[nodiscard]] const mcp::Catalog& catalog() const noexcept { return catalog_; }
+
     [[nodiscard]] session::SessionManager& sessions() noexcept { return sessions_; }
 
     [[nodiscard]] mcp::Service& service() noexcept { return *service_; }
@@ -30,6 +32,7 @@ class Application {
                                     const std::stop_token& stop, std::vector<std::string>& notices);
 
     Options options_;
+    mcp::Catalog catalog_;
     session::SessionManager sessions_;
     std::unique_ptr<workspace::Store> workspace_;
     std::unique_ptr<mcp::Service> service_;

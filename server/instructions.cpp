@@ -46,11 +46,24 @@ std::string lifetime_sentence(const Options& options)
            "; save_to_workspace keeps files for good and shares them with other sessions.";
 }
 
-std::string limits_sentence(const sandbox::Limits& limits)
+/// Names only what holds: a model that is told of a limit plans with it.
+std::string limits_sentence(const sandbox::Limits& limits,
+                            const std::vector<sandbox::Layer>& layers)
 {
-    return "Its commands have " + format_bytes(static_cast<double>(limits.memory)) +
-           " of memory, " + format_number(limits.cpus) + " CPUs and " +
-           std::to_string(limits.pids) + " processes.";
+    const bool memory = !sandbox::is_missing(layers, "cgroup-memory");
+    const bool cpus = !sandbox::is_missing(layers, "cgroup-cpu");
+    std::string text = "Its commands have ";
+    text += memory ? format_bytes(static_cast<double>(limits.memory)) + " of memory" : "";
+    text += cpus ? (memory ? ", " : "") + format_number(limits.cpus) + " CPUs" : "";
+    text += (memory || cpus ? " and " : "") + std::to_string(limits.pids) + " processes.";
+    if (!memory || !cpus) {
+        text += std::string(" Nothing limits their ") +
+                (memory ? "CPU time"
+                 : cpus ? "memory"
+                        : "memory and CPU time") +
+                " here: they share the host's with others.";
+    }
+    return text;
 }
 
 /// These work on the books and the workspace alone.
@@ -88,7 +101,7 @@ std::string make_instructions(const Options& options, sandbox::Backend& backend,
             "start at the session's working directory, which a command's cd changes. ";
     text += network_sentence(options.sessions.network) + ' ';
     text += mounts_sentence(options.sessions.mounts);
-    text += limits_sentence(options.sessions.limits) + ' ';
+    text += limits_sentence(options.sessions.limits, backend.limit_layers()) + ' ';
     text += lifetime_sentence(options) + '\n';
     text += "Compute with it rather than guess: run the code, read the file, count with a command. "
             "What a command leaves running in the background goes on after its call. Lines that "

@@ -84,7 +84,9 @@ void start(const std::string& level, const std::string& format)
 {
     auto& instance = logger();
     instance.json = format == "json";
-    instance.lines = spdlog::stderr_logger_mt("berth");
+    // Not in spdlog's registry: a second start would be refused there.
+    instance.lines = std::make_shared<spdlog::logger>(
+        "berth", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     instance.lines->set_level(spdlog::level::from_str(level));
     instance.lines->set_pattern(instance.json
                                     ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"

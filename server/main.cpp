@@ -1,4 +1,3 @@
-#include "sandbox/base/error.hpp"
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "server/app.hpp"
@@ -15,11 +14,6 @@ using berth::server::Options;
 
 std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
 {
-    if (options.backend != "local") {
-        throw berth::Error(berth::ErrorCode::invalid_argument,
-                           "this build has no \"" + options.backend + "\" backend",
-                           "Use --backend local.");
-    }
     const auto environment = berth::server::process_environment();
     return berth::local::make_backend(
         {.guest_program = berth::server::helper_program("berth-guest", environment),

@@ -22,6 +22,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr const char* example = "One is written like this: '{\"path\":\"notes.txt\"}'";
+
 std::string read_to_end(int fd)
 {
     std::string text;
@@ -48,12 +50,19 @@ std::string request_line(const std::string& tool, json arguments)
     return rpc::to_text(request) + '\n';
 }
 
-int show(const json& reply, bool as_json)
+std::string served(const Application& application)
+{
+    std::string names;
+    for (const auto* tool : application.catalog().served) {
+        names += (names.empty() ? "" : ", ") + std::string(tool->name);
+    }
+    return "Served are: " + names + '.';
+}
+
+int show(const json& reply, const Application& application, bool as_json)
 {
     if (reply.contains("error")) {
-        complain(reply["error"].value("message", "the call failed"),
-                 "`berth config` shows which tools are served; `berth call session_info` works "
-                 "without arguments.");
+        complain(reply["error"].value("message", "the call failed"), served(application));
         return 1;
     }
     const auto& result = reply.at("result");
@@ -79,11 +88,11 @@ int call(Application& application, const std::string& tool, const std::string& a
         parsed = rpc::read_json(arguments == "-" ? read_to_end(STDIN_FILENO) : arguments,
                                 application.options().rpc.read);
     } catch (const rpc::ProtocolError& error) {
-        complain("the arguments of " + tool + " are " + error.what());
+        complain("the arguments of " + tool + " are no JSON object: " + error.what(), example);
         return 2;
     }
     if (!parsed.is_object()) {
-        complain("the arguments of " + tool + " must be a JSON object, e.g. '{\"path\":\"a\"}'");
+        complain("the arguments of " + tool + " are no JSON object", example);
         return 2;
     }
     auto requests = make_pipe();
@@ -96,7 +105,7 @@ int call(Application& application, const std::string& tool, const std::string& a
     requests.write.reset();
     const auto reply = read_to_end(answers.read.get());
     server.join();
-    return show(json::parse(reply), as_json);
+    return show(json::parse(reply), application, as_json);
 }
 
 } // namespace berth::server::cli

@@ -1,8 +1,3 @@
-// g++ 12 takes the vector growth inside CLI11's string splitter for a null dereference.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wnull-dereference"
-#endif
-
 #include "server/cli/command_line.hpp"
 
 #include "server/cli/print.hpp"
@@ -59,11 +54,17 @@ class Flags {
         if (!definition.choices.empty()) {
             help += " (" + std::string(definition.choices) + ")";
         }
+        help +=
+            " [" + variable_of(definition) +
+            (definition.fallback.empty() ? "" : ", default " + std::string(definition.fallback)) +
+            "]";
         if (definition.kind == Kind::boolean) {
             slot.option = app.add_flag(flag, slot.flag, help);
         } else {
             // One text each time; without this the help would show several ("VALUE ...").
             slot.option = app.add_option(flag, slot.items, help)->expected(1);
+            // Nor may it take the words that follow: a command, a tool's name.
+            slot.option->allow_extra_args(false);
             slot.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
             slot.option->type_name(definition.kind == Kind::list ? "ITEM,..." : "VALUE");
         }
@@ -94,8 +95,25 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 {
     auto* command = app.add_subcommand(name, help);
     command->fallthrough();
-    command->footer("Settings: see `berth --help`.");
+    command->footer("Settings: see `berth serve --help`.");
     return command;
+}
+
+/// Every setting: those with a flag as CLI11 shows them, and the others.
+std::string settings_help(const CLI::App& app)
+{
+    const auto with_flag =
+        app.get_options([](const CLI::Option* option) { return option->get_name() != "--help"; });
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& definition : definitions()) {
+        if (!definition.has_flag) {
+            rows.push_back({"  " + variable_of(definition), std::string(definition.key),
+                            or_dash(std::string(definition.fallback)),
+                            std::string(definition.help)});
+        }
+    }
+    return CLI::Formatter().make_group("Settings", false, with_flag) +
+           "\nSettings without a flag (variable, key in the file, default):\n" + table(rows);
 }
 
 /// The commands, and the names by which the rest of the program knows them.
@@ -131,16 +149,20 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     CommandLine line;
     CLI::App app("One MCP tool server that gives every agent session a machine of its own.",
                  "berth");
-    app.footer("Without a command: serve.");
+    app.footer("Without a command: serve. `berth serve --help` has the settings without a flag, "
+               "too.");
     const Flags flags(app);
     std::string session;
     auto* session_option = app.add_option("--session", session,
-                                          "name of the session; without one "
-                                          "it ends with the server");
+                                          "name of the session; without one it ends with the "
+                                          "server [BERTH_SESSION; of serve also "
+                                          "CLAUDE_CODE_SESSION_ID]");
     session_option->take_last();
-    app.add_option("--config", line.given.config_file, "TOML file of settings")->take_last();
-
+    app.add_option("--config", line.given.config_file, "TOML file of settings [BERTH_CONFIG]")
+        ->take_last();
+    const auto settings = settings_help(app);
     const auto commands = add_commands(app, line);
+    commands.front().first->footer(settings);
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) { // --help is one

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -45,6 +46,18 @@ void complain(std::string_view message, std::string_view hint)
         text += std::string(hint) + '\n';
     }
     write_to(STDERR_FILENO, text);
+}
+
+std::string one_line(std::string_view text)
+{
+    constexpr std::size_t longest = 160;
+    const auto shown = utf8::prefix_bytes(text, longest);
+    return tools::visible(shown) + (shown.size() < text.size() ? "…" : "");
+}
+
+std::string or_dash(const std::string& text)
+{
+    return text.empty() ? "-" : text;
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows)

@@ -15,6 +15,12 @@ void print_json(const nlohmann::json& value);
 /// To stderr: "berth: what went wrong", and what to do on a line of its own.
 void complain(std::string_view message, std::string_view hint = {});
 
+/// Text of a sandbox, fit for one line of a terminal: it cannot move the cursor, and what is long
+/// is cut.
+[[nodiscard]] std::string one_line(std::string_view text);
+
+[[nodiscard]] std::string or_dash(const std::string& text);
+
 /// Rows as columns, each as wide as its widest cell; the last one is not padded.
 [[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
 

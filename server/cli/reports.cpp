@@ -8,23 +8,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <string_view>
 
 namespace berth::server::cli {
 namespace {
 
 using nlohmann::json;
-
-json limits_json(const sandbox::Limits& limits)
-{
-    return {{"memory_bytes", limits.memory},
-            {"pids", limits.pids},
-            {"cpus", limits.cpus},
-            {"open_files", limits.nofile},
-            {"concurrent_commands", limits.calls},
-            {"jobs", limits.jobs}};
-}
 
 json session_json(const session::SessionFacts& facts)
 {
@@ -39,18 +28,12 @@ json session_json(const session::SessionFacts& facts)
             {"home", facts.home}};
 }
 
-std::string or_dash(const std::string& text)
-{
-    return text.empty() ? "-" : text;
-}
+} // namespace
 
-/// What is shown shall not be what dead servers have left.
 void collect_leftovers(session::SessionManager& sessions)
 {
     (void)sessions.collect_leftovers(Deadline::after(std::chrono::seconds(2)));
 }
-
-} // namespace
 
 int show_config(const Options& options, bool as_json)
 {
@@ -106,9 +89,8 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
     std::vector<std::vector<std::string>> rows{
         {"SESSION", "PRINCIPAL", "BACKEND", "STATE", "LAST USED", "SANDBOX"}};
     for (const auto& facts : all) {
-        rows.push_back({facts.session.empty() ? "(unnamed)" : facts.session, facts.principal,
-                        or_dash(facts.backend), facts.state, or_dash(facts.last_used),
-                        or_dash(facts.sandbox_id)});
+        rows.push_back({one_line(facts.session), one_line(facts.principal), or_dash(facts.backend),
+                        facts.state, or_dash(facts.last_used), or_dash(facts.sandbox_id)});
     }
     print(all.empty() ? "no sessions" : table(rows));
     return 0;
@@ -128,38 +110,6 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
                  "`berth sessions list` shows those there are; --principal names another owner.");
     }
     return killed ? 0 : 1;
-}
-
-int show_status(session::SessionManager& sessions, const Options& options, bool as_json)
-{
-    const auto availability = sessions.backend().availability();
-    collect_leftovers(sessions);
-    const auto all = sessions.list();
-    const auto active = std::count_if(all.begin(), all.end(),
-                                      [](const auto& facts) { return facts.state == "running"; });
-    if (as_json) {
-        print_json({{"enabled", true},
-                    {"available", availability.available},
-                    {"reason", availability.reason},
-                    {"remedy", availability.remedy},
-                    {"backend", sessions.backend().name()},
-                    {"state_dir", options.sessions.state_directory},
-                    {"sessions", all.size()},
-                    {"active_sessions", active},
-                    {"limits", limits_json(options.sessions.limits)}});
-        return availability.available ? 0 : 1;
-    }
-    std::string text = "backend    " + std::string(sessions.backend().name()) + '\n';
-    text += "available  " + std::string(availability.available ? "yes" : "no") + '\n';
-    if (!availability.available) {
-        text += "why not    " + availability.reason + "\nremedy     " +
-                or_dash(availability.remedy) + '\n';
-    }
-    text += "sessions   " + std::to_string(active) + " running, " + std::to_string(all.size()) +
-            " known\n";
-    text += "state      " + options.sessions.state_directory;
-    print(text);
-    return availability.available ? 0 : 1;
 }
 
 int show_checks(const std::vector<Check>& checks, const sandbox::Availability& availability,

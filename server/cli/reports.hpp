@@ -11,12 +11,15 @@ namespace berth::server::cli {
 // The commands that only look, or act on the books. Each prints for people, or with `json` for
 // programs, and returns the exit status.
 
+/// What is shown shall not be what dead servers have left: clears that away, for two seconds at
+/// most.
+void collect_leftovers(session::SessionManager& sessions);
+
 [[nodiscard]] int show_config(const Options& options, bool json);
 [[nodiscard]] int show_version(bool json);
 [[nodiscard]] int list_sessions(session::SessionManager& sessions, bool json);
 [[nodiscard]] int kill_session(session::SessionManager& sessions, const session::SessionId& id,
                                bool purge, bool json);
-[[nodiscard]] int show_status(session::SessionManager& sessions, const Options& options, bool json);
 /// 1 when no sandbox can be made.
 [[nodiscard]] int show_checks(const std::vector<Check>& checks,
                               const sandbox::Availability& availability, bool json);

@@ -13,7 +13,7 @@ constexpr double gibibyte = 1024 * mebibyte;
 
 // clang-format off
 constexpr std::array table = {
-    Definition{"backend", Kind::choice, "local", 0, 0, "local|e2b", true, "where sandboxes run"},
+    Definition{"backend", Kind::choice, "local", 0, 0, "local", true, "where sandboxes run"},
     Definition{"edit.max_file", Kind::bytes, "256MiB", 1, 4 * gibibyte, "", false, "largest file that edit_file takes"},
     Definition{"exec.max_timeout", Kind::duration, "7200s", second, 24 * hour, "", false, "longest timeout a call may ask for"},
     Definition{"exec.timeout", Kind::duration, "120s", second, 24 * hour, "", false, "timeout of a command that names none"},
@@ -44,11 +44,13 @@ constexpr std::array table = {
     Definition{"search.time", Kind::duration, "10s", 100, 600 * second, "", false, "longest search of glob_files and grep_files"},
     Definition{"session.calls", Kind::number, "8", 1, 256, "", false, "commands at once in a session"},
     Definition{"session.jobs", Kind::number, "16", 0, 1024, "", false, "jobs at once in a session"},
+    Definition{"session.key", Kind::text, "{principal}/{session}", 0, 0, "", false, "template of what sessions are kept apart by"},
     Definition{"session.ttl", Kind::duration, "12h", 60 * second, 30 * 24 * hour, "", false, "a machine that is not used for so long ends"},
     Definition{"state_dir", Kind::text, "", 0, 0, "", true, "where sessions and workspace are kept"},
     Definition{"sticky_cwd", Kind::boolean, "true", 0, 0, "", false, "a command's cd holds for the next one"},
     Definition{"structured_content", Kind::boolean, "false", 0, 0, "", true, "send results as structuredContent too"},
     Definition{"tools", Kind::list, "", 0, 0, "", true, "serve only these tools"},
+    Definition{"var", Kind::list, "", 0, 0, "", true, "NAME=VALUE, a variable of the template session.key"},
     Definition{"workspace", Kind::text, "", 0, 0, "", true, "directory of the workspace; default: <state_dir>/workspace"},
 };
 // clang-format on

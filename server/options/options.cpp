@@ -160,6 +160,10 @@ class Layers {
     {
         const std::string key(definition.key);
         if (const auto flag = given.values.find(key); flag != given.values.end()) {
+            // `--require "$UNSET"` must not require nothing, nor `--tools ""` serve everything.
+            if (flag->second.items.empty()) {
+                refuse(definition, flag->second, "one or more; without the flag: the default");
+            }
             return flag->second;
         }
         const auto variable = variable_of(definition);
@@ -239,6 +243,32 @@ tools::Settings make_tool_settings(const Layers& layers)
     return tools;
 }
 
+std::string pick_backend(const Layers& layers)
+{
+    // Named in berth's documents: it deserves more than "not allowed".
+    if (layers.text("backend") == "e2b") {
+        throw Error(ErrorCode::invalid_argument,
+                    "backend = \"e2b\" (" + layers.raw("backend").origin +
+                        "): this release has no E2B backend",
+                    "Use the default, --backend local.");
+    }
+    return layers.choice("backend");
+}
+
+/// Shown to people and written into messages; it may not move a terminal's cursor.
+std::string require_name(const std::string& name, const std::string& what)
+{
+    constexpr std::size_t longest = 256;
+    const bool control = std::any_of(name.begin(), name.end(), [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    });
+    if (name.size() > longest || !utf8::is_valid(name) || control) {
+        throw Error(ErrorCode::invalid_argument, what + " is not allowed",
+                    "Allowed: UTF-8 of at most 256 bytes, without control characters.");
+    }
+    return name;
+}
+
 /// The session and where its name came from.
 std::pair<std::string, std::string> pick_session(const Given& given, const Environment& environment)
 {
@@ -252,13 +282,7 @@ std::pair<std::string, std::string> pick_session(const Given& given, const Envir
             picked = {*claude, "environment CLAUDE_CODE_SESSION_ID"};
         }
     }
-    constexpr std::size_t longest = 256;
-    if (picked.first.size() > longest || !utf8::is_valid(picked.first) ||
-        picked.first.find('\0') != std::string::npos) {
-        throw Error(ErrorCode::invalid_argument,
-                    "the session's name (" + picked.second + ") is not allowed",
-                    "Allowed: UTF-8 of at most 256 bytes.");
-    }
+    require_name(picked.first, "the session's name (" + picked.second + ")");
     return picked;
 }
 
@@ -297,13 +321,16 @@ Environment process_environment()
 Options make_options(const Given& given, const Environment& environment)
 {
     const Layers layers(given, environment);
-    Options options;
+    Options options{.backend = pick_backend(layers),
+                    .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"))};
     options.settings = layers.settings();
-    options.backend = layers.choice("backend");
-    const bool names_owner = layers.raw("principal").origin != "default";
-    options.session.principal = names_owner ? layers.text("principal") : user_name();
+    const auto& owner = layers.raw("principal");
+    const bool names_owner = owner.origin != "default";
     const auto [session, session_origin] = pick_session(given, environment);
-    options.session.session = session;
+    options.session = options.keys.apply(
+        names_owner ? require_name(layers.text("principal"), "the principal (" + owner.origin + ")")
+                    : user_name(),
+        session);
 
     const auto state = layers.text("state_dir");
     options.sessions.state_directory =
@@ -317,6 +344,11 @@ Options make_options(const Given& given, const Environment& environment)
     options.sessions.limits = make_limits(layers);
     options.sessions.path_policy = layers.choice("path_policy");
     options.sessions.ttl = seconds(layers, "session.ttl");
+    for (const auto& setting : options.settings) {
+        if (setting.origin != "default") {
+            options.sessions.asked.insert(setting.key);
+        }
+    }
     options.tools = make_tool_settings(layers);
     options.workspace = pick_workspace(layers, options.sessions.state_directory);
     options.served_tools = layers.raw("tools").items;

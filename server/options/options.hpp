@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/session/session_manager.hpp"
+#include "server/options/session_key.hpp"
 #include "server/options/toml_file.hpp"
 #include "server/rpc/dispatcher.hpp"
 #include "tools/tool.hpp"
@@ -24,6 +25,7 @@ struct Setting {
 /// What was decided for this run. Never changed after it was made.
 struct Options {
     std::string backend;
+    KeyTemplate keys; ///< which session a name means
     session::SessionId session;
     session::Settings sessions; ///< state directory, mounts, network, limits ...
     tools::Settings tools;

@@ -44,11 +44,19 @@ bool contains(const fs::path& outer, const fs::path& inner)
     return at == outer.end();
 }
 
-[[noreturn]] void refuse(const std::string& text, const std::string& origin, const std::string& why)
+std::string mount_form()
+{
+    std::error_code error;
+    const auto here = fs::current_path(error).string();
+    return "A mount is HOST:TARGET[:ro|rw], e.g. " + (error ? "/srv/project" : here) +
+           ":/home/user/project:rw";
+}
+
+[[noreturn]] void refuse(const std::string& text, const std::string& origin, const std::string& why,
+                         const std::string& hint = mount_form())
 {
     throw Error(ErrorCode::invalid_argument, "mount \"" + text + "\" (" + origin + "): " + why,
-                "A mount is HOST:TARGET[:ro|rw], e.g. " + fs::current_path().string() +
-                    ":/home/user/project:rw");
+                hint);
 }
 
 } // namespace
@@ -103,6 +111,9 @@ sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
         refuse(text, origin, "HOST or TARGET is missing");
     }
     mount.target = rest.substr(colon + 1);
+    if (mount.target.find('/') == std::string::npos && rest.find(":/") < colon) {
+        refuse(text, origin, "the mode is ro or rw, not \"" + mount.target + '"');
+    }
     if (!mount.target.starts_with('/') || fs::path(mount.target).lexically_normal() == "/" ||
         ("/" + mount.target + "/").find("/../") != std::string::npos) {
         refuse(text, origin, "TARGET must be an absolute path below /, without \"..\"");
@@ -110,11 +121,15 @@ sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
     std::error_code error;
     const auto source = fs::canonical(rest.substr(0, colon), error);
     if (error) {
-        refuse(text, origin, rest.substr(0, colon) + ": " + error.message());
+        refuse(text, origin, absolute_path(rest.substr(0, colon)) + ": " + error.message(),
+               "HOST is a folder or a file of this host that is there already.");
     }
     const auto state = fs::weakly_canonical(state_directory, error);
     if (contains(source, state) || contains(state, source)) {
-        refuse(text, origin, "it contains, or lies in, the state directory " + state.string());
+        refuse(
+            text, origin, "it contains, or lies in, the state directory " + state.string(),
+            "A sandbox could read the secrets of all others there. Mount another folder, or move "
+            "the state: --state-dir.");
     }
     mount.source = source.string();
     return mount;

@@ -5,7 +5,12 @@
 
 #include <toml++/toml.h>
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace berth::server {
 namespace {
@@ -67,10 +72,26 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
     }
 }
 
+/// The parser takes a folder for an empty file.
+void require_file(const std::string& path)
+{
+    struct stat status{};
+    const bool there = ::stat(path.c_str(), &status) == 0;
+    if (there && !S_ISDIR(status.st_mode) && ::access(path.c_str(), R_OK) == 0) {
+        return;
+    }
+    const auto why = there && S_ISDIR(status.st_mode) ? std::string("it is a folder")
+                                                      : std::generic_category().message(errno);
+    throw Error(ErrorCode::invalid_argument, "the settings file " + path + ": " + why,
+                "--config or BERTH_CONFIG names a TOML file that can be read; without them berth "
+                "looks in its usual places.");
+}
+
 } // namespace
 
 std::map<std::string, RawValue> read_toml(const std::string& path)
 {
+    require_file(path);
     std::map<std::string, RawValue> values;
     try {
         flatten(toml::parse_file(path), "", path, values);

@@ -310,6 +310,29 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(json.loads(self.run_command("sessions", "list", "--json").stdout), [])
         self.assertEqual(self.run_command("sessions", "kill", "none").returncode, 1)
 
+    def test_a_misspelt_variable_is_told_on_stderr(self):
+        berth = self.start(env={"BERTH_SESION": "work"}, era="modern")
+        berth.list_tools()
+        berth.close()
+        self.assertIn("variable=BERTH_SESION did_you_mean=BERTH_SESSION", berth.stderr)
+
+    def test_the_status_has_jobs_and_errors(self):
+        berth = self.start("--session", "busy", era="modern")
+        berth.call_tool("bash_exec", {"command": "sleep 300 >/dev/null 2>&1 &"})
+        status = json.loads(self.run_command("status", "--json").stdout)
+        self.assertEqual([(job["session"], job["processes"]) for job in status["jobs"]],
+                         [("busy", 1)])
+        self.assertEqual(status["recent_errors"], [])
+        self.assertIn("sleep 300", self.run_command("status").stdout)
+        pending = berth.call_async("bash_exec", SLEEP)
+        self.wait_for(lambda: berth.call_tool("session_info").data["commands_in_flight"])
+        self.run_command("sessions", "kill", "busy")
+        self.assertEqual(pending.result(10).error["code"], "session_lost")
+        status = json.loads(self.run_command("status", "--json").stdout)
+        self.assertEqual([(error["code"], error["tool"], error["session"])
+                          for error in status["recent_errors"]],
+                         [("session_lost", "bash_exec", "busy")])
+
     def test_tools_can_be_left_out(self):
         berth = self.start("--read-only", "--tools", "read_file,write_file", era="modern")
         self.assertEqual([tool["name"] for tool in berth.list_tools()], ["read_file"])

@@ -253,3 +253,90 @@ TEST_CASE("every setting has a variable of its own, and says what it does")
     CHECK(variable_of(*find_definition("output.spill_stream")) == "BERTH_OUTPUT_SPILL_STREAM");
     CHECK(flag_of(*find_definition("state_dir")) == "--state-dir");
 }
+
+TEST_CASE("a list that was given and is empty is refused: it is a variable that was not set")
+{
+    for (const auto* key : {"tools", "require", "mount", "var"}) {
+        CAPTURE(key);
+        Bench bench;
+        bench.given.values[key] = {.items = {}, .origin = std::string("flag --") + key};
+        CHECK(has(bench.refusal(), std::string(key) + " = \"\" (flag --"));
+    }
+}
+
+TEST_CASE("names that people read cannot move their terminal's cursor")
+{
+    for (const std::string name : {"a\nb", "\x1b[31m", "\xff", "\x7f"}) {
+        Bench bench;
+        bench.given.session = name;
+        CHECK(has(bench.refusal(), "the session's name (flag --session) is not allowed"));
+        bench.given.session.reset();
+        bench.variables["BERTH_PRINCIPAL"] = name;
+        CHECK(has(bench.refusal(), "the principal (environment BERTH_PRINCIPAL) is not allowed"));
+    }
+    Bench bench;
+    bench.variables["BERTH_PRINCIPAL"] = std::string(257, 'x');
+    CHECK(has(bench.refusal(), "at most 256 bytes"));
+    bench.variables["BERTH_PRINCIPAL"] = "Änne Müller";
+    CHECK(bench.refusal().empty());
+}
+
+TEST_CASE("a backend that is to come is not there yet, and that is said")
+{
+    Bench bench;
+    bench.variables["BERTH_BACKEND"] = "e2b";
+    CHECK(has(bench.refusal(), "backend = \"e2b\" (environment BERTH_BACKEND): this release has no "
+                               "E2B backend\nUse the default, --backend local."));
+    bench.variables["BERTH_BACKEND"] = "docker";
+    CHECK(has(bench.refusal(), "Allowed: \"local\"."));
+}
+
+TEST_CASE("a settings file that cannot be read is named, not taken for an empty one")
+{
+    Bench bench;
+    bench.given.config_file = bench.directory;
+    CHECK(has(bench.refusal(), "the settings file " + bench.directory + ": it is a folder"));
+    bench.given.config_file = bench.directory + "/none";
+    CHECK(has(bench.refusal(), bench.directory + "/none: No such file or directory"));
+}
+
+TEST_CASE("what is wrong with a mount is told, and what to do")
+{
+    Bench bench;
+    bench.given.values["mount"] = {.items = {"/usr:/mnt/a:rx"}, .origin = "flag --mount"};
+    CHECK(has(bench.refusal(), "the mode is ro or rw, not \"rx\""));
+    bench.given.values["mount"].items = {"none-such:/mnt/a"};
+    CHECK(has(bench.refusal(), std::filesystem::current_path().string() + "/none-such: No such"));
+    bench.given.values["mount"].items = {bench.directory + ":/mnt/a"};
+    CHECK(has(bench.refusal(), "Mount another folder, or move the state: --state-dir."));
+}
+
+TEST_CASE("what was asked for is what a flag, a variable or the file gave")
+{
+    Bench bench;
+    bench.file("[local]\nmemory = \"1GiB\"\n");
+    bench.variables["BERTH_LOCAL_PIDS"] = "77";
+    bench.given.values["network"] = {.items = {"host"}, .origin = "flag --network"};
+    const auto asked = bench.make().sessions.asked;
+    CHECK(asked.contains("local.memory"));
+    CHECK(asked.contains("local.pids"));
+    CHECK(asked.contains("network"));
+    CHECK_FALSE(asked.contains("mount"));
+    CHECK_FALSE(asked.contains("local.cpus"));
+}
+
+TEST_CASE("the key's variables come from the launcher, and one that is missing refuses")
+{
+    Bench bench;
+    bench.given.session = "work";
+    bench.variables["BERTH_PRINCIPAL"] = "ann";
+    bench.variables["BERTH_SESSION_KEY"] = "{principal}/{team}/{session}";
+    CHECK(has(bench.refusal(), "the variable {team} is not set"));
+    bench.variables["BERTH_VAR"] = "team=red";
+    const auto red = bench.make();
+    bench.given.values["var"] = {.items = {"team=blue"}, .origin = "flag --var"};
+    const auto blue = bench.make();
+    CHECK(red.session.session == "work");
+    CHECK(session::key_hash(red.session) != session::key_hash(blue.session));
+    CHECK(red.keys.apply("ann", "work") == red.session);
+}

@@ -1,0 +1,182 @@
+#include "server/cli/status.hpp"
+
+#include "sandbox/base/wall_time.hpp"
+#include "server/cli/print.hpp"
+#include "server/cli/reports.hpp"
+#include "server/options/values.hpp"
+#include "server/recent_errors.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace berth::server::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t shown_errors = 10;
+
+/// Everything that is told, gathered once.
+struct Status {
+    sandbox::Availability availability;
+    std::size_t known = 0;
+    std::vector<session::Activity> running;
+    std::vector<RecentError> errors;
+    std::uint64_t commands = 0;
+    std::size_t jobs = 0;
+};
+
+Status gather(session::SessionManager& sessions, const Options& options)
+{
+    Status status;
+    status.availability = sessions.backend().availability();
+    collect_leftovers(sessions);
+    status.known = sessions.list().size();
+    status.running = sessions.activities();
+    status.errors = recent_errors(options.sessions.state_directory, shown_errors);
+    for (const auto& session : status.running) {
+        status.commands += session.info.calls;
+        status.jobs += session.info.jobs.size();
+    }
+    return status;
+}
+
+json limits_json(const sandbox::Limits& limits)
+{
+    return {{"memory_bytes", limits.memory},
+            {"pids", limits.pids},
+            {"cpus", limits.cpus},
+            {"open_files", limits.nofile},
+            {"concurrent_commands", limits.calls},
+            {"jobs", limits.jobs}};
+}
+
+json jobs_json(const Status& status)
+{
+    auto jobs = json::array();
+    for (const auto& session : status.running) {
+        for (const auto& job : session.info.jobs) {
+            jobs.push_back({{"session", session.session},
+                            {"principal", session.principal},
+                            {"job_id", job.job_id},
+                            {"command", job.command},
+                            {"status", job.status},
+                            {"processes", job.processes},
+                            {"age_ms", job.age}});
+        }
+    }
+    return jobs;
+}
+
+json silent_json(const Status& status)
+{
+    auto silent = json::array();
+    for (const auto& session : status.running) {
+        if (!session.trouble.empty()) {
+            silent.push_back({{"session", session.session},
+                              {"principal", session.principal},
+                              {"reason", session.trouble}});
+        }
+    }
+    return silent;
+}
+
+json errors_json(const Status& status)
+{
+    auto errors = json::array();
+    for (const auto& error : status.errors) {
+        errors.push_back({{"time", rfc3339(error.time)},
+                          {"code", error.code},
+                          {"tool", error.tool},
+                          {"session", error.session},
+                          {"message", error.message}});
+    }
+    return errors;
+}
+
+std::string indented(const std::vector<std::vector<std::string>>& rows)
+{
+    std::string text = table(rows);
+    for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+        text.insert(at, "  ");
+    }
+    return text;
+}
+
+std::string jobs_text(const Status& status)
+{
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& session : status.running) {
+        for (const auto& job : session.info.jobs) {
+            rows.push_back({job.job_id, job.status, session.session,
+                            format_duration(static_cast<double>(job.age / 1000 * 1000)),
+                            one_line(job.command)});
+        }
+        if (!session.trouble.empty()) {
+            rows.push_back({"?", "silent", session.session, "", one_line(session.trouble)});
+        }
+    }
+    return indented(rows);
+}
+
+std::string errors_text(const Status& status)
+{
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& error : status.errors) {
+        rows.push_back({rfc3339(error.time), error.code, error.tool, or_dash(error.session),
+                        one_line(error.message)});
+    }
+    return indented(rows);
+}
+
+void print_status(const Status& status, std::string_view backend, const std::string& state)
+{
+    std::string text = "backend    " + std::string(backend) + '\n';
+    text += std::string("available  ") + (status.availability.available ? "yes" : "no") + '\n';
+    if (!status.availability.available) {
+        text += "why not    " + status.availability.reason + "\nremedy     " +
+                or_dash(status.availability.remedy) + '\n';
+    }
+    text += "state      " + state + '\n';
+    text += "sessions   " + std::to_string(status.running.size()) + " running, " +
+            std::to_string(status.known) + " known\n";
+    text += "commands   " + std::to_string(status.commands) + " in flight\n";
+    text += "jobs       " + std::to_string(status.jobs) + '\n' + jobs_text(status);
+    text += std::string("errors     ") +
+            (status.errors.empty() ? "none lately" : "the latest, newest first:") + '\n' +
+            errors_text(status);
+    print(text);
+}
+
+} // namespace
+
+int show_status(session::SessionManager& sessions, const Options& options, bool as_json)
+{
+    const auto status = gather(sessions, options);
+    const auto& availability = status.availability;
+    if (as_json) {
+        print_json({{"enabled", true},
+                    {"available", availability.available},
+                    {"reason", availability.reason},
+                    {"remedy", availability.remedy},
+                    {"backend", sessions.backend().name()},
+                    {"state_dir", options.sessions.state_directory},
+                    {"sessions", status.known},
+                    {"active_sessions", status.running.size()},
+                    {"commands_in_flight", status.commands},
+                    {"jobs", jobs_json(status)},
+                    {"silent_sessions", silent_json(status)},
+                    {"recent_errors", errors_json(status)},
+                    {"limits", limits_json(options.sessions.limits)}});
+    } else {
+        print_status(status, sessions.backend().name(), options.sessions.state_directory);
+    }
+    return availability.available ? 0 : 1;
+}
+
+} // namespace berth::server::cli

@@ -1,0 +1,123 @@
+#include "server/recent_errors.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/wall_time.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::server {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* present_name = "errors.jsonl";
+constexpr const char* previous_name = "errors.1.jsonl";
+constexpr off_t present_limit = 64L * 1024;
+constexpr std::size_t message_limit = 2048;
+/// Above any that was written by these rules.
+constexpr std::size_t read_limit = 1UL << 20U;
+
+UniqueFd open_directory(const std::string& path)
+{
+    return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::string to_line(const RecentError& error)
+{
+    const auto message = utf8::sanitize(error.message);
+    const json line{{"time", rfc3339(error.time)},
+                    {"code", error.code},
+                    {"tool", error.tool},
+                    {"session", utf8::sanitize(error.session)},
+                    {"message", utf8::prefix_bytes(message, message_limit)}};
+    return line.dump() + '\n';
+}
+
+/// Nothing for a line that is damaged.
+std::optional<RecentError> from_line(std::string_view text)
+{
+    try {
+        const auto line = json::parse(text);
+        const auto time = parse_rfc3339(line.at("time").get<std::string>());
+        if (!time) {
+            return std::nullopt;
+        }
+        return RecentError{.time = *time,
+                           .code = line.at("code").get<std::string>(),
+                           .tool = line.at("tool").get<std::string>(),
+                           .session = line.at("session").get<std::string>(),
+                           .message = line.at("message").get<std::string>()};
+    } catch (const json::exception&) {
+        return std::nullopt;
+    }
+}
+
+/// Of one file, oldest first.
+void append_errors(int directory, const char* name, std::vector<RecentError>& errors)
+{
+    std::string text;
+    try {
+        text = read_file_limited(directory, name, read_limit);
+    } catch (const std::exception&) {
+        return; // there is none
+    }
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const auto end = rest.find('\n');
+        if (auto error = from_line(rest.substr(0, end))) {
+            errors.push_back(std::move(*error));
+        }
+        rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    }
+}
+
+} // namespace
+
+void remember_error(const std::string& state_directory, const RecentError& error) noexcept
+{
+    try {
+        const auto directory = open_directory(state_directory);
+        const UniqueFd file(
+            directory ? ::openat(directory.get(), present_name,
+                                 O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
+                      : -1);
+        if (!file) {
+            return;
+        }
+        // One write(2): the lines of several servers do not mix.
+        write_full(file.get(), to_line(error));
+        struct stat status{};
+        if (::fstat(file.get(), &status) == 0 && status.st_size > present_limit) {
+            ::renameat(directory.get(), present_name, directory.get(), previous_name);
+        }
+    } catch (const std::exception&) {
+        return; // a full disk, no memory: one error less in the list
+    }
+}
+
+std::vector<RecentError> recent_errors(const std::string& state_directory, std::size_t count)
+{
+    std::vector<RecentError> errors;
+    const auto directory = open_directory(state_directory);
+    if (directory) {
+        append_errors(directory.get(), previous_name, errors);
+        append_errors(directory.get(), present_name, errors);
+    }
+    if (errors.size() > count) {
+        errors.erase(errors.begin(), errors.end() - static_cast<std::ptrdiff_t>(count));
+    }
+    return {errors.rbegin(), errors.rend()};
+}
+
+} // namespace berth::server

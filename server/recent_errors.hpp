@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace berth::server {
+
+/// A failure of the sandbox or of berth itself; not of what an agent asked for.
+struct RecentError {
+    std::chrono::system_clock::time_point time;
+    std::string code;
+    std::string tool;
+    std::string session;
+    std::string message;
+};
+
+/// Appends to errors.jsonl of the state directory, which all its servers share and which holds at
+/// most some 128 KiB of the latest, with its predecessor errors.1.jsonl. Where there is no state
+/// directory yet, or it cannot be written, nothing is kept: telling the caller comes first.
+void remember_error(const std::string& state_directory, const RecentError& error) noexcept;
+
+/// The latest `count`, newest first. What cannot be read is left out.
+[[nodiscard]] std::vector<RecentError> recent_errors(const std::string& state_directory,
+                                                     std::size_t count);
+
+} // namespace berth::server

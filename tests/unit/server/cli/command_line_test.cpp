@@ -1,0 +1,139 @@
+#include "server/cli/command_line.hpp"
+#include "server/options/definitions.hpp"
+#include "tests/unit/captured.hpp"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
+using berth::tests::captured;
+
+namespace {
+
+using Words = std::vector<const char*>;
+
+struct Parsed {
+    std::optional<cli::CommandLine> line;
+    int status = -1;
+    std::string out;
+    std::string err;
+};
+
+Parsed parse(Words words)
+{
+    words.insert(words.begin(), "berth");
+    Parsed parsed;
+    parsed.err = captured(STDERR_FILENO, [&] {
+        parsed.out = captured(STDOUT_FILENO, [&] {
+            parsed.line = cli::parse(static_cast<int>(words.size()), words.data(), parsed.status);
+        });
+    });
+    return parsed;
+}
+
+using Items = std::vector<std::string>;
+
+Items items(const Parsed& parsed, const std::string& key)
+{
+    const auto found = parsed.line->given.values.find(key);
+    return found == parsed.line->given.values.end() ? Items{"?"} : found->second.items;
+}
+
+} // namespace
+
+TEST_CASE("no command is serve")
+{
+    const auto alone = parse({});
+    REQUIRE(alone.line);
+    CHECK(alone.line->command == "serve");
+    CHECK(alone.line->given.values.empty());
+    CHECK_FALSE(alone.line->given.session);
+    CHECK(alone.line->given.session_of_claude_code);
+    CHECK(parse({"--session", "a"}).line->command == "serve");
+    CHECK_FALSE(parse({"call", "x"}).line->given.session_of_claude_code);
+}
+
+TEST_CASE("flags are taken before and after the command, and take one word each")
+{
+    for (const auto& words :
+         {Words{"call", "--network", "host", "--mount", "/a:/b,/c:/d", "--mount", "/e:/f", "tool",
+                "{}"},
+          Words{"--network", "host", "call", "--mount", "/a:/b,/c:/d", "tool", "--mount", "/e:/f",
+                "{}"},
+          Words{"--mount=/a:/b,/c:/d", "--mount=/e:/f", "call", "tool", "{}", "--network=host"}}) {
+        const auto parsed = parse(words);
+        REQUIRE_MESSAGE(parsed.line, parsed.err);
+        CHECK(parsed.line->command == "call");
+        CHECK(parsed.line->tool == "tool");
+        CHECK(parsed.line->arguments == "{}");
+        CHECK(items(parsed, "network") == Items{"host"});
+        CHECK(items(parsed, "mount") == Items{"/a:/b", "/c:/d", "/e:/f"});
+        CHECK(parsed.line->given.values.at("mount").origin == "flag --mount");
+    }
+}
+
+TEST_CASE("of a flag that is no list the last one counts")
+{
+    CHECK(items(parse({"--network", "none", "--network", "host"}), "network") == Items{"host"});
+    CHECK(*parse({"--session", "a", "--session", "b"}).line->given.session == "b");
+    CHECK(items(parse({"--read-only"}), "read_only") == Items{"true"});
+    CHECK(items(parse({"--read-only=false"}), "read_only") == Items{"false"});
+    CHECK(*parse({"--session", ""}).line->given.session == "");
+}
+
+TEST_CASE("every command is known by its name")
+{
+    CHECK(parse({"sessions", "list", "--json"}).line->command == "sessions-list");
+    CHECK(parse({"sessions", "list", "--json"}).line->json);
+    const auto kill = parse({"sessions", "kill", "--principal", "ann", "work", "--purge"});
+    REQUIRE_MESSAGE(kill.line, kill.err);
+    CHECK(kill.line->command == "sessions-kill");
+    CHECK(kill.line->key == "work");
+    CHECK(kill.line->purge);
+    for (const char* command : {"serve", "status", "doctor", "config", "version"}) {
+        CHECK(parse({command}).line->command == command);
+    }
+    CHECK(parse({"call", "tool"}).line->arguments == "{}");
+}
+
+TEST_CASE("a mistake is answered on stderr with status 2, and nothing on stdout")
+{
+    for (const auto& words :
+         {Words{"nonsense"}, Words{"--no-such-flag"}, Words{"call"}, Words{"sessions"},
+          Words{"sessions", "kill"}, Words{"call", "tool", "{}", "too much"}, Words{"--session"},
+          Words{"--read-only=perhaps", "version", "--no-such-flag"}}) {
+        CAPTURE(words.front());
+        const auto parsed = parse(words);
+        CHECK_FALSE(parsed.line);
+        CHECK(parsed.status == 2);
+        CHECK(parsed.out.empty());
+        CHECK(parsed.err.starts_with("berth: "));
+        CHECK(parsed.err.find("`berth --help`") != std::string::npos);
+    }
+}
+
+TEST_CASE("serve's help has every setting with its variable and default")
+{
+    const auto help = parse({"serve", "--help"});
+    CHECK_FALSE(help.line);
+    CHECK(help.status == 0);
+    CHECK(help.err.empty());
+    for (const auto& definition : definitions()) {
+        CAPTURE(definition.key);
+        CHECK(help.out.find(variable_of(definition)) != std::string::npos);
+        CHECK(help.out.find(std::string(definition.fallback)) != std::string::npos);
+        CHECK((help.out.find(flag_of(definition) + " ") != std::string::npos) ==
+              definition.has_flag);
+    }
+    CHECK(help.out.find("--session") != std::string::npos);
+    CHECK(help.out.find("--config") != std::string::npos);
+    const auto top = parse({"--help"});
+    CHECK(top.status == 0);
+    CHECK(top.out.find("[BERTH_NETWORK, default none]") != std::string::npos);
+    CHECK(top.out.find("e2b") == std::string::npos);
+}

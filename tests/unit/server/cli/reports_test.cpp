@@ -1,0 +1,106 @@
+#include "server/cli/reports.hpp"
+#include "tests/unit/captured.hpp"
+#include "tests/unit/session/fake_backend.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+
+#include <unistd.h>
+
+using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
+using nlohmann::json;
+using tests::captured;
+
+namespace {
+
+const std::vector<Check> checks{{"userns", true, "works", ""},
+                                {"cgroup-memory", false, "not here", "delegate it"},
+                                {"netns", false, "no", ""}};
+
+struct Fixture {
+    tests::TemporaryDirectory directory;
+    session::SessionManager sessions = make();
+
+    [[nodiscard]] session::SessionManager make() const
+    {
+        session::Settings settings;
+        settings.state_directory = directory / "state";
+        return {settings, std::make_shared<tests::FakeBackend>(directory / "machines")};
+    }
+};
+
+} // namespace
+
+TEST_CASE("what is required and missing is told with its remedy")
+{
+    CHECK(cli::missing_layers({}, checks).empty());
+    CHECK(cli::missing_layers({"userns"}, checks).empty());
+    CHECK(cli::missing_layers({"userns", "cgroup-memory", "netns", "nonsense"}, checks) ==
+          "\n  cgroup-memory: not here; remedy: delegate it\n  netns: no\n  nonsense: this build "
+          "has no layer of that name");
+}
+
+TEST_CASE("the doctor's findings, and its status")
+{
+    int status = -1;
+    const auto text = captured(STDOUT_FILENO, [&] {
+        status = cli::show_checks(checks, {.available = true, .reason = {}, .remedy = {}}, false);
+    });
+    CHECK(status == 0);
+    CHECK(text.find("ok       userns         works\n") != std::string::npos);
+    CHECK(text.find("remedy: delegate it\n") != std::string::npos);
+    const auto err = captured(STDERR_FILENO, [&] {
+        (void)captured(STDOUT_FILENO,
+                       [&] { status = cli::show_checks({}, {false, "why", "line"}, false); });
+    });
+    CHECK(status == 1);
+    CHECK(err == "berth: no sandbox can be made: why\nline\n");
+    const auto parsed = json::parse(captured(
+        STDOUT_FILENO, [&] { status = cli::show_checks(checks, {false, "why", "line"}, true); }));
+    CHECK(status == 1);
+    CHECK(parsed["checks"][1] == json::parse(R"({"name":"cgroup-memory","ok":false,)"
+                                             R"("detail":"not here","remedy":"delegate it"})"));
+    CHECK(parsed["remedy"] == "line");
+}
+
+TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
+{
+    CHECK(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, false); }) ==
+          "no sessions\n");
+    const session::SessionId work{"ann", "work", {}};
+    (void)sessions.acquire(work);
+    const auto text =
+        captured(STDOUT_FILENO, [&] { CHECK(cli::list_sessions(sessions, false) == 0); });
+    CHECK(text.find("work     ann        fake     running") != std::string::npos);
+    const auto list =
+        json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
+    CHECK(list[0]["session"] == "work");
+    CHECK(list[0]["state"] == "running");
+    CHECK(captured(STDOUT_FILENO, [&] {
+              CHECK(cli::kill_session(sessions, work, false, false) == 0);
+          }) == "session work has ended\n");
+    const auto err = captured(STDERR_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {"ann", "none", {}}, false, false) == 1);
+    });
+    CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
+    CHECK(err.find("`berth sessions list`") != std::string::npos);
+}
+
+TEST_CASE("the settings in force and where each came from")
+{
+    Given given;
+    given.values["network"] = {.items = {"host"}, .origin = "flag --network"};
+    const auto options = make_options(given, [](const std::string&) { return std::nullopt; });
+    const auto parsed =
+        json::parse(captured(STDOUT_FILENO, [&] { (void)cli::show_config(options, true); }));
+    CHECK(parsed["network"] == json::parse(R"({"value":"host","origin":"flag --network"})"));
+    CHECK(parsed["exec.timeout"]["origin"] == "default");
+    const auto text = captured(STDOUT_FILENO, [&] { (void)cli::show_config(options, false); });
+    CHECK(text.find("host ") != std::string::npos);
+    CHECK(text.find("flag --network\n") != std::string::npos);
+}

@@ -1,0 +1,104 @@
+#include "server/cli/status.hpp"
+#include "server/recent_errors.hpp"
+#include "tests/unit/captured.hpp"
+#include "tests/unit/session/fake_backend.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <unistd.h>
+
+using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
+using nlohmann::json;
+
+namespace {
+
+struct Fixture {
+    tests::TemporaryDirectory directory;
+    Options options = make();
+    std::shared_ptr<tests::FakeBackend> backend =
+        std::make_shared<tests::FakeBackend>(directory / "machines");
+    session::SessionManager sessions{options.sessions, backend};
+    int exit_status = -1;
+
+    [[nodiscard]] Options make() const
+    {
+        Given given;
+        given.values["state_dir"] = {.items = {directory / "state"}, .origin = "test"};
+        return make_options(given, [](const std::string&) { return std::nullopt; });
+    }
+
+    std::string show(bool as_json)
+    {
+        return tests::captured(STDOUT_FILENO,
+                               [&] { exit_status = cli::show_status(sessions, options, as_json); });
+    }
+};
+
+} // namespace
+
+TEST_SUITE("server/cli/status")
+{
+    TEST_CASE_FIXTURE(Fixture, "a host where nothing ever ran; asking makes nothing")
+    {
+        const auto status = json::parse(show(true));
+        CHECK(exit_status == 0);
+        CHECK(status["available"] == true);
+        CHECK(status["sessions"] == 0);
+        CHECK(status["active_sessions"] == 0);
+        CHECK(status["jobs"].empty());
+        CHECK(status["recent_errors"].empty());
+        CHECK(status["limits"]["pids"] == 512);
+        const auto text = show(false);
+        CHECK(text.find("sessions   0 running, 0 known\n") != std::string::npos);
+        CHECK(text.find("errors     none lately\n") != std::string::npos);
+        CHECK(backend->count("create") == 0);
+        CHECK_FALSE(std::filesystem::exists(directory / "state"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine whose guest is silent is told, not left out")
+    {
+        (void)sessions.acquire({"ann", "work", {}});
+        const auto status = json::parse(show(true));
+        CHECK(status["active_sessions"] == 1);
+        CHECK(status["silent_sessions"][0] ==
+              json::parse(R"({"session":"work","principal":"ann",)"
+                          R"("reason":"a fake machine has no guest"})"));
+        CHECK(show(false).find("work    a fake machine has no guest") != std::string::npos);
+        CHECK(sessions.kill({"ann", "work", {}}, false));
+        CHECK(json::parse(show(true))["active_sessions"] == 0);
+        CHECK(json::parse(show(true))["sessions"] == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "recent errors are shown on one line each")
+    {
+        (void)sessions.acquire({"ann", "work", {}});
+        remember_error(options.sessions.state_directory,
+                       {.time = std::chrono::system_clock::from_time_t(1'800'000'000),
+                        .code = "session_lost",
+                        .tool = "bash_exec",
+                        .session = "work",
+                        .message = "gone\nerrors     none lately"});
+        CHECK(json::parse(show(true))["recent_errors"][0]["code"] == "session_lost");
+        const auto text = show(false);
+        CHECK(text.find("2027-01-15T08:00:00Z  session_lost  bash_exec  work  gone") !=
+              std::string::npos);
+        CHECK(text.find("\nerrors     none lately") == std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "where no sandbox can be made the status says why and what helps")
+    {
+        backend->available = false;
+        const auto text = show(false);
+        CHECK(exit_status == 1);
+        CHECK(text.find("available  no\nwhy not    no fakes here\nremedy     allow fakes\n") !=
+              std::string::npos);
+        CHECK(json::parse(show(true))["reason"] == "no fakes here");
+    }
+}

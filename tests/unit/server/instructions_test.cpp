@@ -1,0 +1,131 @@
+#include "server/instructions.hpp"
+#include "tests/unit/session/fake_backend.hpp"
+#include "tests/unit/temporary_directory.hpp"
+#include "tools/tool.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
+
+namespace {
+
+struct Fixture {
+    tests::TemporaryDirectory directory;
+    tests::FakeBackend backend{directory / "machines"};
+    Given given;
+
+    Fixture()
+    {
+        given.values["state_dir"] = {.items = {directory / "state"}, .origin = "test"};
+        set("principal", "ann");
+    }
+
+    void set(const std::string& key, const std::string& value)
+    {
+        given.values[key] = {.items = {value}, .origin = "test"};
+    }
+
+    [[nodiscard]] Options options() const
+    {
+        return make_options(given, [](const std::string&) { return std::nullopt; });
+    }
+
+    [[nodiscard]] std::string text()
+    {
+        const auto chosen = options();
+        return make_instructions(
+            chosen, backend,
+            mcp::select_tools(tools::all_tools(), chosen.served_tools, chosen.read_only));
+    }
+
+    [[nodiscard]] bool says(const std::string& words)
+    {
+        const auto all = text();
+        CAPTURE(all);
+        return all.find(words) != std::string::npos;
+    }
+};
+
+} // namespace
+
+TEST_SUITE("server/instructions")
+{
+    TEST_CASE_FIXTURE(Fixture, "the machine is told as it is")
+    {
+        CHECK(says("a fake. All of them see the same files"));
+        CHECK(says("It has no network"));
+        CHECK(says("end with this conversation"));
+        CHECK_FALSE(says("DISABLED"));
+        CHECK_FALSE(says("Not served here"));
+        set("network", "host");
+        set("session.ttl", "3h");
+        given.session = "work";
+        CHECK(says("It shares the network of its host"));
+        CHECK(says("ends when it is not used for 3 h"));
+        CHECK(text().size() < 4096);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "only limits that hold are promised")
+    {
+        set("local.memory", "4GiB");
+        CHECK(says("Its commands have 4 GiB of memory, 2 CPUs and 512 processes. The"));
+        backend.limits = {{"cgroup-memory", true, ""}, {"cgroup-cpu", true, ""}};
+        CHECK(says("Its commands have 4 GiB of memory, 2 CPUs and 512 processes. The"));
+        backend.limits = {{"cgroup-memory", false, ""}, {"cgroup-cpu", true, ""}};
+        CHECK(says("Its commands have 2 CPUs and 512 processes. Nothing limits their memory here"));
+        backend.limits = {{"cgroup-memory", true, ""}, {"cgroup-cpu", false, ""}};
+        CHECK(says("Its commands have 4 GiB of memory and 512 processes. Nothing limits their CPU "
+                   "time here"));
+        backend.limits = {{"cgroup-memory", false, ""}, {"cgroup-cpu", false, ""}};
+        CHECK(says("Its commands have 512 processes. Nothing limits their memory and CPU time "
+                   "here"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "mounts are named, however many and whatever they are called")
+    {
+        given.values["mount"] = {.items = {directory / "machines" + ":/srv/one:rw",
+                                           directory / "machines" + ":/srv/two"},
+                                 .origin = "test"};
+        CHECK(says("mounted at /srv/one (read and write), /srv/two (read only). "));
+        given.values["mount"].items.clear();
+        for (int i = 0; i < 40; ++i) {
+            given.values["mount"].items.push_back(directory / "machines" + ":/srv/" +
+                                                  std::string(200, '\xff') + std::to_string(i));
+        }
+        CHECK(says("and 28 more"));
+        CHECK(text().size() < 12'000); // the service cuts it for the client
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what is not served is told")
+    {
+        set("tools", "read_file");
+        CHECK(says("Not served here: bash_exec, "));
+        given.values.erase("tools");
+        set("read_only", "true");
+        CHECK(says("The operator allows reading only"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "where no sandbox can be made that comes first, with the remedy")
+    {
+        backend.available = false;
+        CHECK(text().starts_with("DISABLED: "));
+        CHECK(says("no fakes here. Remedy: allow fakes"));
+        CHECK(disabled_reason(backend) == "no fakes here. Remedy: allow fakes");
+        const auto chosen = options();
+        const auto describe = [&](const char* tool) {
+            return make_description(*tools::find_tool(tool), chosen, backend);
+        };
+        CHECK(describe("bash_exec").starts_with("DISABLED: no fakes here. Remedy: allow fakes\n"));
+        // These need no sandbox.
+        for (const auto* tool : {"list_workspace_files", "delete_workspace_file", "session_info"}) {
+            CHECK_FALSE(describe(tool).starts_with("DISABLED"));
+        }
+        backend.available = true;
+        CHECK(disabled_reason(backend).empty());
+        CHECK_FALSE(describe("bash_exec").starts_with("DISABLED"));
+    }
+}

@@ -1,0 +1,84 @@
+#include "server/recent_errors.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <sys/stat.h>
+
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
+
+namespace {
+
+RecentError error(const std::string& message)
+{
+    return {.time = std::chrono::system_clock::from_time_t(1'800'000'000),
+            .code = "session_lost",
+            .tool = "bash_exec",
+            .session = "work",
+            .message = message};
+}
+
+} // namespace
+
+TEST_CASE("what was remembered is told, the latest first")
+{
+    const berth::tests::TemporaryDirectory state;
+    CHECK(recent_errors(state.path(), 10).empty());
+    for (const auto* message : {"one", "two", "three"}) {
+        remember_error(state.path(), error(message));
+    }
+    const auto found = recent_errors(state.path(), 2);
+    REQUIRE(found.size() == 2);
+    CHECK(found[0].message == "three");
+    CHECK(found[1].message == "two");
+    CHECK(found[0].time == error("").time);
+    CHECK(found[0].code == "session_lost");
+    CHECK(found[0].tool == "bash_exec");
+    CHECK(found[0].session == "work");
+    struct stat status{};
+    REQUIRE(::stat((state / "errors.jsonl").c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777U) == 0600);
+}
+
+TEST_CASE("the files stay small, and the latest are in them")
+{
+    const berth::tests::TemporaryDirectory state;
+    for (int i = 0; i < 300; ++i) {
+        remember_error(state.path(), error(std::to_string(i) + std::string(5000, 'x')));
+    }
+    std::uintmax_t total = 0;
+    for (const auto& file : std::filesystem::directory_iterator(state.path())) {
+        total += file.file_size();
+    }
+    CHECK(total < 140'000);
+    const auto found = recent_errors(state.path(), 5);
+    REQUIRE(found.size() == 5);
+    CHECK(found[0].message.starts_with("299x"));
+    CHECK(found[4].message.starts_with("295x"));
+}
+
+TEST_CASE("damaged lines are left out, and no text of an error can forge one")
+{
+    const berth::tests::TemporaryDirectory state;
+    std::ofstream(state / "errors.jsonl") << "{ half\n[1]\n{\"time\":7}\n\n";
+    remember_error(state.path(), error("a\n{\"time\":\"2026-01-01T00:00:00Z\"}\n\xff"));
+    const auto found = recent_errors(state.path(), 10);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].message.starts_with("a\n{"));
+}
+
+TEST_CASE("without a state directory nothing is kept and nothing is made")
+{
+    const berth::tests::TemporaryDirectory state;
+    remember_error(state / "none", error("x"));
+    CHECK_FALSE(std::filesystem::exists(state / "none"));
+    CHECK(recent_errors(state / "none", 10).empty());
+    // Nor is a link followed: the directory is another's until it has been checked.
+    std::filesystem::create_symlink(state / "target", state / "errors.jsonl");
+    remember_error(state.path(), error("x"));
+    CHECK_FALSE(std::filesystem::exists(state / "target"));
+}
