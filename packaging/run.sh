@@ -2,9 +2,18 @@
 # Builds berth into build/ (installing what is missing) and runs it with the given arguments:
 #   packaging/run.sh serve --session demo
 # Without arguments: shows what isolates a sandbox here, makes one tool call, and prints the lines
-# that register berth in a client.
+# that register berth in a client. Those name build/server/berth, not this script: its first run
+# builds for minutes, and a client gives its server some seconds.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
+berth=$root/build/server/berth
+if [ ! -x "$berth" ] && [ "${1-}" = serve ] && [ ! -t 1 ]; then
+    cat >&2 <<EOF
+berth: nothing is built yet. It is built now, which takes minutes; a client that waits for this
+server may give up meanwhile. Run packaging/run.sh once in a terminal, then register
+    $berth serve
+EOF
+fi
 "$root/packaging/install-packages.sh" packages.txt
 
 # stdout belongs to the protocol, so the build talks on stderr.
@@ -12,7 +21,6 @@ if [ ! -f "$root/build/build.ninja" ]; then
     meson setup --buildtype=release -Dtests=false "$root/build" "$root" >&2
 fi
 ninja -C "$root/build" >&2
-berth=$root/build/server/berth
 
 if [ $# -gt 0 ]; then
     exec "$berth" "$@"
