@@ -113,8 +113,11 @@ class Sender {
 class Receiver {
   public:
     Receiver(GuestConnection& connection, const Exchange& call)
-        : connection_(connection), call_(call)
+        : connection_(connection), call_(call), deadline_(call.deadline)
     {
+        if (deadline_.at()) {
+            given_ = *deadline_.at() - BootClock::now();
+        }
     }
 
     protocol::Frame run()
@@ -136,17 +139,22 @@ class Receiver {
     Deadline next_deadline()
     {
         if (!cancelled_.is_never()) {
-            return Deadline::earlier(cancelled_, call_.deadline);
+            return Deadline::earlier(cancelled_, deadline_);
         }
         return call_.stop.stop_possible()
-                   ? Deadline::earlier(Deadline::after(notice_time), call_.deadline)
-                   : call_.deadline;
+                   ? Deadline::earlier(Deadline::after(notice_time), deadline_)
+                   : deadline_;
     }
 
     void check_deadlines()
     {
-        if (call_.deadline.expired()) {
-            throw Error(ErrorCode::backend_error, "the sandbox's guest did not answer in time");
+        if (deadline_.expired()) {
+            // While the host was suspended the guest could not answer either.
+            const auto awake = std::chrono::steady_clock::now() - started_;
+            if (awake >= given_) {
+                throw Error(ErrorCode::backend_error, "the sandbox's guest did not answer in time");
+            }
+            deadline_ = Deadline::after(given_ - awake);
         }
         if (cancelled_.is_never() && connection_.cancel_wanted()) {
             cancelled_ = Deadline::after(Sandbox::cancel_time);
@@ -173,6 +181,9 @@ class Receiver {
 
     GuestConnection& connection_;
     const Exchange& call_;
+    const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+    std::chrono::nanoseconds given_{0};
+    Deadline deadline_;
     Deadline cancelled_;
 };
 

@@ -5,6 +5,7 @@
 #include "sandbox/guest_connection.hpp"
 #include "sandbox/protocol/wire.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::sandbox {
@@ -181,7 +182,12 @@ protocol::InfoReply Sandbox::info(const std::stop_token& stop)
 protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
                                         const std::stop_token& stop)
 {
-    return call<protocol::ExecuteReply>(Operation::execute, request, stop);
+    // The guest ends it in time; a guest that is stuck or stopped itself must not keep a call for
+    // ever.
+    const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
+        std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
+    return call<protocol::ExecuteReply>(Operation::execute, request, stop,
+                                        Deadline::after(timeout + answer_time));
 }
 
 protocol::ReadFileReply Sandbox::read_file(const protocol::ReadFileRequest& request,

@@ -123,6 +123,13 @@ std::string left_running_phrase(const ExecuteReply& reply)
     if (reply.left_running.size() > named) {
         text += " and " + std::to_string(reply.left_running.size() - named) + " more";
     }
+    std::string_view before = ", whose output goes on in ";
+    for (const auto* stream : {&reply.out, &reply.err}) {
+        if (stream->held_open && !stream->spill_path.empty()) {
+            text += std::string(before) + visible(stream->spill_path);
+            before = " and ";
+        }
+    }
     return text;
 }
 

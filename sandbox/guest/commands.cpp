@@ -1,24 +1,20 @@
 #include "sandbox/guest/commands.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/exec/command.hpp"
+#include "sandbox/guest/commands_state.hpp"
 #include "sandbox/guest/exec/process_tree.hpp"
-#include "sandbox/guest/exec/reaper.hpp"
-#include "sandbox/guest/exec/spill.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
+#include <sys/epoll.h>
 #include <unistd.h>
 
 namespace berth::guest {
 namespace {
-
-constexpr std::size_t buffer_size = 64UL * 1024;
 
 /// Whether the kernel will refuse every other command the same way.
 bool is_final(int error)
@@ -40,63 +36,82 @@ Error limits_error(const std::string& why)
 Error spawn_error(const std::system_error& error)
 {
     const int number = error.code().value();
-    if (number == EAGAIN || number == EMFILE || number == ENFILE || number == ENOMEM) {
+    if (number == EMFILE || number == ENFILE || number == ENOMEM) {
         return {ErrorCode::busy, std::string("the command cannot be started: ") + error.what(),
                 "Wait for other commands to end, or stop some."};
     }
     return {ErrorCode::internal, std::string("the command cannot be started: ") + error.what()};
 }
 
-} // namespace
-
-struct Commands::State {
-    State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
-          OomScore oom_score_, ShellProgram shell_)
-        : config(config_), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
-          spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
-          host{loop,
-               config,
-               session,
-               spill,
-               buffer,
-               [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
-               [this] { return "job-" + std::to_string(++last_job); },
-               [this] { return unowned_children(); },
-               [this](Command& command) { drop(command); }},
-          cgroups(config.commands_cgroup_fd >= 0),
-          reaper(loop,
-                 [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); })
+/// The pipes of a command are watched before it runs: epoll may refuse (every process of the same
+/// uid counts against max_user_watches), and a command that was refused must not have run.
+class EarlyWatches {
+  public:
+    EarlyWatches(EventLoop& loop, const CommandPipes& pipes)
+        : loop_(loop),
+          fds_{pipes.report.read.get(), pipes.output.read.get(), pipes.error.read.get()}
     {
+        try {
+            for (const int fd : fds_) {
+                loop_.watch(fd, EPOLLIN, [](std::uint32_t) {});
+            }
+        } catch (const std::system_error&) {
+            end();
+            throw;
+        }
     }
 
-    void start(const protocol::ExecuteRequest& request, Done done);
-    [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
-    [[nodiscard]] Spawned spawn_command(SpawnOptions options, std::optional<CommandCgroup>& cgroup);
-    [[nodiscard]] std::vector<std::shared_ptr<Command>> all() const;
-    void reaped(pid_t pid, int status, const rusage& usage);
-    void drop(Command& command);
-    void remove_cgroups();
-    [[nodiscard]] std::vector<pid_t> unowned_children() const;
-    [[nodiscard]] std::size_t job_count() const;
-    [[nodiscard]] std::size_t call_count() const;
+    ~EarlyWatches()
+    {
+        if (!released_) {
+            end();
+        }
+    }
 
-    protocol::GuestConfig config;
-    OomScore oom_score;
-    ShellProgram shell;
-    std::array<char, buffer_size> buffer{};
-    SpillStore spill;
-    CommandHost host;
-    bool cgroups; ///< commands get one each
-    std::uint64_t last_job = 0;
-    std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
-    std::vector<CommandCgroup> emptied; ///< that the kernel would not remove yet
-    Reaper reaper;
+    EarlyWatches(const EarlyWatches&) = delete;
+    EarlyWatches& operator=(const EarlyWatches&) = delete;
+
+    /// They are the command's now.
+    void release() noexcept { released_ = true; }
+
+  private:
+    void end() noexcept
+    {
+        for (const int fd : fds_) {
+            loop_.unwatch(fd);
+        }
+    }
+
+    EventLoop& loop_;
+    std::array<int, 3> fds_;
+    bool released_ = false;
 };
+
+} // namespace
+
+Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
+                       OomScore oom_score_, ShellProgram shell_)
+    : config(config_), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
+      spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
+      host{loop,
+           config,
+           session,
+           spill,
+           buffer,
+           [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
+           [this] { return "job-" + std::to_string(++last_job); },
+           [this] { return unowned_children(); },
+           [this](Command& command) { drop(command); }},
+      cgroups(config.commands_cgroup_fd >= 0),
+      reaper(loop,
+             [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); })
+{
+}
 
 void Commands::State::start(const protocol::ExecuteRequest& request, Done done)
 {
     validate(request);
-    if (commands.contains(request.id)) {
+    if (commands.contains(request.id) || waiting.contains(request.id)) {
         throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already");
     }
     if (config.max_calls != 0 && call_count() >= config.max_calls) {
@@ -104,19 +119,41 @@ void Commands::State::start(const protocol::ExecuteRequest& request, Done done)
                     std::to_string(call_count()) + " commands of this session are running",
                     "Wait for one to end, or cancel one.");
     }
+    if (is_crowded() && make_room(request, done)) {
+        return;
+    }
+    try {
+        launch(request, "", with_room(request, done));
+    } catch (const OutOfProcesses&) {
+        if (!make_room(request, done)) {
+            throw;
+        }
+    }
+}
+
+void Commands::State::launch(const protocol::ExecuteRequest& request, std::string notice, Done done)
+{
     remove_cgroups();
     const std::string workdir = absolute_workdir(request, host.session.cwd(), config.home);
     const std::uint64_t oom_before = oom_kills(config.oom_events_fd);
-    auto cgroup = make_cgroup(request.id);
-    Spawned spawned =
-        spawn_command({request, config, shell, workdir, request.workdir.empty(), -1}, cgroup);
-    std::string notice =
-        shell.is_bash ? "" : "there is no bash here: " + shell.path + " ran the command";
-    const auto command =
-        std::make_shared<Command>(host, request, workdir, std::move(notice), std::move(spawned),
-                                  std::move(cgroup), oom_before, std::move(done));
-    commands.emplace(request.id, command);
-    command->watch();
+    if (!shell.is_bash) {
+        notice += (notice.empty() ? "" : "\n") + ("there is no bash here: " + shell.path) +
+                  " ran the command";
+    }
+    try {
+        CommandPipes pipes;
+        EarlyWatches watches(host.loop, pipes);
+        auto cgroup = make_cgroup(request.id);
+        const pid_t shim = spawn_command({request, config, shell, workdir, -1}, pipes, cgroup);
+        const auto command = std::make_shared<Command>(host, request, workdir, std::move(notice),
+                                                       shim, std::move(pipes), std::move(cgroup),
+                                                       oom_before, std::move(done));
+        commands.emplace(request.id, command);
+        command->watch();
+        watches.release();
+    } catch (const std::system_error& error) {
+        throw spawn_error(error);
+    }
 }
 
 std::optional<CommandCgroup> Commands::State::make_cgroup(const std::string& id)
@@ -135,33 +172,42 @@ std::optional<CommandCgroup> Commands::State::make_cgroup(const std::string& id)
     }
 }
 
-Spawned Commands::State::spawn_command(SpawnOptions options, std::optional<CommandCgroup>& cgroup)
+pid_t Commands::State::spawn_command(SpawnOptions options, const CommandPipes& pipes,
+                                     std::optional<CommandCgroup>& cgroup)
 {
     const OomScore::Raised raised(oom_score);
-    try {
-        if (cgroup) {
-            try {
-                options.cgroup_fd = cgroup->fd();
-                return spawn(options);
-            } catch (const std::system_error& error) {
-                (void)cgroup->remove();
-                cgroup.reset();
-                if (!is_final(error.code().value())) {
-                    throw;
-                }
-                if (config.limits_by_cgroup) {
-                    throw limits_error(error.what());
-                }
-                // May not enter it: commands are then told apart by their shims, and layers() says
-                // so.
-                cgroups = false;
-                options.cgroup_fd = -1;
+    const auto try_it = [&] {
+        try {
+            return spawn(options, pipes);
+        } catch (const std::system_error& error) {
+            if (error.code().value() == EAGAIN) {
+                throw OutOfProcesses();
             }
+            throw;
         }
-        return spawn(options);
-    } catch (const std::system_error& error) {
-        throw spawn_error(error);
+    };
+    if (cgroup) {
+        try {
+            options.cgroup_fd = cgroup->fd();
+            return try_it();
+        } catch (const OutOfProcesses&) {
+            (void)cgroup->remove();
+            throw;
+        } catch (const std::system_error& error) {
+            (void)cgroup->remove();
+            cgroup.reset();
+            if (!is_final(error.code().value())) {
+                throw;
+            }
+            if (config.limits_by_cgroup) {
+                throw limits_error(error.what());
+            }
+            // May not enter it: commands are then told apart by their shims, and layers() says so.
+            cgroups = false;
+            options.cgroup_fd = -1;
+        }
     }
+    return try_it();
 }
 
 /// A copy: a command that is gone leaves the map while it is looked at.
@@ -253,6 +299,9 @@ void Commands::start(const protocol::ExecuteRequest& request, Done done)
 
 void Commands::cancel(const std::string& id)
 {
+    if (state_->cancel_waiting(id)) {
+        return;
+    }
     const auto found = state_->commands.find(id);
     if (found != state_->commands.end()) {
         found->second->cancel();
@@ -261,6 +310,10 @@ void Commands::cancel(const std::string& id)
 
 void Commands::detach(const std::string& id)
 {
+    if (const auto waiting = state_->waiting.find(id); waiting != state_->waiting.end()) {
+        waiting->second.detached = true;
+        return;
+    }
     const auto found = state_->commands.find(id);
     if (found != state_->commands.end()) {
         found->second->detach();

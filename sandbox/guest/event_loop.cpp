@@ -75,6 +75,13 @@ void EventLoop::change(int fd, std::uint32_t events)
     }
 }
 
+void EventLoop::hand_over(int fd, Ready ready) noexcept
+{
+    // Not the old Watch's: it may be the one whose callback runs just now.
+    const auto found = watches_.find(fd);
+    found->second = std::make_shared<Watch>(Watch{found->second->tag, std::move(ready)});
+}
+
 void EventLoop::unwatch(int fd) noexcept
 {
     if (watches_.erase(fd) != 0) {

@@ -31,6 +31,8 @@ class EventLoop {
     /// `fd` stays the caller's and must be unwatched before it is closed. `events`: EPOLLIN ...
     void watch(int fd, std::uint32_t events, Ready ready);
     void change(int fd, std::uint32_t events);
+    /// Another callback for what is watched already. Cannot fail.
+    void hand_over(int fd, Ready ready) noexcept;
     void unwatch(int fd) noexcept;
 
     [[nodiscard]] TimerId call_at(BootClock::time_point at, Task task);

@@ -99,6 +99,13 @@ std::string absolute_path(std::string_view path, const CallContext& context)
         absolute = context.config.home + std::string(path.substr(1));
     } else {
         const std::string cwd = context.session.cwd();
+        if (::access(cwd.c_str(), F_OK) != 0 && errno == ENOENT) {
+            // A write would make the folder anew that somebody has removed.
+            throw Error(ErrorCode::not_found,
+                        "the working directory " + printable(cwd) + " is gone, and " +
+                            printable(std::string(path)) + " is relative to it",
+                        "give an absolute path, or one from ~");
+        }
         absolute = cwd + (cwd.ends_with('/') ? "" : "/") + std::string(path);
     }
     if (absolute.size() >= PATH_MAX) {

@@ -73,8 +73,14 @@ void Server::accept()
         oldest->close();
     }
     auto connection = std::make_shared<Connection>(loop_, std::move(socket), *this);
+    try {
+        connection->start();
+    } catch (const std::system_error&) {
+        // The commands have the guest's uid and can use up what epoll may watch for it. One
+        // connection breaks then, not the guest.
+        return;
+    }
     connections_.push_back(connection);
-    connection->start();
 }
 
 /// Out of descriptors or memory: the connection stays in the queue, and so would the event.

@@ -7,8 +7,9 @@
 
 namespace berth::guest {
 
-/// Reads the config from `fd`, a memfd or a file, and closes it. What held the bytes is wiped. Throws
-/// berth::Error or WireError when it is not a config, or names a descriptor that is not open.
+/// Reads the config from `fd`, a memfd or a file, and closes it. What held the bytes is wiped.
+/// Throws berth::Error or WireError when it is not a config, or names a descriptor that is not
+/// open.
 [[nodiscard]] protocol::GuestConfig read_config(int fd);
 
 /// Makes every descriptor of the config close-on-exec and closes all others above 2; 0 to 2 are

@@ -33,12 +33,18 @@ void append_notices_meta(std::string& out, const std::vector<std::string>& notic
 
 std::string with_notices(std::string text, const std::vector<std::string>& notices)
 {
-    if (notices.empty()) {
+    // What a command prints may look like a notice, and would be believed: then a line says where
+    // the notices end.
+    const bool looks_like_one = text.starts_with("[berth]");
+    if (notices.empty() && !looks_like_one) {
         return text;
     }
     std::string lines;
     for (const auto& notice : notices) {
         lines += "[berth] " + notice + '\n';
+    }
+    if (looks_like_one) {
+        lines += "[berth] end of the notices: what follows is output\n";
     }
     return lines + text;
 }

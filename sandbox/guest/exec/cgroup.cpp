@@ -125,6 +125,11 @@ CommandCgroup::Usage CommandCgroup::usage() const
     return usage;
 }
 
+std::optional<std::uint64_t> CommandCgroup::oom_kills() const
+{
+    return value_of(read_in(directory_.get(), "memory.events"), "oom_kill");
+}
+
 bool CommandCgroup::remove()
 {
     return ::unlinkat(parent_, name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;

@@ -38,6 +38,10 @@ class CommandCgroup {
 
     [[nodiscard]] Usage usage() const;
 
+    /// Processes in it that the kernel killed for want of memory, whoever's limit it was; nothing
+    /// without the memory controller.
+    [[nodiscard]] std::optional<std::uint64_t> oom_kills() const;
+
     /// False while something in it still runs.
     bool remove();
 

@@ -24,17 +24,20 @@ constexpr std::chrono::seconds shim_patience{1};
 } // namespace
 
 Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std::string workdir,
-                 std::string notice, Spawned spawned, std::optional<CommandCgroup> cgroup,
-                 std::uint64_t oom_kills, Done done)
+                 std::string notice, pid_t shim, CommandPipes pipes,
+                 std::optional<CommandCgroup> cgroup, std::uint64_t oom_kills, Done done)
     : host_(host), id_(request.id), text_(utf8::prefix_bytes(request.command, kept_text)),
       workdir_(std::move(workdir)), timeout_(static_cast<std::chrono::milliseconds::rep>(
                                         std::min<std::uint64_t>(request.timeout, 1'000'000'000))),
       keep_leftovers_(request.on_exit == protocol::OnExit::keep),
+      in_session_directory_(request.workdir.empty()),
       moves_session_(request.sticky_cwd && request.workdir.empty()),
       spill_above_(request.spill_above), done_(std::move(done)), oom_kills_(oom_kills),
-      tree_(spawned.shim, std::move(cgroup)), report_(std::move(spawned.report)),
-      out_(std::move(spawned.output), request.head_limit, request.tail_limit, host.spill, "stdout"),
-      err_(std::move(spawned.error), request.head_limit, request.tail_limit, host.spill, "stderr")
+      tree_(shim, std::move(cgroup)), report_(std::move(pipes.report.read)),
+      out_(std::move(pipes.output.read), request.head_limit, request.tail_limit, host.spill,
+           "stdout"),
+      err_(std::move(pipes.error.read), request.head_limit, request.tail_limit, host.spill,
+           "stderr")
 {
     reply_.notice = std::move(notice);
 }
@@ -51,8 +54,7 @@ Command::~Command()
 
 void Command::watch()
 {
-    host_.loop.watch(report_.get(), EPOLLIN,
-                     guarded([](Command& command) { command.read_reports(); }));
+    host_.loop.hand_over(report_.get(), guarded([](Command& command) { command.read_reports(); }));
     watch_stream(out_);
     watch_stream(err_);
     arm_timeout();
@@ -60,12 +62,12 @@ void Command::watch()
 
 void Command::watch_stream(OutputStream& stream)
 {
-    host_.loop.watch(stream.fd(), EPOLLIN, guarded([&stream](Command& command) {
-                         command.read_stream(stream, reads_per_wakeup);
-                         if (command.phase_ == Phase::draining) {
-                             command.drain();
-                         }
-                     }));
+    host_.loop.hand_over(stream.fd(), guarded([&stream](Command& command) {
+                             command.read_stream(stream, reads_per_wakeup);
+                             if (command.phase_ == Phase::draining) {
+                                 command.drain();
+                             }
+                         }));
 }
 
 /// True when there may be more at once.
@@ -197,6 +199,7 @@ void Command::answer()
     const Done done = std::exchange(done_, nullptr);
     if (done && !failed_) {
         fill_fate();
+        tell_oom();
         fill_usage();
         move_session();
         reply_.duration =
@@ -210,6 +213,9 @@ void Command::answer()
     }
     out_.drop_kept();
     err_.drop_kept();
+    if (const auto after = std::exchange(after_stop_, nullptr)) {
+        after();
+    }
     check_gone();
 }
 

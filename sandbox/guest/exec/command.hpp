@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/command_tree.hpp"
@@ -39,6 +40,17 @@ struct CommandHost {
     std::function<void(Command&)> gone;
 };
 
+/// The limit on the session's processes is reached.
+class OutOfProcesses : public Error {
+  public:
+    OutOfProcesses()
+        : Error(ErrorCode::busy,
+                "the command cannot be started: this session has as many processes as it may have",
+                "Wait for other commands to end, or stop some.")
+    {
+    }
+};
+
 /// How the command's shell ended.
 struct ShellEnd {
     int status = 0; ///< waitpid's encoding
@@ -59,13 +71,13 @@ class Command : public std::enable_shared_from_this<Command> {
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
 
     Command(CommandHost& host, const protocol::ExecuteRequest& request, std::string workdir,
-            std::string notice, Spawned spawned, std::optional<CommandCgroup> cgroup,
+            std::string notice, pid_t shim, CommandPipes pipes, std::optional<CommandCgroup> cgroup,
             std::uint64_t oom_kills, Done done);
     ~Command();
     Command(const Command&) = delete;
     Command& operator=(const Command&) = delete;
 
-    /// Once, after make_shared.
+    /// Once, after make_shared. The pipes are watched already: their events come here from now on.
     void watch();
 
     void cancel();
@@ -90,6 +102,11 @@ class Command : public std::enable_shared_from_this<Command> {
 
     [[nodiscard]] bool is_job() const noexcept { return !job_id_.empty(); }
 
+    [[nodiscard]] bool is_stopping() const noexcept { return phase_ == Phase::stopping; }
+
+    /// Stops a job, and calls `then` when that is done.
+    void end_job(std::function<void()> then);
+
     [[nodiscard]] protocol::JobEntry job_entry() const;
 
     [[nodiscard]] CommandTree& tree() noexcept { return tree_; }
@@ -100,7 +117,7 @@ class Command : public std::enable_shared_from_this<Command> {
 
   private:
     enum class Phase { running, stopping, draining, answered };
-    enum class StopReason { none, timed_out, cancelled, leftovers };
+    enum class StopReason { none, timed_out, cancelled, leftovers, ended };
 
     /// A callback that does nothing once the command is gone.
     template <class Function>
@@ -119,6 +136,7 @@ class Command : public std::enable_shared_from_this<Command> {
 
     void take_report(const ShimReport& report, std::string cwd);
     void start_failed(const ShimReport& report);
+    [[nodiscard]] std::exception_ptr failure(const ShimReport& report);
     void shim_ended(int status);
     void find_orphans();
     void reap_shim(int options);
@@ -135,6 +153,8 @@ class Command : public std::enable_shared_from_this<Command> {
     void keep_as_job(const std::vector<ProcessStat>& living);
     void answer();
     void fill_fate();
+    [[nodiscard]] std::uint64_t oom_killed() const;
+    void tell_oom();
     void fill_usage();
     void move_session();
     void add_notice(const std::string& text);
@@ -147,6 +167,7 @@ class Command : public std::enable_shared_from_this<Command> {
     std::string job_id_;
     std::chrono::milliseconds timeout_;
     bool keep_leftovers_;
+    bool in_session_directory_;
     bool moves_session_;
     std::uint64_t spill_above_;
     Done done_;
@@ -161,6 +182,7 @@ class Command : public std::enable_shared_from_this<Command> {
 
     CommandTree tree_;
     std::unique_ptr<TreeStopper> stopper_;
+    std::function<void()> after_stop_;
     UniqueFd report_;
     std::string report_bytes_;
     pid_t shell_ = -1;

@@ -48,6 +48,22 @@ Error workdir_error(int error, const std::string& workdir)
     return errno_error(error, "workdir " + workdir, hint);
 }
 
+/// The session's own directory. Nothing is run elsewhere instead: `rm -rf ./*` that was meant for a
+/// build folder would empty the home (docs/adr/0008-lost-directory.md).
+Error session_directory_error(int error, const std::string& workdir, const std::string& home)
+{
+    const bool gone = error == ENOENT || error == ENOTDIR;
+    const std::string message =
+        "the working directory " + workdir +
+        (gone ? " is gone" : " cannot be entered: " + std::generic_category().message(error)) +
+        "; nothing was run";
+    return {gone ? ErrorCode::not_found : ErrorCode::permission_denied, message,
+            workdir == home
+                ? "Give a workdir, e.g. /tmp, and mend the home from there: chmod u+rwx " + home
+                : "The working directory is " + home +
+                      " now: give the command again if that is the right place for it."};
+}
+
 } // namespace
 
 void Command::start_failed(const ShimReport& report)
@@ -57,13 +73,61 @@ void Command::start_failed(const ShimReport& report)
     }
     failed_ = true;
     const Done done = std::exchange(done_, nullptr);
-    const Error error = report.step == ShimStep::workdir ? workdir_error(report.error, workdir_)
-                                                         : start_error(report, "the shell");
+    const std::exception_ptr error = failure(report);
     const auto self = shared_from_this();
     settle();
     if (done) {
-        done({}, std::make_exception_ptr(error));
+        done({}, error);
     }
+}
+
+std::exception_ptr Command::failure(const ShimReport& report)
+{
+    if (report.step == ShimStep::fork && report.error == EAGAIN) {
+        return std::make_exception_ptr(OutOfProcesses());
+    }
+    if (report.step != ShimStep::workdir) {
+        return std::make_exception_ptr(start_error(report, "the shell"));
+    }
+    if (!in_session_directory_) {
+        return std::make_exception_ptr(workdir_error(report.error, workdir_));
+    }
+    const std::string& home = host_.config.home;
+    host_.session.set_cwd(home);
+    return std::make_exception_ptr(session_directory_error(report.error, workdir_, home));
+}
+
+/// How many processes the kernel has killed for want of memory since the command began: its own
+/// where each command has a memory cgroup, else those of the whole session.
+std::uint64_t Command::oom_killed() const
+{
+    if (tree_.cgroup()) {
+        if (const auto own = tree_.cgroup()->oom_kills()) {
+            return *own;
+        }
+    }
+    const auto now = guest::oom_kills(host_.config.oom_events_fd);
+    return now > oom_kills_ ? now - oom_kills_ : 0;
+}
+
+void Command::tell_oom()
+{
+    const std::uint64_t killed = oom_killed();
+    if (killed == 0) {
+        return;
+    }
+    if (reply_.exit_code == 128 + SIGKILL && end_) {
+        // The shell itself is rarely the largest: mostly it lives to say that what it ran was
+        // killed.
+        reply_.fate = protocol::Fate::oom_killed;
+        reply_.signal = SIGKILL;
+        return;
+    }
+    // In a pipeline nothing of it shows in the exit code.
+    const bool own = tree_.cgroup() && tree_.cgroup()->oom_kills();
+    add_notice("the memory limit was reached: the kernel killed " + std::to_string(killed) +
+               (killed == 1 ? " process" : " processes") +
+               (own ? " of this command" : " of this session while the command ran"));
 }
 
 void Command::fill_fate()
@@ -84,11 +148,6 @@ void Command::fill_fate()
     } else {
         reply_.fate = Fate::exited;
         reply_.exit_code = WEXITSTATUS(status);
-    }
-    // The shell itself is rarely the largest: mostly it lives to say that what it ran was killed.
-    if (reply_.exit_code == 128 + SIGKILL && oom_kills(host_.config.oom_events_fd) > oom_kills_) {
-        reply_.fate = Fate::oom_killed;
-        reply_.signal = SIGKILL;
     }
 }
 

@@ -48,10 +48,6 @@ void Command::take_report(const ShimReport& report, std::string cwd)
     case ReportKind::started:
         shell_ = report.shell;
         tree_.set_started();
-        if (report.fell_back != 0) {
-            add_notice("the working directory was gone; the command ran in " + host_.config.home);
-            host_.session.set_cwd(host_.config.home);
-        }
         break;
     case ReportKind::ended: {
         ShellEnd end;

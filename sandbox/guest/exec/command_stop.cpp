@@ -1,6 +1,7 @@
 #include "sandbox/guest/exec/command.hpp"
 
 #include <csignal>
+#include <utility>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,6 +36,12 @@ void Command::cancel()
     if (phase_ == Phase::running) {
         stop(StopReason::cancelled);
     }
+}
+
+void Command::end_job(std::function<void()> then)
+{
+    after_stop_ = std::move(then);
+    stop(StopReason::ended);
 }
 
 void Command::detach()

@@ -29,7 +29,6 @@ struct Shell {
     const ShimPlan* plan = nullptr;
     ShimStep failed_step = ShimStep::none;
     int error = 0;
-    bool fell_back = false;
     std::array<char, max_cwd> start{}; ///< the working directory at exec
 };
 
@@ -111,7 +110,6 @@ void report_start(const Shell& shell) noexcept
     ShimReport report;
     report.kind = ReportKind::started;
     report.shell = ::getpid();
-    report.fell_back = shell.fell_back ? 1 : 0;
     write_all(shell.plan->report, {reinterpret_cast<const char*>(&report), sizeof(report)});
 }
 
@@ -122,11 +120,7 @@ int shell_main(void* argument)
     ::setsid();
     ::umask(022);
     if (::chdir(plan.workdir) != 0) {
-        if (plan.fallback_workdir == nullptr || ::chdir(plan.fallback_workdir) != 0) {
-            return fail(shell, ShimStep::workdir);
-        }
-        shell.fell_back = true;
-        plan.environment[plan.pwd_index] = plan.fallback_pwd;
+        return fail(shell, ShimStep::workdir);
     }
     working_directory(shell.start);
     report_start(shell);

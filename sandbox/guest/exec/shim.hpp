@@ -23,11 +23,8 @@ namespace berth::guest {
 struct ShimPlan {
     const char* program = nullptr;
     char* const* arguments = nullptr;
-    char** environment = nullptr;
-    std::size_t pwd_index = 0; ///< of PWD in `environment`
-    char* fallback_pwd = nullptr;
+    char* const* environment = nullptr;
     const char* workdir = nullptr;
-    const char* fallback_workdir = nullptr; ///< nullptr: a missing workdir is a failure
 
     int report = -1;
     int input = -1; ///< /dev/null, or the memfd that takes `input_text`
@@ -57,7 +54,6 @@ struct ShimReport {
     std::int32_t error = 0;
     pid_t shell = -1;
     std::int32_t status = 0;       ///< waitpid's encoding
-    std::uint32_t fell_back = 0;   ///< the session's directory was gone
     std::uint32_t moved = 0;       ///< the shell ended in another directory than it began in
     std::uint32_t children = 0;    ///< it left something behind
     std::uint64_t peak_memory = 0; ///< bytes, the largest process among shell and awaited ones

@@ -217,7 +217,11 @@ std::string absolute_workdir(const protocol::ExecuteRequest& request,
     return session_cwd + (session_cwd.ends_with('/') ? "" : "/") + workdir;
 }
 
-Spawned spawn(const SpawnOptions& options)
+CommandPipes::CommandPipes() : report(command_pipe()), output(command_pipe()), error(command_pipe())
+{
+}
+
+pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes)
 {
     const auto& request = options.request;
     const bool by_descriptor = request.command.size() > max_argument;
@@ -225,11 +229,7 @@ Spawned spawn(const SpawnOptions& options)
     auto environment_strings = environment(options);
     const auto argv = pointers(argument_strings);
     auto envp = pointers(environment_strings);
-    std::string fallback_pwd = "PWD=" + options.config.home;
 
-    Pipe report = command_pipe();
-    Pipe output = command_pipe();
-    Pipe error = command_pipe();
     const bool has_input = request.input && !request.input->empty();
     const UniqueFd input = has_input ? make_memfd("stdin") : open_null();
     const UniqueFd script = by_descriptor ? make_memfd("command") : UniqueFd();
@@ -240,14 +240,11 @@ Spawned spawn(const SpawnOptions& options)
     plan.program = options.shell.path.c_str();
     plan.arguments = argv.data();
     plan.environment = envp.data();
-    plan.pwd_index = environment_strings.size() - 1;
-    plan.fallback_pwd = fallback_pwd.data();
     plan.workdir = options.workdir.c_str();
-    plan.fallback_workdir = options.fall_back ? options.config.home.c_str() : nullptr;
-    plan.report = report.write.get();
+    plan.report = pipes.report.write.get();
     plan.input = input.get();
-    plan.output = output.write.get();
-    plan.error = error.write.get();
+    plan.output = pipes.output.write.get();
+    plan.error = pipes.error.write.get();
     plan.script = script.get();
     plan.input_text = has_input ? std::string_view(*request.input) : std::string_view();
     plan.script_text = by_descriptor ? std::string_view(request.command) : std::string_view();
@@ -256,12 +253,7 @@ Spawned spawn(const SpawnOptions& options)
     plan.limit_nproc = options.config.limit_nproc;
     plan.limit_fsize = options.config.limit_fsize;
 
-    Spawned spawned;
-    spawned.shim = clone_shim(plan, options.cgroup_fd);
-    spawned.report = std::move(report.read);
-    spawned.output = std::move(output.read);
-    spawned.error = std::move(error.read);
-    return spawned;
+    return clone_shim(plan, options.cgroup_fd);
 }
 
 } // namespace berth::guest

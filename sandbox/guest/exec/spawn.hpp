@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/exec/shim.hpp"
 #include "sandbox/protocol/guest_config.hpp"
@@ -31,21 +32,22 @@ struct SpawnOptions {
     const protocol::ExecuteRequest& request;
     const protocol::GuestConfig& config;
     const ShellProgram& shell;
-    std::string workdir;    ///< absolute
-    bool fall_back = false; ///< to the home when the workdir is gone
+    std::string workdir; ///< absolute
     int cgroup_fd = -1;
 };
 
-/// A command on its way: the shim lives, its first report is yet to come.
-struct Spawned {
-    pid_t shim = -1;
-    UniqueFd report; ///< non-blocking, as the two others
-    UniqueFd output;
-    UniqueFd error;
+/// Made before the command, so that nothing which can fail is left to do once it runs. The guest's
+/// ends do not block.
+struct CommandPipes {
+    CommandPipes();
+
+    Pipe report;
+    Pipe output;
+    Pipe error;
 };
 
-/// Starts shim and shell with one clone. Throws std::system_error (clone3's errno where it was the
-/// cgroup that refused).
-[[nodiscard]] Spawned spawn(const SpawnOptions& options);
+/// Starts shim and shell with one clone, and returns the shim's pid; its first report is yet to
+/// come. Throws std::system_error (clone3's errno where it was the cgroup that refused).
+[[nodiscard]] pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes);
 
 } // namespace berth::guest

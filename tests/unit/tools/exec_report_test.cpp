@@ -110,6 +110,11 @@ TEST_CASE("what was left running is named with its job")
     CHECK(text_of(left) == "started\n[left running as job 00ff: pid 12 (sleep 100), pid 13]");
     left.left_running.resize(9);
     CHECK(text_of(left).find("and 4 more") != std::string::npos);
+    left.left_running.clear();
+    left.out.held_open = true;
+    left.out.spill_path = "/var/tmp/berth/1.stdout";
+    CHECK(text_of(left) == "started\n[left running as job 00ff, whose output goes on in "
+                           "/var/tmp/berth/1.stdout]");
 }
 
 TEST_CASE("a long output loses its middle and names the file that has it all")

@@ -8,6 +8,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 // What every command can rely on: shell, input, environment, directory, how it ends.
@@ -24,6 +25,16 @@ ErrorCode code_of(const std::exception_ptr& error)
         std::rethrow_exception(error);
     } catch (const Error& e) {
         return e.code();
+    }
+}
+
+std::string message_of(const std::exception_ptr& error)
+{
+    REQUIRE(error);
+    try {
+        std::rethrow_exception(error);
+    } catch (const Error& e) {
+        return e.what();
     }
 }
 
@@ -250,22 +261,48 @@ TEST_CASE("the working directory follows commands that end normally")
     });
 }
 
-TEST_CASE("a working directory that is gone: the home, and a notice, once")
+TEST_CASE("a working directory that is gone or closed: nothing is run, once, then it is the home")
 {
     in_each_mode([](Mode mode) {
         Guest guest(mode);
         const std::string gone = guest.home() + "/gone";
         CHECK(guest.run("mkdir gone; cd gone").reply.cwd == gone);
         std::filesystem::remove(gone);
-        const auto reply = guest.run("pwd; echo $PWD").reply;
-        CHECK(reply.out.head == guest.home() + "\n" + guest.home() + "\n");
-        CHECK(reply.notice.find("working directory") != std::string::npos);
-        CHECK(reply.cwd == guest.home());
-        CHECK(guest.run("true").reply.notice.empty());
+        // The mistake that this is about: meant for the build folder, run in the home.
+        const auto refused = guest.run("touch " + guest.home() + "/ran; rm -rf ./*");
+        CHECK(code_of(refused.error) == ErrorCode::not_found);
+        CHECK(message_of(refused.error).find(gone + " is gone; nothing was run") !=
+              std::string::npos);
+        CHECK(!std::filesystem::exists(guest.home() + "/ran"));
+        CHECK(guest.run("pwd; echo $PWD").reply.out.head ==
+              guest.home() + "\n" + guest.home() + "\n");
         const auto self = guest.run("mkdir x; cd x; rmdir ../x").reply;
         CHECK(self.cwd == guest.home());
         CHECK(!self.notice.empty());
+        // A workdir of the call's own is another matter: the session stays where it is.
+        CHECK(guest.run("mkdir here; cd here").reply.cwd == guest.home() + "/here");
+        auto elsewhere = Guest::request("true");
+        elsewhere.workdir = "/nowhere";
+        CHECK(code_of(guest.run(elsewhere).error) == ErrorCode::not_found);
+        CHECK(guest.run("pwd").reply.out.head == guest.home() + "/here\n");
     });
+}
+
+TEST_CASE("a command is not run when its output cannot be watched")
+{
+    Guest guest(Mode::subreaper);
+    // Descriptors run out before the clone: whatever fails, it fails then.
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const int free = ::dup(0);
+    ::close(free);
+    const rlimit tight{static_cast<rlim_t>(free), before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &tight) == 0);
+    const auto code = refused(guest, Guest::request("touch " + guest.home() + "/ran"));
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(code == ErrorCode::busy);
+    CHECK(guest.run("echo on").reply.out.head == "on\n");
+    CHECK(!std::filesystem::exists(guest.home() + "/ran"));
 }
 
 TEST_CASE("calls at once are limited, and known")

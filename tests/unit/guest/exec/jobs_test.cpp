@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <string>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 // What a command leaves running: named, kept, drained, stopped when there are too many.
 
 namespace berth::guest::test {
@@ -132,6 +135,38 @@ TEST_CASE("a detached command goes on as a job, under its own timeout")
         CHECK(guest.session->cwd() == guest.home());
         CHECK(!guest.outcome(ended));
     });
+}
+
+TEST_CASE("a job that has taken every process is stopped for the next command, and named")
+{
+    // The limit on processes binds no root: a child becomes an ordinary user and plays the guest.
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::geteuid() == 0 && (::setgid(64998) != 0 || ::setuid(64998) != 0)) {
+            ::_exit(3);
+        }
+        int result = 0;
+        {
+            Guest guest(Mode::subreaper,
+                        [](protocol::GuestConfig& config) { config.limit_nproc = 500; });
+            // Takes each process that comes free.
+            const std::string greedy = "perl -e 'while (1) { my $p = fork; if (!defined $p) "
+                                       "{ select(undef, undef, undef, 0.001) } "
+                                       "elsif (!$p) { sleep 60; exit } }' >/dev/null 2>&1 & ";
+            const auto left = guest.run(greedy + "sleep 0.5").reply;
+            result |= left.job_id == "job-1" ? 0 : 4;
+            const auto done = guest.run("seq 2 | cat");
+            result |= !done.error && done.reply.out.head == "1\n2\n" ? 0 : 8;
+            result |= done.reply.notice.find("job-1 (perl -e ") == 0 ? 0 : 16;
+            result |= guest.commands->jobs().empty() ? 0 : 32;
+            result |= guest.run("echo on").reply.notice.empty() ? 0 : 64;
+        }
+        ::_exit(result);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
 }
 
 } // namespace berth::guest::test

@@ -1,0 +1,126 @@
+#include "sandbox/guest/commands_state.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+// What a session does that has no process left for a command: a fork bomb left running in the
+// background would otherwise keep it from running anything ever again, the `kill` that ends the
+// bomb included.
+
+namespace berth::guest {
+namespace {
+
+constexpr std::chrono::milliseconds look_again{5};
+constexpr std::chrono::seconds patience{1};
+
+std::shared_ptr<Command> greediest(const std::vector<std::shared_ptr<Command>>& commands,
+                                   std::size_t& processes)
+{
+    std::shared_ptr<Command> found;
+    for (const auto& command : commands) {
+        const std::size_t count = command->is_job() ? command->tree().living().size() : 0;
+        if (count > processes) {
+            processes = count;
+            found = command;
+        }
+    }
+    return found;
+}
+
+} // namespace
+
+Commands::Done Commands::State::with_room(const protocol::ExecuteRequest& request, Done done)
+{
+    constexpr std::size_t kept_for_that = 256UL * 1024;
+    if (job_count() == 0 ||
+        request.command.size() + (request.input ? request.input->size() : 0) > kept_for_that) {
+        return done;
+    }
+    return [this, request, done = std::move(done)](protocol::ExecuteReply reply,
+                                                   std::exception_ptr error) {
+        try {
+            if (error) {
+                std::rethrow_exception(error);
+            }
+        } catch (const OutOfProcesses&) {
+            if (make_room(request, done)) {
+                return;
+            }
+        } catch (...) {
+            // As it is: told below.
+        }
+        done(std::move(reply), error);
+    };
+}
+
+bool Commands::State::is_crowded() const
+{
+    constexpr std::uint64_t reserve = 4; // a shim, its shell, and a pipeline of two
+    return config.limit_nproc != 0 && job_count() != 0 &&
+           all_processes().size() + reserve > config.limit_nproc;
+}
+
+bool Commands::State::make_room(const protocol::ExecuteRequest& request, const Done& done)
+{
+    std::size_t processes = 0;
+    const auto job = greediest(all(), processes);
+    // One among many is not to blame.
+    if (!job || job->is_stopping() || processes < all_processes().size() / 2) {
+        return false;
+    }
+    const auto entry = job->job_entry();
+    const std::string id = request.id;
+    waiting.insert_or_assign(id, Waiting{request, done,
+                                         entry.job_id + " (" + entry.command + ") had " +
+                                             std::to_string(processes) +
+                                             " processes, and none was left for this command: it "
+                                             "was stopped",
+                                         false});
+    job->end_job([this, id] { start_waiting(id, BootClock::now() + patience); });
+    return true;
+}
+
+void Commands::State::start_waiting(const std::string& id, BootClock::time_point give_up)
+{
+    const auto found = waiting.find(id);
+    if (found == waiting.end()) {
+        return;
+    }
+    if (commands.contains(id) && BootClock::now() < give_up) {
+        // Its first try is not reaped yet.
+        (void)host.loop.call_at(BootClock::now() + look_again,
+                                [this, id, give_up] { start_waiting(id, give_up); });
+        return;
+    }
+    const Waiting next = std::move(found->second);
+    waiting.erase(found);
+    try {
+        launch(next.request, next.notice, next.done);
+    } catch (...) {
+        next.done({}, std::current_exception());
+        return;
+    }
+    if (next.detached) {
+        commands.at(id)->detach();
+    }
+}
+
+bool Commands::State::cancel_waiting(const std::string& id)
+{
+    const auto found = waiting.find(id);
+    if (found == waiting.end()) {
+        return false;
+    }
+    const Done done = std::move(found->second.done);
+    waiting.erase(found);
+    protocol::ExecuteReply reply;
+    reply.fate = protocol::Fate::cancelled;
+    reply.exit_code = -1;
+    reply.cwd = host.session.cwd();
+    done(std::move(reply), nullptr);
+    return true;
+}
+
+} // namespace berth::guest

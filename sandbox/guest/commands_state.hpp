@@ -1,0 +1,73 @@
+#pragma once
+
+#include "sandbox/guest/commands.hpp"
+#include "sandbox/guest/exec/command.hpp"
+#include "sandbox/guest/exec/reaper.hpp"
+#include "sandbox/guest/exec/spill.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace berth::guest {
+
+/// What the files commands*.cpp share, and nobody else sees.
+struct Commands::State {
+    /// A command that will be started when a job has been stopped.
+    struct Waiting {
+        protocol::ExecuteRequest request;
+        Done done;
+        std::string notice;
+        bool detached = false;
+    };
+
+    State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
+          OomScore oom_score_, ShellProgram shell_);
+
+    void start(const protocol::ExecuteRequest& request, Done done);
+    /// As start(), for the second time where `notice` says why.
+    void launch(const protocol::ExecuteRequest& request, std::string notice, Done done);
+
+    // ---- commands_room.cpp
+
+    /// `done`, but that a command which finds no process free gets a second chance once the job
+    /// that has them all is stopped.
+    [[nodiscard]] Done with_room(const protocol::ExecuteRequest& request, Done done);
+    /// No room where the limit binds the shell and not its start, as RLIMIT_NPROC does.
+    [[nodiscard]] bool is_crowded() const;
+    [[nodiscard]] bool make_room(const protocol::ExecuteRequest& request, const Done& done);
+    void start_waiting(const std::string& id, BootClock::time_point give_up);
+    [[nodiscard]] bool cancel_waiting(const std::string& id);
+
+    // ----
+
+    [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
+    [[nodiscard]] pid_t spawn_command(SpawnOptions options, const CommandPipes& pipes,
+                                      std::optional<CommandCgroup>& cgroup);
+    [[nodiscard]] std::vector<std::shared_ptr<Command>> all() const;
+    void reaped(pid_t pid, int status, const rusage& usage);
+    void drop(Command& command);
+    void remove_cgroups();
+    [[nodiscard]] std::vector<pid_t> unowned_children() const;
+    [[nodiscard]] std::size_t job_count() const;
+    [[nodiscard]] std::size_t call_count() const;
+
+    protocol::GuestConfig config;
+    OomScore oom_score;
+    ShellProgram shell;
+    std::array<char, 64UL * 1024> buffer{};
+    SpillStore spill;
+    CommandHost host;
+    bool cgroups; ///< commands get one each
+    std::uint64_t last_job = 0;
+    std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
+    std::unordered_map<std::string, Waiting> waiting;                   ///< for room, by id
+    std::vector<CommandCgroup> emptied; ///< that the kernel would not remove yet
+    Reaper reaper;
+};
+
+} // namespace berth::guest
