@@ -59,6 +59,9 @@ class HunkWriter {
     {
         close();
         diff_.truncated |= gave_up;
+        if (!any_ && !diff_.truncated) {
+            diff_.text.clear(); // names alone would say that there is a difference
+        }
         return std::move(diff_);
     }
 

@@ -29,6 +29,7 @@ constexpr std::size_t listed_matches = 20;
 /// What has to be known of the file before it is edited.
 struct Facts {
     bool all_crlf = false;
+    bool bom = false;
     bool binary = false;
     bool utf16 = false;
 };
@@ -42,6 +43,7 @@ Facts look_at(const Document& document)
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
         if (first) {
             const auto encoding = sniff_encoding(piece);
+            facts.bom = encoding == TextEncoding::utf8_bom;
             facts.utf16 = encoding == TextEncoding::utf16le || encoding == TextEncoding::utf16be;
         }
         first = false;
@@ -65,15 +67,28 @@ std::string with_crlf(std::string_view text)
     return result;
 }
 
-/// In a file whose lines all end with CRLF, a caller who writes plain newlines means those; one who
-/// writes CRLF in old_text means what it says.
-Edit adapted(const Edit& edit, bool all_crlf)
+/// Line ends and byte order mark stay what they are, however the caller writes them: in a file
+/// whose lines all end with CRLF a newline means that, and a mark neither comes twice nor goes.
+Edit adapted(const Edit& edit, const Facts& facts)
 {
-    if (!all_crlf || edit.old_text.find("\r\n") != std::string::npos ||
-        edit.new_text.find("\r\n") != std::string::npos) {
-        return edit;
+    static constexpr std::string_view mark = "\xef\xbb\xbf";
+    Edit result = edit;
+    // Who replaces nothing but line ends means these.
+    const bool converts = edit.old_text.find("\r\n") != std::string::npos &&
+                          with_crlf(edit.old_text) == with_crlf(edit.new_text);
+    if (facts.all_crlf && !converts) {
+        result.old_text = with_crlf(edit.old_text);
+        result.new_text = with_crlf(edit.new_text);
     }
-    return {with_crlf(edit.old_text), with_crlf(edit.new_text), edit.replace_all};
+    if (facts.bom && !result.old_text.empty()) {
+        const bool has = result.new_text.starts_with(mark);
+        if (result.old_text.starts_with(mark) && !has) {
+            result.new_text.insert(0, mark);
+        } else if (!result.old_text.starts_with(mark) && has) {
+            result.new_text.erase(0, mark.size());
+        }
+    }
+    return result;
 }
 
 /// The place of an edit in its request, for messages.
@@ -110,14 +125,24 @@ std::string which(std::size_t index, std::size_t count)
                                   const std::vector<std::uint64_t>& matches,
                                   const std::string& place)
 {
-    std::string lines;
-    for (const auto line : lines_of(document, matches, listed_matches)) {
-        lines += (lines.empty() ? "" : ", ") + std::to_string(line);
+    const auto all = lines_of(document, matches, listed_matches);
+    std::string lines; // one for each match
+    std::string shown; // each once
+    std::size_t distinct = 0;
+    for (auto line = all.begin(); line != all.end(); ++distinct) {
+        const auto next = std::find_if(line, all.end(), [&](auto other) { return other != *line; });
+        const std::string number = std::to_string(*line);
+        shown += (shown.empty() ? "" : ", ") + number;
+        shown += next - line > 1 ? " (" + std::to_string(next - line) + " times)" : "";
+        for (; line != next; ++line) {
+            lines += (lines.empty() ? "" : ", ") + number;
+        }
     }
     const std::string more = matches.size() > listed_matches ? " ..." : "";
+    const char* on = distinct == 1 ? ", on line " : ", on lines ";
     throw Error(Error(ErrorCode::ambiguous_match,
                       "old_text" + place + " occurs " + std::to_string(matches.size()) +
-                          " times in " + printable(document.path()) + ", on lines " + lines + more,
+                          " times in " + printable(document.path()) + on + shown + more,
                       "add lines around it until it is unique, or set replace_all")
                     .with_detail("lines", lines)
                     .with_detail("count", std::to_string(matches.size())));
@@ -154,7 +179,7 @@ std::uint64_t apply_all(const EditFileRequest& request, Document& document, cons
     std::uint64_t replacements = 0;
     for (std::size_t i = 0; i < request.edits.size(); ++i) {
         const std::string place = which(i, request.edits.size());
-        replacements += apply(adapted(request.edits[i], facts.all_crlf), document, facts, place);
+        replacements += apply(adapted(request.edits[i], facts), document, facts, place);
         if (document.size() > max_size) {
             throw Error(ErrorCode::too_large,
                         printable(document.path()) + " would have " +
@@ -208,12 +233,13 @@ std::string write_document(const Document& document, WriteTarget& target, bool d
         }
         return hash.finish();
     }
-    make_parents(target, context);
-    Replacement replacement(target, {.mode = {}, .exclusive = true, .only_unchanged = true});
-    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
-        replacement.write(piece);
-    }
-    return replacement.commit(context);
+    return with_parents(target, context, [&] {
+        Replacement replacement(target, {.mode = {}, .exclusive = true, .only_unchanged = true});
+        for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+            replacement.write(piece);
+        }
+        return replacement.commit(context);
+    });
 }
 
 } // namespace
@@ -243,6 +269,11 @@ EditFileReply edit_file(const EditFileRequest& request, const CallContext& conte
         std::any_of(request.edits.begin(), request.edits.end(),
                     [](const Edit& edit) { return edit.new_text.find('\0') != std::string::npos; });
     auto diff = unified_diff(document, request.diff_budget, reply.created, binary);
+    if (diff.text.empty() && !diff.truncated && !reply.created) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the result is what " + printable(target.path()) + " has already",
+                    "nothing would change");
+    }
     reply.diff = std::move(diff.text);
     reply.diff_truncated = diff.truncated;
     reply.sha256 = write_document(document, target, request.dry_run, context);

@@ -69,6 +69,28 @@ class Outgoing {
                 "wait until nothing writes to it, then save again");
 }
 
+/// What a file of up to this size has is read before its size is told: those of /proc and /sys have
+/// more, or less, than they say.
+constexpr std::uint64_t small_file = 64UL * 1024;
+/// Of one that says that it is empty so much is read.
+constexpr std::uint64_t max_unsized = 16UL * 1024 * 1024;
+
+std::string read_small(int fd, std::uint64_t size, const std::string& path,
+                       const CallContext& context)
+{
+    std::string content;
+    PieceReader reader(fd, 0, size == 0 ? max_unsized : size, path, context);
+    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+        content += piece;
+    }
+    if (size == 0 && content.size() == max_unsized) {
+        throw Error(ErrorCode::too_large,
+                    printable(path) + " says that it is empty, and has 16 MiB or more",
+                    "copy what is needed of it to a file with head -c in bash_exec, and save that");
+    }
+    return content;
+}
+
 /// Sends one file: its header, then exactly as many bytes as that says.
 void send_file(Outgoing& out, int fd, const std::string& name, const std::string& path,
                const CallContext& context, ExportReply& reply)
@@ -78,8 +100,18 @@ void send_file(Outgoing& out, int fd, const std::string& name, const std::string
         throw_changed(path);
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    out.header(
-        {.name = name, .size = size, .mode = status.st_mode & 0777U, .single = reply.single});
+    protocol::TransferHeader header{
+        .name = name, .size = size, .mode = status.st_mode & 0777U, .single = reply.single};
+    ++reply.files;
+    if (size <= small_file) {
+        const std::string content = read_small(fd, size, path, context);
+        header.size = content.size();
+        out.header(header);
+        out.put(content);
+        reply.bytes += content.size();
+        return;
+    }
+    out.header(header);
     PieceReader reader(fd, 0, size, path, context);
     std::uint64_t sent = 0;
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
@@ -89,7 +121,6 @@ void send_file(Outgoing& out, int fd, const std::string& name, const std::string
     if (sent != size) {
         throw_changed(path); // shorter than announced: the host must not take it for whole
     }
-    ++reply.files;
     reply.bytes += size;
 }
 
@@ -140,16 +171,18 @@ ExportReply export_tree(int root, const std::string& root_path, const ExportRequ
     return reply;
 }
 
-ExportReply export_single(const Opened& file, const ExportRequest& request,
-                          const CallContext& context)
+/// Under the name that was given: what a symlink is called, not the file it leads to, which may be
+/// called like another one that is saved.
+ExportReply export_single(const Opened& file, const std::string& given,
+                          const ExportRequest& request, const CallContext& context)
 {
     require_size(static_cast<std::uint64_t>(file.status.st_size), request, file.path);
-    const auto slash = file.path.rfind('/');
+    const auto slash = given.rfind('/');
     ExportReply reply;
     reply.single = true;
-    reply.root = slash == 0 ? "/" : file.path.substr(0, slash);
+    reply.root = slash == 0 ? "/" : given.substr(0, slash);
     Outgoing out(context);
-    send_file(out, file.fd.get(), file.path.substr(slash + 1), file.path, context, reply);
+    send_file(out, file.fd.get(), given.substr(slash + 1), file.path, context, reply);
     out.flush();
     return reply;
 }
@@ -197,7 +230,7 @@ ExportReply export_files(const ExportRequest& request, const CallContext& contex
         return export_pattern(absolute, request, context);
     }
     if (S_ISREG(found->status.st_mode)) {
-        return export_single(*found, request, context);
+        return export_single(*found, absolute, request, context);
     }
     const TreeLimits limits{
         .max_bytes = request.max_bytes, .max_entries = request.max_entries, .wanted = {}};

@@ -118,19 +118,20 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
                         .set_retryable(false));
     }
     require_replaceable(target);
-    make_parents(target, context);
     const unsigned mode = header.mode == 0 ? 0644U : header.mode & 0777U;
-    Replacement replacement(target,
-                            {.mode = mode, .exclusive = !overwrite, .only_unchanged = false});
-    while (replacement.size() < header.size) {
-        throw_if_stopped(context);
-        replacement.write(in.some(header.size - replacement.size()));
-    }
-    protocol::TransferredFile file;
-    file.path = target.path();
-    file.size = replacement.size();
-    file.sha256 = replacement.commit(context);
-    return file;
+    return with_parents(target, context, [&] {
+        Replacement replacement(target,
+                                {.mode = mode, .exclusive = !overwrite, .only_unchanged = false});
+        while (replacement.size() < header.size) {
+            throw_if_stopped(context);
+            replacement.write(in.some(header.size - replacement.size()));
+        }
+        protocol::TransferredFile file;
+        file.path = target.path();
+        file.size = replacement.size();
+        file.sha256 = replacement.commit(context);
+        return file;
+    });
 }
 
 } // namespace

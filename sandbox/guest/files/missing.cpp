@@ -132,10 +132,13 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
     const std::string base = found.path == "/" ? "" : found.path;
     const UniqueFd entry(
         ::openat(found.directory.get(), found.missing.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    std::string hint;
     if (entry && error == ENOTDIR) {
-        hint = printable(base + "/" + found.missing) + " is a file, not a directory";
-    } else if (entry) {
+        throw Error(ErrorCode::invalid_path,
+                    printable(base + "/" + found.missing) + " is a file, not a directory",
+                    "name the file itself, or a path that is not below it");
+    }
+    std::string hint;
+    if (entry) {
         hint = printable(base + "/" + found.missing) +
                " is a symbolic link to something that does not exist";
     } else {

@@ -72,15 +72,22 @@ void write_piece(int fd, std::string_view data, const std::string& path)
     }
 }
 
-void throw_write_error(int error, int fd, const std::string& what)
+void throw_no_room(ErrorCode code, const std::string& what, int fd)
 {
     struct statvfs room = {};
-    if ((error == ENOSPC || error == EDQUOT) && ::fstatvfs(fd, &room) == 0) {
-        throw Error(
-            errno_error(error, what,
-                        std::to_string(room.f_bavail * room.f_frsize) +
-                            " bytes are left there; delete something, or write less")
-                .with_detail("available_bytes", std::to_string(room.f_bavail * room.f_frsize)));
+    if (::fstatvfs(fd, &room) != 0) {
+        throw Error(code, what, "delete something, or write less");
+    }
+    const std::string bytes = std::to_string(room.f_bavail * room.f_frsize);
+    throw Error(Error(code, what, bytes + " bytes are left there; delete something, or write less")
+                    .with_detail("available_bytes", bytes));
+}
+
+void throw_write_error(int error, int fd, const std::string& what)
+{
+    if (error == ENOSPC || error == EDQUOT) {
+        const Error full = errno_error(error, what);
+        throw_no_room(full.code(), full.what(), fd);
     }
     if (error == EACCES || error == EPERM) {
         throw errno_error(error, what, "look at mode and owner with ls -ld in bash_exec");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/guest/call_context.hpp"
 
 #include <cstddef>
@@ -46,6 +47,9 @@ class PieceReader {
 
 /// Writes all of it or throws Error; one for a full disk says how much room is left.
 void write_piece(int fd, std::string_view data, const std::string& path);
+
+/// The Error for a file system that is full, which says how much room it has now.
+[[noreturn]] void throw_no_room(ErrorCode code, const std::string& what, int fd);
 
 /// The Error of a failed write or creation at `path`, on the file system of `fd`.
 [[noreturn]] void throw_write_error(int error, int fd, const std::string& what);

@@ -89,12 +89,13 @@ WriteFileReply write_file(const WriteFileRequest& request, const CallContext& co
     reply.path = target.path();
     reply.bytes = request.content.size();
     reply.created = !target.exists();
-    make_parents(target, context);
-    if (request.mode == WriteMode::append && target.exists()) {
-        append(target, request, context, reply);
-    } else {
-        replace(target, request, context, reply);
-    }
+    with_parents(target, context, [&] {
+        if (request.mode == WriteMode::append && target.exists()) {
+            append(target, request, context, reply);
+        } else {
+            replace(target, request, context, reply);
+        }
+    });
     return reply;
 }
 

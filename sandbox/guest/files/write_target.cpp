@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace berth::guest {
@@ -164,19 +165,28 @@ bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& 
 }
 
 /// The descriptor of a directory just made, or found there, without following a link.
-UniqueFd enter(const WriteTarget& target, const std::string& name, const CallContext& context)
+UniqueFd enter(const WriteTarget& target, const std::string& name, bool& made,
+               const CallContext& context)
 {
-    if (::mkdirat(target.directory.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+    made = ::mkdirat(target.directory.get(), name.c_str(), 0755) == 0;
+    if (!made && errno != EEXIST) {
         throw_write_error(errno, target.directory.get(),
                           "make the directory " + printable(target.directory_path + "/" + name));
     }
-    UniqueFd made(::openat(target.directory.get(), name.c_str(),
-                           O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!made) {
+    UniqueFd entered(::openat(target.directory.get(), name.c_str(),
+                              O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!entered) {
         // Somebody put a link or a file there: to follow it could lead out of what was judged.
         throw_open_error(errno, target.directory_path + "/" + name, context);
     }
-    return made;
+    return entered;
+}
+
+/// Whatever mode and owner say: nothing on it can be changed.
+bool is_on_read_only_mount(const WriteTarget& target)
+{
+    struct statvfs mount = {};
+    return ::fstatvfs(target.file.get(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0;
 }
 
 } // namespace
@@ -211,11 +221,32 @@ WriteTarget find_write_target(std::string_view path, const CallContext& context)
 void make_parents(WriteTarget& target, const CallContext& context)
 {
     for (const auto& name : std::exchange(target.missing, {})) {
-        UniqueFd next = enter(target, name, context);
+        bool made = false;
+        UniqueFd next = enter(target, name, made, context);
+        if (made) {
+            target.made.emplace_back(std::move(target.directory), name);
+        }
         target.directory = std::move(next);
         target.directory_path = path_of(target.directory.get());
         require_writable(target.directory_path, context);
     }
+}
+
+void unmake_parents(WriteTarget& target) noexcept
+{
+    while (!target.made.empty() &&
+           ::unlinkat(target.made.back().first.get(), target.made.back().second.c_str(),
+                      AT_REMOVEDIR) == 0) {
+        target.made.pop_back();
+    }
+}
+
+void rethrow_with_room(const Error& error, const WriteTarget& target)
+{
+    if (error.code() == ErrorCode::no_space || error.code() == ErrorCode::quota_exceeded) {
+        throw_no_room(error.code(), error.what(), target.directory.get());
+    }
+    throw Error(error);
 }
 
 LockedTarget lock_write_target(std::string_view path, const CallContext& context)
@@ -249,9 +280,11 @@ void require_replaceable(const WriteTarget& target)
     }
     const bool may = ::faccessat(target.directory.get(), target.name.c_str(), W_OK,
                                  AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
-    const int error = may ? 0 : errno;
-    if (error == EROFS) {
-        throw_write_error(error, target.directory.get(), "write " + printable(target.path()));
+    if ((!may && errno == EROFS) || is_on_read_only_mount(target)) {
+        throw Error(ErrorCode::permission_denied,
+                    printable(target.path()) + " is on a read-only mount",
+                    "no command in the sandbox can change it either; copy it to the home directory "
+                    "and change the copy");
     }
     // Without any w bit the owner wanted it kept, even from a superuser, who may always write.
     if (!may || (target.status.st_mode & 0222) == 0) {
@@ -278,9 +311,11 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
     std::string wanted = if_sha256;
     std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (wanted.size() != 64 || wanted.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    constexpr std::size_t fewest_digits = 12;
+    if (wanted.size() < fewest_digits || wanted.size() > 64 ||
+        wanted.find_first_not_of("0123456789abcdef") != std::string::npos) {
         throw Error(ErrorCode::invalid_argument, "if_sha256 is not a SHA-256",
-                    "give the 64 hex digits that read_file told");
+                    "give the hex digits that read_file told, at least 12");
     }
     const std::string path = printable(target.path());
     if (!target.exists()) {
@@ -295,7 +330,7 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
     }
     const UniqueFd fd = open_for_reading(target);
     const std::string present = hash_file(fd.get(), size, target.path(), context);
-    if (present != wanted) {
+    if (!present.starts_with(wanted)) {
         throw Error(Error(ErrorCode::conflict,
                           path + " has changed: its sha256 is " + present + ", not " + wanted,
                           "read it again, then repeat the change with the present sha256")

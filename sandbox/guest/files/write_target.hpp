@@ -1,11 +1,13 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/files/file_lock.hpp"
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
@@ -19,6 +21,7 @@ struct WriteTarget {
     UniqueFd directory;               ///< O_PATH: the deepest one on the way that exists
     std::string directory_path;       ///< where it really is
     std::vector<std::string> missing; ///< directories that make_parents() makes below it
+    std::vector<std::pair<UniqueFd, std::string>> made; ///< by make_parents(): where, and the name
     std::string name;
     UniqueFd file;           ///< O_PATH; none: absent
     struct stat status = {}; ///< of file
@@ -36,6 +39,29 @@ struct WriteTarget {
 /// Makes what is missing, one directory at a time below judged descriptors.
 void make_parents(WriteTarget& target, const CallContext& context);
 
+/// Takes away again what make_parents() made, as far as nobody has put something into it.
+void unmake_parents(WriteTarget& target) noexcept;
+
+/// Throws `error` again; one for a full disk with the room that there is now.
+[[noreturn]] void rethrow_with_room(const Error& error, const WriteTarget& target);
+
+/// Makes the parents and calls `write`, whose result it returns. When either fails nothing of the
+/// attempt stays, and an Error for a full disk says how much room is left after that.
+template <class Write>
+auto with_parents(WriteTarget& target, const CallContext& context, Write write)
+{
+    try {
+        make_parents(target, context);
+        return write();
+    } catch (const Error& error) {
+        unmake_parents(target);
+        rethrow_with_room(error, target);
+    } catch (...) {
+        unmake_parents(target);
+        throw;
+    }
+}
+
 /// A target that no other call of this guest changes while this lives.
 struct LockedTarget {
     FileLock by_path;
@@ -52,8 +78,8 @@ void require_replaceable(const WriteTarget& target);
 /// Opens the existing file for reading. Throws Error.
 [[nodiscard]] UniqueFd open_for_reading(const WriteTarget& target);
 
-/// Throws Error(conflict) with the present hash, unless `if_sha256` is empty or is that hash, and
-/// Error(invalid_argument) when it is no hash at all.
+/// Throws Error(conflict) with the present hash, unless `if_sha256` is empty, that hash, or its
+/// first 12 or more digits; Error(invalid_argument) when it is no hash at all.
 void require_hash(const WriteTarget& target, const std::string& if_sha256,
                   const CallContext& context);
 

@@ -71,6 +71,11 @@ TEST_CASE("edits change what they name and nothing else")
         {"a\r\nb\r\n", "\nb", "\nB\nC", false, "a\r\nB\r\nC\r\n", 1},
         {"a\r\nb\r\n", "b", "x\ny", false, "a\r\nx\r\ny\r\n", 1},
         {"a\r\nb\r\n", "\r\n", "\n", true, "a\nb\n", 2},
+        {"l\r\nm\r\n", "l\r\n", "L1\nL2\n", false, "L1\r\nL2\r\nm\r\n", 1},
+        {"l\r\nm\r\n", "l\nm\n", "L\r\nM\r\n", false, "L\r\nM\r\n", 1},
+        {"\xef\xbb\xbfint x;\n", "int", "\xef\xbb\xbflong", false, "\xef\xbb\xbflong x;\n", 1},
+        {"\xef\xbb\xbfint x;\n", "\xef\xbb\xbfint", "long", false, "\xef\xbb\xbflong x;\n", 1},
+        {"int x;\n", "int", "\xef\xbb\xbfint", false, "\xef\xbb\xbfint x;\n", 1},
         {"a\r\nb\n", "b\n", "c\nd\n", false, "a\r\nc\nd\n", 1},
         {"gr\xfc\xdf\xff gott", "\xdf", "ss", false, "gr\xfcss\xff gott", 1},
         {"a\0b\0c"s, "\0b"s, "\0\0B"s, false, "a\0\0B\0c"s, 1},
@@ -180,6 +185,14 @@ TEST_CASE("what may not be edited is refused")
     CHECK(S_ISLNK(machine.status("link").st_mode));
 }
 
+TEST_CASE("edits that undo each other change nothing, and that is told")
+{
+    const Machine machine;
+    machine.put("f", "a\n");
+    CHECK(edit_error(machine, "f", {{"a", "b"}, {"b", "a"}}).code() == ErrorCode::invalid_argument);
+    CHECK(machine.get("f") == "a\n");
+}
+
 TEST_CASE("many matches are refused with their lines")
 {
     const Machine machine;
@@ -190,7 +203,9 @@ TEST_CASE("many matches are refused with their lines")
     CHECK(error.details().at("lines").starts_with("1, 3, 5, 7"));
     CHECK(error.details().at("lines").ends_with(", 39"));
     machine.put("g", "a a\n\nb a");
-    CHECK(edit_error(machine, "g", {{"a", "z"}}).details().at("lines") == "1, 1, 3");
+    const Error some = edit_error(machine, "g", {{"a", "z"}});
+    CHECK(some.details().at("lines") == "1, 1, 3");
+    CHECK(std::string(some.what()).find("on lines 1 (2 times), 3") != std::string::npos);
 }
 
 TEST_CASE("a text that is not there is told with what is near, and how it differs")
@@ -208,6 +223,11 @@ TEST_CASE("a text that is not there is told with what is near, and how it differ
         {"foo bar\r\nbaz quux\n", "foo bar\nbaz quux", "1", "CRLF"},
         {"say \u201Chello\u201D now\n", "say \"hello\" now", "1", "quotes"},
         {"Hello World\n", "hello world", "1", "capital letters"},
+        {"\tpass  \n", "\tpass\n", "1",
+         "line 1 differs in blanks at the end (2 in the file, 0 in old_text)"},
+        {"a\nlast line", "last line\n", "2", "line 2 differs in the newline at its end"},
+        {"a caf\u00e9 here\n", "a cafe\u0301 here", "1", "old_text has accents as"},
+        {"a cafe\u0301 here\n", "a caf\u00e9 here", "1", "the file has accents as"},
         {"int compute(int a, int b);\n", "int compute(int a, int c);", "1", "the text"},
     };
     const Machine machine;

@@ -131,6 +131,28 @@ TEST_CASE("one file and a pattern are exported")
     CHECK(export_it(machine, "odd[1].txt").reply.single);
 }
 
+TEST_CASE("a symlink is exported under its own name")
+{
+    const Machine machine;
+    fill(machine);
+    machine.link("tree/b.txt", "la");
+    const auto exported = export_it(machine, "la");
+    auto named = entry("la", "bb", 0755);
+    named.header.single = true;
+    CHECK(exported.reply.root == machine.home);
+    CHECK(exported.stream == encoded({named}));
+}
+
+TEST_CASE("a file that says that it is empty is exported as it reads")
+{
+    const Machine machine;
+    const std::string content = read_file_limited(AT_FDCWD, "/proc/version", 10'000);
+    REQUIRE_FALSE(content.empty());
+    const auto exported = export_it(machine, "/proc/version");
+    CHECK(exported.reply.bytes == content.size());
+    CHECK(exported.stream.ends_with(content));
+}
+
 TEST_CASE("a large file travels in pieces, and comes back as it was")
 {
     const Machine machine;
