@@ -271,7 +271,8 @@ void Decoder::string_or_list(std::string_view key, std::vector<std::string>& to,
 
 void Decoder::sha256(std::string_view key, std::string& to)
 {
-    constexpr std::size_t digits = 64;
+    constexpr std::size_t most_digits = 64;
+    constexpr std::size_t fewest_digits = 12; // as many as the texts of results show
     std::optional<std::string> text;
     optional(key, text);
     if (!text) {
@@ -280,8 +281,9 @@ void Decoder::sha256(std::string_view key, std::string& to)
     const bool hex = std::all_of(text->begin(), text->end(), [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
     });
-    if (text->size() != digits || !hex) {
-        complain(key, "expected the 64 hex digits of a SHA-256, got " + in_quotes(*text),
+    if (text->size() < fewest_digits || text->size() > most_digits || !hex) {
+        complain(key,
+                 "expected the first 12 or more hex digits of a SHA-256, got " + in_quotes(*text),
                  "The results of read_file, write_file and edit_file name it.");
         return;
     }

@@ -21,7 +21,8 @@ void check_edit(const protocol::Edit& edit, const std::string& pointer)
 {
     if (edit.old_text == edit.new_text) {
         throw Error(ErrorCode::invalid_argument,
-                    pointer + ": old_text and new_text are the same, there is nothing to change");
+                    pointer + (pointer.empty() ? "" : ": ") +
+                        "old_text and new_text are the same, there is nothing to change");
     }
 }
 
@@ -79,7 +80,8 @@ std::string EditFile::describe(const Settings& settings, sandbox::Backend& /*bac
     return "Replaces exact text in a file of the sandbox and shows the diff. old_text must occur "
            "exactly once, with its indentation and without the line numbers of read_file: take in "
            "enough lines around it, or set replace_all. edits takes several replacements at once, "
-           "in order, all or none. An empty old_text creates a file that does not exist.\n\n"
+           "in order, all or none. An empty old_text creates a file, or fills one that is "
+           "empty.\n\n"
            "Line ends (LF or CRLF), byte order mark, final newline and mode stay as they are. If "
            "the text is not found, the error shows the nearest lines; if it is found more than "
            "once, the line of each. if_sha256 edits only if the file is still what you read; "
@@ -91,7 +93,11 @@ std::string EditFile::describe(const Settings& settings, sandbox::Backend& /*bac
 
 protocol::EditFileRequest EditFile::request(const Args& args, const Settings& settings)
 {
-    const bool single = args.old_text || args.new_text || args.replace_all;
+    const bool single = args.old_text || args.new_text;
+    if (args.replace_all && !single && !args.edits.empty()) {
+        throw Error(ErrorCode::invalid_argument, "replace_all does not apply to edits",
+                    "Give replace_all in each of edits that shall replace every occurrence.");
+    }
     if (single == !args.edits.empty()) {
         throw Error(ErrorCode::invalid_argument,
                     single ? "both old_text/new_text and edits were given"
@@ -129,11 +135,13 @@ Result EditFile::run(Context& context, const Args& args)
 
 Result EditFile::render(const protocol::EditFileReply& reply, const Settings& settings)
 {
-    std::string head = reply.dry_run ? "Would edit " : reply.created ? "Created " : "Edited ";
+    std::string head = reply.dry_run   ? reply.created ? "Would create " : "Would edit "
+                       : reply.created ? "Created "
+                                       : "Edited ";
     head += visible(reply.path);
     head += reply.created ? ": " + counted(reply.size, "byte")
                           : ": " + counted(reply.replacements, "replacement");
-    head += reply.dry_run ? " (dry run: nothing was changed)" : "";
+    head += reply.dry_run ? " (dry run: nothing was changed)" : short_hash(" · ", reply.sha256);
 
     const auto shown = prefix_characters(reply.diff, settings.output_budget);
     const std::string diff = utf8::sanitize(shown);

@@ -22,6 +22,12 @@ std::uint64_t base64_budget(const Settings& settings)
     return std::max<std::uint64_t>(settings.read_budget / 4 * 3, 3);
 }
 
+/// Of a picture that is shown: what limits it counts it in base64, four characters for three bytes.
+std::uint64_t picture_bytes(const Settings& settings)
+{
+    return settings.read_image / 4 * 3;
+}
+
 } // namespace
 
 std::span<const Alias> ReadFile::aliases()
@@ -80,7 +86,7 @@ protocol::ReadFileRequest ReadFile::request(const Args& args, const Settings& se
     protocol::ReadFileRequest request;
     request.path = args.path;
     request.offset = static_cast<std::uint64_t>(args.offset);
-    request.image_limit = settings.read_image;
+    request.image_limit = picture_bytes(settings);
     if (args.base64) {
         const auto most = base64_budget(settings);
         request.encoding = protocol::Encoding::bytes;
@@ -106,16 +112,20 @@ Result ReadFile::run(Context& context, const Args& args)
 Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const Settings& settings)
 {
     if (reply.kind == protocol::FileKind::directory) {
-        return directory_report(reply, settings.read_budget);
+        return directory_report(reply, static_cast<std::uint64_t>(args.offset),
+                                settings.read_budget);
     }
     if (args.base64) {
-        return base64_report(reply, static_cast<std::uint64_t>(args.offset));
+        const bool by_limit =
+            args.limit && static_cast<std::uint64_t>(*args.limit) <= base64_budget(settings);
+        return base64_report(reply, static_cast<std::uint64_t>(args.offset),
+                             by_limit ? "limit" : "budget");
     }
     switch (reply.kind) {
     case protocol::FileKind::image:
         return image_report(std::move(reply));
     case protocol::FileKind::binary:
-        return binary_report(reply);
+        return binary_report(reply, picture_bytes(settings));
     case protocol::FileKind::text:
     case protocol::FileKind::directory:
         break;

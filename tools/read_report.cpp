@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "tools/base64.hpp"
+#include "tools/picture.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -70,9 +71,23 @@ std::string entry_line(const protocol::DirectoryEntry& entry)
     return line + "  " + (entry.type == "file" ? human_bytes(entry.size) : entry.type);
 }
 
+/// A file that is not shown: what it is, why if that is to be said, and its first bytes.
+Result described(const ReadFileReply& reply, const std::string& remark)
+{
+    constexpr std::size_t shown = 256;
+    const auto head = std::string_view(reply.content).substr(0, shown);
+    const std::string about = what_it_is(reply) + ", " + human_bytes(reply.size);
+    const std::string text =
+        "[" + about + (remark.empty() ? "" : " · " + remark) + " · the first " +
+        counted(head.size(), "byte") +
+        " in hex; read it with encoding base64, or with a program in the sandbox]\n" +
+        hexdump(head);
+    return {text, common_data(reply, about)};
+}
+
 } // namespace
 
-Result base64_report(const ReadFileReply& reply, std::uint64_t offset)
+Result base64_report(const ReadFileReply& reply, std::uint64_t offset, std::string_view cut_by)
 {
     const std::uint64_t end = offset + reply.content.size();
     const bool more = end < reply.size;
@@ -92,41 +107,35 @@ Result base64_report(const ReadFileReply& reply, std::uint64_t offset)
     auto data = common_data(reply, range.empty() ? counted(reply.size, "byte") : range);
     data["content"] = body;
     data["encoding"] = "base64";
-    data["truncated_by"] = more && end > offset ? "limit" : "";
+    data["truncated_by"] = more && end > offset ? cut_by : "";
     data["next_offset"] = more && end > offset ? end : 0;
     return {header + (header.empty() || body.empty() ? "" : "\n") + body, std::move(data)};
 }
 
 Result image_report(ReadFileReply reply)
 {
-    const bool shown = !reply.content.empty();
+    // Checked here: one picture that the model's API refuses would make it refuse the conversation.
+    if (auto fault = picture_fault(reply.content, reply.mime_type); !fault.empty()) {
+        reply.kind = FileKind::binary;
+        return described(reply, "not shown as a picture: " + fault);
+    }
     const std::string about =
         what_it_is(reply) + ", " + human_bytes(reply.size) + ", " + visible(reply.path);
-    const std::string text =
-        shown ? "[" + about + "]"
-              : "[" + about +
-                    " · too large to show; make a smaller copy in the sandbox, or read it with "
-                    "encoding base64]";
-    Result result(text, common_data(reply, about));
-    if (shown) {
-        result.images.push_back({std::move(reply.content), std::move(reply.mime_type)});
-    }
+    Result result("[" + about + "]", common_data(reply, about));
+    result.images.push_back({std::move(reply.content), std::move(reply.mime_type)});
     return result;
 }
 
-Result binary_report(const ReadFileReply& reply)
+Result binary_report(const ReadFileReply& reply, std::uint64_t picture_limit)
 {
-    constexpr std::size_t shown = 256;
-    const auto head = std::string_view(reply.content).substr(0, shown);
-    const std::string about = what_it_is(reply) + ", " + human_bytes(reply.size);
-    const std::string text =
-        "[" + about + " · the first " + counted(head.size(), "byte") +
-        " in hex; read it with encoding base64, or with a program in the sandbox]\n" +
-        hexdump(head);
-    return {text, common_data(reply, about)};
+    const bool large_picture = reply.mime_type.starts_with("image/") && reply.size > picture_limit;
+    return described(reply, large_picture
+                                ? "too large to show as a picture (" + human_bytes(picture_limit) +
+                                      " at most): make a smaller copy in the sandbox"
+                                : "");
 }
 
-Result directory_report(const ReadFileReply& reply, std::uint64_t budget)
+Result directory_report(const ReadFileReply& reply, std::uint64_t offset, std::uint64_t budget)
 {
     std::string lines;
     auto entries = json::array();
@@ -142,17 +151,21 @@ Result directory_report(const ReadFileReply& reply, std::uint64_t budget)
                            {"target", utf8::sanitize(entry.target)}});
     }
     const std::uint64_t listed = entries.size();
+    const std::uint64_t next = offset + listed;
+    const bool more = listed > 0 && next < reply.total_entries;
     std::string header =
         visible(reply.path) + ": " +
         (reply.total_entries == 0 ? "empty directory"
                                   : "directory, " + counted(reply.total_entries, "entry"));
-    if (listed < reply.total_entries) {
-        header += ", " + thousands(listed) + " of them listed; glob_files finds the others";
+    if (listed == 0 && reply.total_entries > 0) {
+        header += " · offset " + thousands(offset) + " is past the end";
+    } else if (listed < reply.total_entries) {
+        header += " · listed: " + thousands(offset + 1) + "–" + thousands(next);
     }
+    header += more ? " · next: offset " + std::to_string(next) : "";
     auto data = common_data(reply, header);
-    data["truncated_by"] = listed < reply.entries.size()  ? "budget"
-                           : listed < reply.total_entries ? "limit"
-                                                          : "";
+    data["truncated_by"] = !more ? "" : listed < reply.entries.size() ? "budget" : "limit";
+    data["next_offset"] = more ? next : 0;
     data["entries"] = std::move(entries);
     return {"[" + header + "]\n" + lines, std::move(data)};
 }
@@ -163,8 +176,10 @@ namespace {
 struct ShownLines {
     std::string text;
     std::uint64_t lines = 0;
-    std::size_t bytes = 0; ///< of the reply's content
-    bool cut = false;      ///< the last one
+    std::size_t bytes = 0;        ///< of the reply's content
+    bool cut = false;             ///< the last one
+    std::uint64_t characters = 0; ///< of the one that is cut, shown
+    std::uint64_t of = 0;         ///< and how many it has; 0: more than arrived
 };
 
 /// The next line with its end, if it has one.
@@ -210,7 +225,9 @@ ShownLines show_lines(const ReadFileReply& reply, bool numbers, std::uint64_t bu
                 end += std::max<std::size_t>(utf8::character_length(body.substr(end)), 1);
             }
             shown.text = prefix + utf8::sanitize(body.substr(0, end)) + "\n";
-            return {std::move(shown.text), 1, end, true};
+            const bool whole = reply.truncated_by != "line";
+            return {std::move(shown.text),        1, end, true, utf8::count(body.substr(0, end)),
+                    whole ? utf8::count(body) : 0};
         }
         shown.text += prefix;
         shown.text += utf8::sanitize(body);
@@ -250,12 +267,23 @@ std::string lines_phrase(const ReadFileReply& reply, const ShownLines& shown, st
            (offset == 0 ? "" : " (offset " + skipped + " skips " + skipped + ")");
 }
 
+std::string cut_phrase(const ReadFileReply& reply, const ShownLines& shown)
+{
+    const std::string of = shown.of > 0 ? " of " + thousands(shown.of) + " characters"
+                           : reply.total_lines == 1
+                               ? " characters of " + counted(reply.size, "byte")
+                               : " characters";
+    return "line " + thousands(reply.first_line) + " is too long and is cut: its first " +
+           thousands(shown.characters) + of +
+           "; bash_exec with cut -c, or encoding base64, shows the rest";
+}
+
 std::vector<std::string> peculiarities(const ReadFileReply& reply)
 {
     std::vector<std::string> parts;
     if (reply.encoding == "invalid-utf-8") {
-        parts.emplace_back("not valid UTF-8: U+FFFD stands for each invalid byte; change it with a "
-                           "program in the sandbox, edit_file would refuse");
+        parts.emplace_back("not valid UTF-8: U+FFFD stands for each invalid byte; edit_file keeps "
+                           "them, its old_text cannot name them");
     } else if (reply.encoding == "utf-8-bom") {
         parts.emplace_back("begins with a byte order mark");
     } else if (!reply.encoding.empty() && reply.encoding != "utf-8") {
@@ -265,6 +293,11 @@ std::vector<std::string> peculiarities(const ReadFileReply& reply)
         parts.emplace_back("CRLF line ends");
     } else if (reply.line_ending == "mixed") {
         parts.emplace_back("mixed LF and CRLF line ends");
+    }
+    const auto carriage_return = reply.content.find('\r');
+    if (reply.line_ending.empty() && carriage_return != std::string::npos &&
+        carriage_return + 1 < reply.content.size()) {
+        parts.emplace_back("lines end with CR alone and count as one");
     }
     if (!reply.final_newline && reply.size > 0) {
         parts.emplace_back("no newline at the end");
@@ -286,10 +319,10 @@ Result text_report(const ReadFileReply& reply, std::uint64_t offset, bool line_n
     const auto peculiar = peculiarities(reply);
     parts.insert(parts.end(), peculiar.begin(), peculiar.end());
     if (truncated_by == "line") {
-        parts.emplace_back("a line was too long and is cut; bash_exec with cut -c, or encoding "
-                           "base64, shows the rest");
+        parts.push_back(cut_phrase(reply, shown));
     }
     parts.push_back(more ? "next: offset " + std::to_string(next) : "");
+    parts.push_back(short_hash("", reply.sha256));
 
     const std::string header = status_line(parts);
     auto data =

@@ -4,6 +4,7 @@
 #include "tools/tool.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 // One report for each kind of thing that read_file can meet; the data of all of them is described
 // by schemas/tools/read_file.output.json.
@@ -13,10 +14,16 @@ namespace berth::tools {
 /// `budget`: characters of text, line numbers included.
 [[nodiscard]] Result text_report(const protocol::ReadFileReply& reply, std::uint64_t offset,
                                  bool line_numbers, std::uint64_t budget);
-[[nodiscard]] Result base64_report(const protocol::ReadFileReply& reply, std::uint64_t offset);
-/// Without content (the image is larger than the limit) it is only described.
+/// `cut_by`: what is to blame ("limit", "budget") when more follows.
+[[nodiscard]] Result base64_report(const protocol::ReadFileReply& reply, std::uint64_t offset,
+                                   std::string_view cut_by);
+/// What is no picture that a model could be shown is described as any binary file.
 [[nodiscard]] Result image_report(protocol::ReadFileReply reply);
-[[nodiscard]] Result binary_report(const protocol::ReadFileReply& reply);
-[[nodiscard]] Result directory_report(const protocol::ReadFileReply& reply, std::uint64_t budget);
+/// `picture_limit`: bytes of a picture that would have been shown.
+[[nodiscard]] Result binary_report(const protocol::ReadFileReply& reply,
+                                   std::uint64_t picture_limit);
+/// `offset`: entries that were skipped.
+[[nodiscard]] Result directory_report(const protocol::ReadFileReply& reply, std::uint64_t offset,
+                                      std::uint64_t budget);
 
 } // namespace berth::tools

@@ -130,6 +130,16 @@ std::string hexdump(std::string_view bytes)
     return text;
 }
 
+std::string short_hash(std::string_view before, std::string_view sha256)
+{
+    constexpr std::size_t digits = 12;
+    if (sha256.empty()) {
+        return {};
+    }
+    std::string text(before);
+    return text.append("sha256 ").append(sha256.substr(0, digits));
+}
+
 std::string status_line(const std::vector<std::string>& parts)
 {
     std::string text;

@@ -28,6 +28,10 @@ namespace berth::tools {
 /// What `hexdump -C` prints: offset, 16 bytes, their characters.
 [[nodiscard]] std::string hexdump(std::string_view bytes);
 
+/// `before` and "sha256 1a2b3c4d5e6f": the beginning of a hash, enough for if_sha256; empty for
+/// none.
+[[nodiscard]] std::string short_hash(std::string_view before, std::string_view sha256);
+
 /// The parts that are not empty between brackets: "[a · b]"; empty when there is none.
 [[nodiscard]] std::string status_line(const std::vector<std::string>& parts);
 

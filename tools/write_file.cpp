@@ -88,7 +88,8 @@ Result WriteFile::render(const Args& args, const protocol::WriteFileReply& reply
                                          : appended    ? "Appended to "
                                                        : "Replaced ") +
                              visible(reply.path) + ": " + counted(reply.bytes, "byte") +
-                             (appended ? ", now " + counted(reply.size, "byte") : "");
+                             (appended ? ", now " + counted(reply.size, "byte") : "") +
+                             short_hash(" · ", reply.sha256);
     return {text, nlohmann::json{
                       {"message", text},
                       {"path", utf8::sanitize(reply.path)},

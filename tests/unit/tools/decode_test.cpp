@@ -153,4 +153,7 @@ TEST_CASE("a hash is accepted in either case and compared in one")
 {
     const auto args = EditFile::decode({{"path", "a"}, {"if_sha256", std::string(64, 'A')}});
     CHECK(args.if_sha256 == std::string(64, 'a'));
+    CHECK(EditFile::decode({{"path", "a"}, {"if_sha256", "0123456789AB"}}).if_sha256 ==
+          "0123456789ab");
+    CHECK_THROWS((void)EditFile::decode({{"path", "a"}, {"if_sha256", "0123456789a"}}));
 }

@@ -1,3 +1,4 @@
+#include "tools/base64.hpp"
 #include "tools/read_file.hpp"
 
 #include <doctest/doctest.h>
@@ -45,6 +46,13 @@ TEST_CASE("a whole ordinary file is its numbered lines and nothing else")
     CHECK(render(text_reply("one\n\n"), {.line_numbers = false}).text == "one\n\n");
 }
 
+TEST_CASE("the beginning of the hash is shown where there is one")
+{
+    auto reply = text_reply("one\n");
+    reply.sha256 = "1a2b3c4d5e6f7890";
+    CHECK(render(reply).text == "[sha256 1a2b3c4d5e6f]\n1\tone\n");
+}
+
 TEST_CASE("a part of a file says which part and how to go on")
 {
     const auto result = render(text_reply("l101\nl102\n", 101, 300), {.offset = 100});
@@ -79,6 +87,14 @@ TEST_CASE("what an edit must know is said in the header")
     const auto result = render(invalid);
     CHECK(result.text.find("not valid UTF-8") != std::string::npos);
     CHECK(result.text.find("1\ta\xEF\xBF\xBD\n") != std::string::npos);
+    CHECK(result.text.find("refuse") == std::string::npos);
+    auto old = text_reply("a\rb\r");
+    old.line_ending.clear();
+    CHECK(render(old).text.find("CR alone") != std::string::npos);
+    old.content = "a\r";
+    CHECK(render(old).text.find("CR alone") == std::string::npos);
+    old.content = "a";
+    CHECK(render(old).text.find("CR alone") == std::string::npos);
 }
 
 TEST_CASE("the budget counts characters and keeps whole lines")
@@ -101,7 +117,8 @@ TEST_CASE("a line that is longer than the budget is cut, and said to be")
     CHECK(result.data->at("truncated_by") == "line");
     CHECK(result.data->at("line_count") == 1);
     CHECK(result.data->at("content") == std::string(17, 'x'));
-    CHECK(result.text.find("is cut") != std::string::npos);
+    CHECK(result.text.find("line 1 is too long and is cut: its first 17 of 100 characters") !=
+          std::string::npos);
     CHECK(result.data->at("next_offset") == 1);
 }
 
@@ -121,6 +138,10 @@ TEST_CASE("base64 counts bytes")
     reply.content.clear();
     CHECK(render(reply, {.offset = 9, .base64 = true}).text ==
           "[offset 9 is past the end: the file has 3 bytes]");
+    reply.content = "foo";
+    reply.size = 10;
+    CHECK(render(reply, {.limit = 3, .base64 = true}).data->at("truncated_by") == "limit");
+    CHECK(render(reply, {.base64 = true}).data->at("truncated_by") == "budget");
     const auto request = ReadFile::request({.limit = 1'000'000, .base64 = true}, Settings{});
     CHECK(request.limit == 37'500);
 }
@@ -131,18 +152,30 @@ TEST_CASE("pictures are shown, unless they are too large")
     reply.path = "/a.png";
     reply.kind = protocol::FileKind::image;
     reply.mime_type = "image/png";
-    reply.size = 3;
-    reply.content = "png";
+    reply.content =
+        berth::tools::base64_decode(
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9a"
+            "wAAAABJRU5ErkJggg==")
+            .value();
+    reply.size = reply.content.size();
+    const std::string png = reply.content;
     const auto shown = render(reply);
     REQUIRE(shown.images.size() == 1);
-    CHECK(shown.images[0].data == "png");
+    CHECK(shown.images[0].data == png);
     CHECK(shown.images[0].mime_type == "image/png");
-    CHECK(shown.text == "[image/png, 3 bytes, /a.png]");
-    reply.content.clear();
+    CHECK(shown.text == "[image/png, 70 bytes, /a.png]");
+    reply.content = png.substr(0, 60);
+    const auto broken = render(reply);
+    CHECK(broken.images.empty());
+    CHECK(broken.data->at("kind") == "binary");
+    CHECK(broken.text.find("damaged or cut off") != std::string::npos);
+    reply.kind = protocol::FileKind::binary; // as the guest answers above the limit
     reply.size = 10'000'000;
     const auto described = render(reply);
     CHECK(described.images.empty());
-    CHECK(described.text.find("too large") != std::string::npos);
+    CHECK(described.text.find("too large to show as a picture (3.9 MB at most)") !=
+          std::string::npos);
+    CHECK(ReadFile::request({}, Settings{}).image_limit == 5UL * 1024 * 1024 / 4 * 3);
 }
 
 TEST_CASE("other binary files are described")
@@ -175,5 +208,14 @@ TEST_CASE("a directory is listed, with what does not fit told")
     const auto cut = render(reply, {}, settings);
     CHECK(cut.data->at("entries").size() == 1);
     CHECK(cut.data->at("truncated_by") == "budget");
-    CHECK(cut.text.find("1 of them listed") != std::string::npos);
+    CHECK(cut.text == "[/d: directory, 4 entries · listed: 1–1 · next: offset 1]\nsub/\n");
+    CHECK(cut.data->at("next_offset") == 1);
+    reply.entries.erase(reply.entries.begin(), reply.entries.begin() + 3);
+    const auto last = render(reply, {.offset = 3});
+    CHECK(last.text == "[/d: directory, 4 entries · listed: 4–4]\np  fifo\n");
+    CHECK(last.data->at("next_offset") == 0);
+    CHECK(last.data->at("truncated_by") == "");
+    reply.entries.clear();
+    CHECK(render(reply, {.offset = 9}).text ==
+          "[/d: directory, 4 entries · offset 9 is past the end]\n");
 }

@@ -1,3 +1,4 @@
+#include "sandbox/base/error.hpp"
 #include "tests/unit/tools/schema_validator.hpp"
 #include "tools/bash_exec.hpp"
 #include "tools/edit_file.hpp"
@@ -123,7 +124,38 @@ TEST_CASE("an edit shows its diff, within the budget")
     settings.output_budget = 10;
     const auto result = EditFile::render(
         {"/a", 2, 9, "ab", "@@ -1 +1 @@\n-a\n+b\n", false, false, false}, settings);
-    CHECK(result.text.starts_with("Edited /a: 2 replacements\n@@ -1 +1 @"));
+    CHECK(result.text.starts_with("Edited /a: 2 replacements · sha256 ab\n@@ -1 +1 @"));
     CHECK(result.data->at("diff_truncated") == true);
     CHECK(result.text.ends_with("read_file shows the file]"));
+}
+
+TEST_CASE("what an edit or a write did is said as it is, with the beginning of the hash")
+{
+    CHECK(EditFile::render({"/a", 1, 9, "0123456789abcdef", "", false, false, false}, {}).text ==
+          "Edited /a: 1 replacement · sha256 0123456789ab");
+    CHECK(EditFile::render({"/a", 1, 9, "0123456789abcdef", "", false, true, true}, {}).text ==
+          "Would create /a: 9 bytes (dry run: nothing was changed)");
+    CHECK(WriteFile::render({}, {"/a", 1, 1, "0123456789abcdef", true}).text ==
+          "Created /a: 1 byte · sha256 0123456789ab");
+}
+
+TEST_CASE("arguments of an edit that contradict each other are told apart")
+{
+    const auto message = [](const json& arguments) {
+        try {
+            (void)EditFile::request(EditFile::decode(arguments), Settings{});
+        } catch (const berth::Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    CHECK(message({{"path", "f"}, {"old_text", "a"}, {"new_text", "a"}}) ==
+          "old_text and new_text are the same, there is nothing to change");
+    const json edits = json::array({{{"old_text", "a"}, {"new_text", "b"}}});
+    CHECK(message({{"path", "f"}, {"replace_all", true}, {"edits", edits}}) ==
+          "replace_all does not apply to edits");
+    CHECK(message({{"path", "f"}, {"old_text", "a"}, {"edits", edits}}) ==
+          "both old_text/new_text and edits were given");
+    CHECK(message({{"path", "f"}, {"replace_all", true}}) ==
+          "neither old_text and new_text nor edits were given");
 }

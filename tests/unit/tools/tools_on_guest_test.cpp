@@ -92,12 +92,12 @@ void files(Session& session)
     CHECK(written.data->at("created") == true);
     const auto hash = written.data->at("sha256").get<std::string>();
     const auto read = session.run("read_file", {{"path", written.data->at("path")}});
-    CHECK(read.text == "1\tone\n2\ttwo\n");
+    CHECK(read.text == "[sha256 " + hash.substr(0, 12) + "]\n1\tone\n2\ttwo\n");
     CHECK(read.data->at("sha256") == hash);
     const auto edited = session.run("edit_file", {{"file_path", "~/src/a.txt"},
                                                   {"old_string", "two"},
                                                   {"new_string", "three"},
-                                                  {"if_sha256", hash}});
+                                                  {"if_sha256", hash.substr(0, 12)}});
     CHECK(edited.text.find("-two\n+three\n") != std::string::npos);
     CHECK(session.refused("edit_file", {{"path", "~/src/a.txt"},
                                         {"old_text", "three"},
@@ -130,6 +130,10 @@ void workspace_files(Session& session)
 {
     const auto single = session.run("save_to_workspace", {{"sandbox_path", "~/src/a.txt"}});
     CHECK(single.data->at("files")[0].at("workspace_path") == "/a.txt");
+    session.run("bash_exec", {{"command", "cd ~/src && ln -s a.txt la"}});
+    const auto link = session.run("save_to_workspace", {{"sandbox_path", "~/src/la"}});
+    CHECK(link.data->at("files")[0].at("workspace_path") == "/la");
+    session.run("bash_exec", {{"command", "rm ~/src/la"}});
     const auto tree = session.run("save_to_workspace", {{"sandbox_path", "~/src"}});
     CHECK(tree.data->at("files").size() == 2);
     CHECK(tree.data->at("files")[0].at("workspace_path") == "/src/a.txt");
@@ -139,11 +143,11 @@ void workspace_files(Session& session)
           ErrorCode::not_found);
     CHECK(session.run("list_workspace_files", {{"prefix", "/src"}}).data->at("total") == 2);
     session.run("load_from_workspace", {{"workspace_path", "/src"}, {"sandbox_path", "~/copy"}});
-    CHECK(session.run("read_file", {{"path", "~/copy/a.txt"}}).text == "1\tone\n2\tthree\n");
+    CHECK(session.run("read_file", {{"path", "~/copy/a.txt"}})
+              .text.ends_with("]\n1\tone\n2\tthree\n"));
     const auto loaded = session.run("load_from_workspace", {{"workspace_path", "/a.txt"}});
-    CHECK(
-        session.run("read_file", {{"path", loaded.data->at("files")[0].at("sandbox_path")}}).text ==
-        "1\tone\n2\tthree\n");
+    CHECK(session.run("read_file", {{"path", loaded.data->at("files")[0].at("sandbox_path")}})
+              .text.ends_with("]\n1\tone\n2\tthree\n"));
     session.run("delete_workspace_file", {{"workspace_path", "/a.txt"}});
     CHECK(session.refused("load_from_workspace", {{"workspace_path", "/a.txt"}}) ==
           ErrorCode::not_found);
