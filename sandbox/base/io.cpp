@@ -1,8 +1,8 @@
 #include "sandbox/base/io.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <stdexcept>
@@ -61,10 +61,9 @@ std::string read_file_limited(int dirfd, const std::string& path, std::size_t li
 void write_file_atomically(int dirfd, const std::string& path, std::string_view content,
                            unsigned mode, bool sync)
 {
-    // The pid tells processes apart, the counter threads.
-    static std::atomic<unsigned> counter{0};
-    const std::string temporary =
-        path + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(++counter);
+    // Random: in a container every server may have the same pid, and one that was killed here has
+    // left its file.
+    const std::string temporary = path + ".tmp." + random_hex(8);
     UniqueFd fd(::openat(dirfd, temporary.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!fd) {

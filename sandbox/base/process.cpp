@@ -111,7 +111,12 @@ Process Process::spawn(const std::string& program, const SpawnOptions& options)
     }
     UniqueFd pidfd(sys::pidfd_open(pid, 0));
     if (!pidfd) {
-        throw_errno("pidfd_open");
+        const int failed = errno;
+        // Not reaped yet, so the pid is still this child's.
+        ::kill(pid, SIGKILL);
+        while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+        }
+        throw std::system_error(failed, std::generic_category(), "pidfd_open");
     }
     return {pid, std::move(pidfd)};
 }
