@@ -85,7 +85,9 @@ CommandCgroup::CommandCgroup(int parent, const std::string& name) : parent_(pare
 
 bool CommandCgroup::populated() const
 {
-    return value_of(read_in(directory_.get(), "cgroup.events"), "populated").value_or(0) != 0;
+    errno = 0;
+    const auto value = value_of(read_in(directory_.get(), "cgroup.events"), "populated");
+    return value ? *value != 0 : errno != ENOENT && errno != ENODEV;
 }
 
 std::vector<pid_t> CommandCgroup::processes() const

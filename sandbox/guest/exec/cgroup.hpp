@@ -21,7 +21,8 @@ class CommandCgroup {
     /// For CLONE_INTO_CGROUP.
     [[nodiscard]] int fd() const noexcept { return directory_.get(); }
 
-    /// Whether anything lives in it or below it; zombies do not count. False when it is gone.
+    /// Whether anything lives in it or below it; zombies do not count. False when it is gone, true
+    /// when it cannot be told: what runs unseen must not pass for ended.
     [[nodiscard]] bool populated() const;
 
     /// Of this cgroup and those that the command may have made below it it knows only this one.

@@ -33,11 +33,11 @@ void CommandTree::adopt(const std::vector<pid_t>& orphans)
     orphans_.insert(orphans.begin(), orphans.end());
 }
 
-std::vector<ProcessStat> CommandTree::living() const
+std::vector<ProcessStat> CommandTree::living(bool* unread) const
 {
     std::vector<ProcessStat> result;
     const auto add = [&](pid_t pid) {
-        const auto stat = read_process(pid);
+        const auto stat = read_process(pid, unread);
         if (pid != shim_ && stat && stat->alive()) {
             result.push_back(*stat);
         }
@@ -52,7 +52,7 @@ std::vector<ProcessStat> CommandTree::living() const
         roots.push_back(shim_);
     }
     if (!roots.empty()) {
-        const auto below = descendants(all_processes(), roots);
+        const auto below = descendants(all_processes(unread), roots);
         result.insert(result.end(), below.begin(), below.end());
     }
     return result;
@@ -135,11 +135,16 @@ bool TreeStopper::pass_by_descent()
     if (tree_.gone()) {
         return true; // the shim itself found that nothing is left below it
     }
-    const auto living = tree_.living();
+    bool unread = false;
+    const auto living = tree_.living(&unread);
     if (!tree_.started() && !tree_.shim_gone()) {
         // It has yet to make the shell: looked for now, there would be nothing, and then there
         // would. Its pid is the guest's own child's, so it is the shim.
         ::kill(tree_.shim(), SIGKILL);
+        return false;
+    }
+    if (living.empty() && unread) {
+        empty_looks_ = 0; // nothing was seen, which is not to see that there is nothing
         return false;
     }
     if (living.empty()) {

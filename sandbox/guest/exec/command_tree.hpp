@@ -54,8 +54,8 @@ class CommandTree {
 
     [[nodiscard]] bool owns(pid_t pid) const noexcept { return orphans_.contains(pid); }
 
-    /// What runs, without the shim. Reads /proc.
-    [[nodiscard]] std::vector<ProcessStat> living() const;
+    /// What runs, without the shim. Reads /proc; `unread`, if given, is set when there may be more.
+    [[nodiscard]] std::vector<ProcessStat> living(bool* unread = nullptr) const;
 
     /// Nothing of the command is left, not even the shim.
     [[nodiscard]] bool gone() const;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <memory>
 #include <string_view>
@@ -20,15 +21,22 @@ namespace {
 
 constexpr std::size_t max_name = 120;
 
-std::string read_proc(pid_t pid, const char* file, std::size_t limit)
+void set(bool* flag) noexcept
+{
+    if (flag != nullptr) {
+        *flag = true;
+    }
+}
+
+std::string read_proc(pid_t pid, const char* file, std::size_t limit, bool* unread = nullptr)
 {
     const std::string path = "/proc/" + std::to_string(pid) + "/" + file;
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd) {
-        return {};
-    }
     std::string content(limit, '\0');
-    const ssize_t size = ::read(fd.get(), content.data(), content.size());
+    const ssize_t size = fd ? ::read(fd.get(), content.data(), content.size()) : -1;
+    if (size < 0 && errno != ENOENT && errno != ESRCH) {
+        set(unread);
+    }
     content.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
     return content;
 }
@@ -77,30 +85,38 @@ struct CloseDirectory {
 
 } // namespace
 
-std::optional<ProcessStat> read_process(pid_t pid)
+std::optional<ProcessStat> read_process(pid_t pid, bool* unread)
 {
-    return parse_stat(pid, read_proc(pid, "stat", 1024));
+    return parse_stat(pid, read_proc(pid, "stat", 1024, unread));
 }
 
-std::vector<ProcessStat> all_processes()
+std::vector<ProcessStat> all_processes(bool* unread)
 {
     std::vector<ProcessStat> result;
     const std::unique_ptr<DIR, CloseDirectory> directory(::opendir("/proc"));
     if (!directory) {
+        set(unread);
         return result;
     }
-    while (const dirent* entry = ::readdir(directory.get())) {
+    for (;;) {
+        errno = 0;
+        const dirent* entry = ::readdir(directory.get());
+        if (entry == nullptr) {
+            if (errno != 0) {
+                set(unread);
+            }
+            return result;
+        }
         const std::string_view name = entry->d_name;
         pid_t pid = 0;
         const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
         if (error != std::errc{} || end != name.data() + name.size()) {
             continue;
         }
-        if (const auto stat = read_process(pid)) {
+        if (const auto stat = read_process(pid, unread)) {
             result.push_back(*stat);
         }
     }
-    return result;
 }
 
 std::vector<ProcessStat> descendants(const std::vector<ProcessStat>& all,

@@ -25,11 +25,13 @@ struct ProcessStat {
     }
 };
 
-[[nodiscard]] std::optional<ProcessStat> read_process(pid_t pid);
+/// Nothing when it is gone or could not be read; `unread`, if given, is set for the latter alone.
+[[nodiscard]] std::optional<ProcessStat> read_process(pid_t pid, bool* unread = nullptr);
 
 /// Every process that /proc shows. Not a snapshot: what forks meanwhile may be missed, so whoever
-/// must be sure scans again until nothing new turns up.
-[[nodiscard]] std::vector<ProcessStat> all_processes();
+/// must be sure scans again until nothing new turns up. `unread`, if given, is set when there may
+/// be more, because a descriptor or memory was wanting.
+[[nodiscard]] std::vector<ProcessStat> all_processes(bool* unread = nullptr);
 
 /// The living ones below `roots`, the roots themselves left out.
 [[nodiscard]] std::vector<ProcessStat> descendants(const std::vector<ProcessStat>& all,

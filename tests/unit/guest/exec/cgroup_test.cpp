@@ -1,9 +1,11 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/exec/cgroup.hpp"
+#include "tests/unit/descriptor_limit.hpp"
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include <fcntl.h>
@@ -26,6 +28,23 @@ TEST_CASE("usage of a command's cgroup: what the kernel has of it, and nothing i
     CHECK(cgroup.usage().cpu_time == 4200);
     std::ofstream(directory / "one/memory.peak") << "garbage\n";
     CHECK_FALSE(cgroup.usage().peak_memory);
+}
+
+TEST_CASE("a cgroup that cannot be read counts as populated, one that is gone does not")
+{
+    const tests::TemporaryDirectory directory;
+    const UniqueFd parent(::open((directory / "").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(parent.valid());
+    CommandCgroup cgroup(parent.get(), "one");
+    std::ofstream(directory / "one/cgroup.events") << "populated 0\nfrozen 0\n";
+    CHECK_FALSE(cgroup.populated());
+    {
+        const tests::DescriptorLimit limit;
+        CHECK(cgroup.populated());
+    }
+    std::filesystem::remove(directory / "one/cgroup.events");
+    REQUIRE(cgroup.remove());
+    CHECK_FALSE(cgroup.populated());
 }
 
 TEST_CASE("kills for want of memory are counted in either form")

@@ -1,4 +1,5 @@
 #include "sandbox/guest/exec/command_tree.hpp"
+#include "tests/unit/descriptor_limit.hpp"
 
 #include <doctest/doctest.h>
 
@@ -95,6 +96,37 @@ TEST_CASE("a shim that lives and has nothing below it: two looks and a moment ar
     CommandTree tree(family.shim, std::nullopt);
     tree.set_started();
     TreeStopper stopper(loop, tree, [] {}, nullptr);
+    bool done = false;
+    for (int pass = 0; pass < 500 && !done; ++pass) {
+        done = stopper.pass();
+        ::usleep(2000);
+    }
+    CHECK(done);
+    ::kill(family.shim, SIGKILL);
+    CHECK(::waitpid(family.shim, nullptr, 0) == family.shim);
+    CHECK(::waitpid(family.below, nullptr, 0) == family.below);
+}
+
+TEST_CASE("what cannot be read is not taken for gone")
+{
+    EventLoop loop;
+    const Family family = start_family();
+    CommandTree tree(family.shim, std::nullopt);
+    tree.set_started();
+    TreeStopper stopper(loop, tree, [] {}, nullptr);
+    {
+        const tests::DescriptorLimit limit;
+        bool unread = false;
+        CHECK(all_processes(&unread).empty());
+        CHECK(unread);
+        for (int pass = 0; pass < 4; ++pass) {
+            CHECK_FALSE(stopper.pass());
+            ::usleep(30'000);
+        }
+    }
+    bool unread = false;
+    CHECK_FALSE(read_process(2'000'000'000, &unread));
+    CHECK_FALSE(unread);
     bool done = false;
     for (int pass = 0; pass < 500 && !done; ++pass) {
         done = stopper.pass();
