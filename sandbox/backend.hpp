@@ -110,7 +110,8 @@ class Backend {
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
-    /// Cheap after the first call; makes no machine that stays.
+    /// Cheap after the first call that says yes; makes no machine that stays. A no may be one of
+    /// the moment: ask again before the next attempt.
     [[nodiscard]] virtual Availability availability() = 0;
 
     /// Which limits a machine would have that is made now, as far as that is known without making
@@ -121,7 +122,8 @@ class Backend {
     /// its remedy, and leaves nothing behind.
     [[nodiscard]] virtual std::unique_ptr<Machine> create(const MachineSpec& spec) = 0;
 
-    /// The machine of a record if it still lives, else null.
+    /// The machine of a record if it still lives, null if it is certain that it does not. Throws a
+    /// retryable Error when neither can be told: the machine must not be replaced then.
     [[nodiscard]] virtual std::unique_ptr<Machine> attach(const MachineRecord& record) = 0;
 
     /// Ends the machine of a record and removes what it occupied: processes, cgroups, socket,

@@ -97,8 +97,11 @@ class DirectBackend : public sandbox::Backend {
     {
         try {
             (void)sandbox::connect_unix(record.data.at("socket"), Deadline::after(connect_time));
-        } catch (const Error&) {
-            return nullptr;
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::session_lost) {
+                return nullptr;
+            }
+            throw;
         }
         return std::make_unique<DirectMachine>(record);
     }

@@ -44,20 +44,28 @@ void end_processes(const MachineFacts& facts, bool latest)
     }
 }
 
-void remove_home(const MachineFacts& facts, const SessionFolder& folder, bool privileged)
+void require_removed(bool removed, const std::string& what, const SessionFolder& folder)
 {
-    folder.remove_home();
-    if (privileged) {
-        const UniqueFd state(
-            ::open(facts.state.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-        if (state) {
-            UidRange(state.get(), 0, 0).release(facts.folder);
-        }
+    if (!removed) {
+        throw Error(ErrorCode::backend_error,
+                    "the session's " + what + " in " + folder.path() + " cannot be removed whole",
+                    "see what is left there; then end the session once more");
     }
-    folder.remove_if_empty();
 }
 
 } // namespace
+
+bool remove_home(const SessionFolder& folder, const std::string& name, int state, bool privileged)
+{
+    if (!folder.remove_home()) {
+        return false; // the next session with that uid would own what is left
+    }
+    if (privileged && state >= 0) {
+        UidRange(state, 0, 0).release(name);
+    }
+    folder.remove_if_empty();
+    return true;
+}
 
 std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::string& id)
 {
@@ -100,10 +108,13 @@ void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool priv
         if (!facts.socket_path.empty()) {
             ::unlink(facts.socket_path.c_str());
         }
-        folder.remove_temporary();
+        require_removed(folder.remove_temporary(), "temporary files", folder);
         folder.forget_generation();
         if (purge) {
-            remove_home(facts, folder, privileged);
+            const UniqueFd state(
+                ::open(facts.state.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+            require_removed(remove_home(folder, facts.folder, state.get(), privileged), "home",
+                            folder);
         }
     } catch (const std::system_error& error) {
         throw Error(ErrorCode::backend_error, std::string("end the sandbox: ") + error.what());

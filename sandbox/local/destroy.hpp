@@ -2,6 +2,7 @@
 
 #include "sandbox/backend.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/session_folder.hpp"
 
 #include <string>
 #include <vector>
@@ -14,7 +15,14 @@ namespace berth::local {
 
 /// Ends the machine of a record: its processes first, then cgroups, socket and temporary folders,
 /// with `purge` the home and the host uid too. Of a record whose session has a later machine only
-/// the process is ended. Idempotent. Throws Error(backend_error) when a process would not die.
+/// the process is ended. Idempotent. Throws Error(backend_error) when a process would not die, or
+/// files cannot be removed; the rest is still there then, for the next attempt.
 void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool privileged);
+
+/// Removes the home, then gives its host uid back. `name` is the folder's below sessions in the
+/// state directory, `state` a descriptor of that. False when something is left; the uid stays taken
+/// then.
+[[nodiscard]] bool remove_home(const SessionFolder& folder, const std::string& name, int state,
+                               bool privileged);
 
 } // namespace berth::local

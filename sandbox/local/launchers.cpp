@@ -92,11 +92,15 @@ LaunchResult read_result(int fd)
 }
 
 /// Of a launcher that has answered, or whose socket is at its end.
-void end(Process& launcher)
+void end(Process& launcher) noexcept
 {
-    if (!launcher.wait(Deadline::after(std::chrono::seconds(5)))) {
-        (void)launcher.signal(SIGKILL);
-        (void)launcher.wait(Deadline());
+    try {
+        if (!launcher.wait(Deadline::after(std::chrono::seconds(5)))) {
+            (void)launcher.signal(SIGKILL);
+            (void)launcher.wait(Deadline());
+        }
+    } catch (const std::exception&) {
+        return; // it ends by itself; a zombie is no reason to lose a machine
     }
 }
 
@@ -159,17 +163,23 @@ LaunchResult Launchers::launch(const LaunchSpec& spec, int lifetime_fd)
     return result;
 }
 
-/// What is left to do for a launcher needs no one to wait for it.
-void Launchers::done(Launcher launcher)
+/// What is left to do for a launcher needs no one to wait for it. Where no thread can be had for
+/// that, it is waited for: the machine it has made must not be lost by an exception here.
+void Launchers::done(Launcher launcher) noexcept
 {
     launcher.control.reset();
-    const std::lock_guard lock(mutex_);
-    ending_.push_back(std::move(launcher));
-    wanted_ = true;
-    if (!keeper_.joinable()) {
-        keeper_ = std::jthread([this](const std::stop_token& stop) { keep_one_waiting(stop); });
+    try {
+        const std::lock_guard lock(mutex_);
+        if (!keeper_.joinable()) {
+            keeper_ = std::jthread([this](const std::stop_token& stop) { keep_one_waiting(stop); });
+        }
+        ending_.push_back(std::move(launcher));
+        wanted_ = true;
+        changed_.notify_one();
+        return;
+    } catch (const std::exception&) {
+        end(launcher.process);
     }
-    changed_.notify_one();
 }
 
 void Launchers::keep_one_waiting(const std::stop_token& stop)

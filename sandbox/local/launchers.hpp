@@ -37,7 +37,7 @@ class Launchers {
 
     [[nodiscard]] Launcher start() const;
     [[nodiscard]] Launcher take();
-    void done(Launcher launcher);
+    void done(Launcher launcher) noexcept;
     void keep_one_waiting(const std::stop_token& stop);
 
     const std::string program_;

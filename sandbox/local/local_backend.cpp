@@ -1,5 +1,6 @@
 #include "sandbox/local/local_backend.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/sha256.hpp"
@@ -81,6 +82,15 @@ Error unavailable(const Blocker& blocker)
             blocker.remedy};
 }
 
+/// Not taken for the machine's end: whoever does would replace a living one.
+Error cannot_tell(const std::exception& error)
+{
+    return Error(ErrorCode::backend_error,
+                 std::string("it cannot be told whether the sandbox still runs: ") + error.what(),
+                 "try again in a few seconds; `berth sessions kill` ends one that never answers")
+        .set_retryable(true);
+}
+
 class LocalBackend final : public sandbox::Backend {
   public:
     explicit LocalBackend(Settings settings)
@@ -119,6 +129,7 @@ class LocalBackend final : public sandbox::Backend {
     std::mutex mutex_;
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
+    BootClock::time_point looked_;                      ///< guarded by mutex_; for availability_
     std::map<std::string, UniqueFd> lifetimes_;         ///< guarded by mutex_; write ends
 };
 
@@ -173,7 +184,10 @@ sandbox::Availability LocalBackend::availability()
 {
     {
         const std::lock_guard lock(mutex_);
-        if (availability_) {
+        // What failed for want of processes, descriptors or time may work a moment later; yet not
+        // every call shall pay for a look at what never works.
+        if (availability_ &&
+            (availability_->available || BootClock::now() - looked_ < settings_.look_again)) {
             return *availability_;
         }
     }
@@ -194,6 +208,7 @@ sandbox::Availability LocalBackend::availability()
     }
     const std::lock_guard lock(mutex_);
     availability_ = found;
+    looked_ = BootClock::now();
     return found;
 }
 
@@ -261,6 +276,7 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
         facts.folder = spec.key_hash;
         facts.boot = boot_id();
         facts.cgroups = session_cgroups(here.cgroups, id);
+        const bool had_home = folder.has_home();
         folder.set_generation(spec.generation);
         try {
             const LaunchSpec launch = plan(spec, folder, id);
@@ -274,8 +290,11 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
             facts.start_time = result.start_time;
             facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
         } catch (...) {
-            folder.remove_temporary();
+            (void)folder.remove_temporary(); // what stays, the next creation removes or names
             folder.forget_generation();
+            if (!had_home) {
+                (void)remove_home(folder, spec.key_hash, here.state_fd.get(), privileged_);
+            }
             const std::lock_guard lock(mutex_);
             lifetimes_.erase(id);
             throw;
@@ -290,16 +309,21 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
 std::unique_ptr<sandbox::Machine> LocalBackend::attach(const sandbox::MachineRecord& record)
 {
     const MachineFacts facts = facts_from(record);
-    // Process, start and boot identify this very machine: no later one can answer in its place.
-    if (record.backend != name() || !open_guest(facts)) {
-        return nullptr;
-    }
     try {
+        // Process, start and boot identify this very machine: no later one can answer in its place.
+        if (record.backend != name() || !open_guest(facts)) {
+            return nullptr;
+        }
         (void)sandbox::connect_unix(facts.socket_path, Deadline::after(std::chrono::seconds(2)));
-    } catch (const Error&) {
-        return nullptr;
+        return make_machine(record);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::session_lost) {
+            return nullptr;
+        }
+        throw cannot_tell(error);
+    } catch (const std::system_error& error) {
+        throw cannot_tell(error);
     }
-    return make_machine(record);
 }
 
 void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)

@@ -2,6 +2,7 @@
 
 #include "sandbox/backend.hpp"
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,8 @@ struct Settings {
     /// root only: host uids for sessions, one each, first and how many
     unsigned uid_base = 2'000'000;
     unsigned uid_count = 100'000;
+    /// After so long a host where no sandbox could be made is looked at again.
+    std::chrono::milliseconds look_again = std::chrono::seconds(5);
 };
 
 /// Machines made of Linux namespaces on this host. Works as root and as an ordinary user.

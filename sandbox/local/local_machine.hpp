@@ -32,7 +32,8 @@ struct MachineFacts {
 
 [[nodiscard]] std::unique_ptr<sandbox::Machine> make_machine(sandbox::MachineRecord record);
 
-/// A pidfd of the machine's guest, if it still runs.
+/// A pidfd of the machine's guest, if it still runs. Throws std::system_error when that cannot be
+/// found out.
 [[nodiscard]] UniqueFd open_guest(const MachineFacts& facts);
 
 } // namespace berth::local

@@ -1,5 +1,6 @@
 #include "sandbox/local/process_identity.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 
@@ -7,6 +8,7 @@
 #include <charconv>
 #include <exception>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -18,8 +20,11 @@ std::optional<std::uint64_t> start_time(pid_t pid)
     std::string stat;
     try {
         stat = read_file_limited(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
-    } catch (const std::exception&) {
-        return std::nullopt;
+    } catch (const std::system_error& error) {
+        if (error.code().value() == ENOENT || error.code().value() == ESRCH) {
+            return std::nullopt;
+        }
+        throw;
     }
     // The name, field 2, may hold anything, parentheses and spaces too: the last ')' ends it.
     const auto name_end = stat.rfind(')');
@@ -55,12 +60,18 @@ UniqueFd open_process(pid_t pid, std::uint64_t started, const std::string& boot)
     }
     // The pidfd first, the check after: what it refers to can no longer change in between.
     UniqueFd process(sys::pidfd_open(pid, 0));
-    if (!process || start_time(pid) != started) {
+    if (!process) {
+        if (errno == ESRCH || errno == EINVAL || errno == ENOENT) { // the others: now a thread's
+            return {};
+        }
+        throw_errno("open process " + std::to_string(pid));
+    }
+    if (start_time(pid) != started) {
         return {};
     }
     // A process that has ended but was not waited for is readable, and as good as gone.
     pollfd ended{process.get(), POLLIN, 0};
-    return ::poll(&ended, 1, 0) == 0 ? std::move(process) : UniqueFd{};
+    return ::poll(&ended, 1, 0) == 1 ? UniqueFd{} : std::move(process);
 }
 
 bool process_has_ended(pid_t pid, std::uint64_t started, const std::string& boot)
@@ -68,15 +79,11 @@ bool process_has_ended(pid_t pid, std::uint64_t started, const std::string& boot
     if (pid <= 1 || boot.empty()) {
         return false;
     }
-    if (boot != boot_id()) {
-        return true;
+    try {
+        return !open_process(pid, started, boot);
+    } catch (const std::exception&) {
+        return false;
     }
-    const UniqueFd process(sys::pidfd_open(pid, 0));
-    if (!process) {
-        return errno == ESRCH;
-    }
-    pollfd ended{process.get(), POLLIN, 0};
-    return ::poll(&ended, 1, 0) == 1 || start_time(pid).value_or(started) != started;
 }
 
 } // namespace berth::local

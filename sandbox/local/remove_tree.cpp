@@ -16,6 +16,22 @@ namespace {
 
 constexpr int max_depth = 48;
 
+UniqueFd open_directory(int parent, const char* name)
+{
+    constexpr int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    UniqueFd directory(::openat(parent, name, O_RDONLY | flags));
+    const UniqueFd handle(::openat(parent, name, O_PATH | flags));
+    if (handle) {
+        // As an ordinary user a folder of mode 0 would stay for ever. By descriptor: fchmodat
+        // would follow a link that has taken the name.
+        const std::string path = "/proc/self/fd/" + std::to_string(handle.get());
+        if (::chmod(path.c_str(), 0700) == 0 && !directory) {
+            directory.reset(::openat(parent, name, O_RDONLY | flags));
+        }
+    }
+    return directory;
+}
+
 class Remover {
   public:
     explicit Remover(int top) noexcept : top_(top) {}
@@ -45,7 +61,7 @@ class Remover {
             ::unlinkat(parent.get(), name, AT_REMOVEDIR) == 0) {
             return true;
         }
-        const UniqueFd directory = open_directory(parent, name);
+        const UniqueFd directory = open_directory(parent.get(), name);
         if (!directory) {
             return false;
         }
@@ -56,22 +72,6 @@ class Remover {
         }
         const bool progress = empty(directory, depth + 1);
         return ::unlinkat(parent.get(), name, AT_REMOVEDIR) == 0 || progress;
-    }
-
-    static UniqueFd open_directory(const UniqueFd& parent, const char* name)
-    {
-        constexpr int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-        UniqueFd directory(::openat(parent.get(), name, O_RDONLY | flags));
-        const UniqueFd handle(::openat(parent.get(), name, O_PATH | flags));
-        if (handle) {
-            // As an ordinary user a folder of mode 0 would stay for ever. By descriptor: fchmodat
-            // would follow a link that has taken the name.
-            const std::string path = "/proc/self/fd/" + std::to_string(handle.get());
-            if (::chmod(path.c_str(), 0700) == 0 && !directory) {
-                directory.reset(::openat(parent.get(), name, O_RDONLY | flags));
-            }
-        }
-        return directory;
     }
 
     int top_;
@@ -87,12 +87,10 @@ bool remove_tree(int at, const std::string& name) noexcept
             ::unlinkat(at, name.c_str(), AT_REMOVEDIR) == 0) {
             return true;
         }
-        const UniqueFd top(
-            ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        const UniqueFd top = open_directory(at, name.c_str());
         if (!top) {
             return false;
         }
-        ::fchmod(top.get(), 0700);
         Remover remover(top.get());
         while (::unlinkat(at, name.c_str(), AT_REMOVEDIR) != 0) {
             if (!remover.empty(top, 0)) {

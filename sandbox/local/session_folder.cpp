@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
@@ -25,18 +26,32 @@ constexpr Part home{"home", 0700};
 constexpr std::array temporary{Part{"tmp", 01777}, Part{"var-tmp", 01777}, Part{"run", 0755}};
 constexpr const char* generation_name = "machine";
 
-void make_part(int folder, const Part& part, uid_t uid, gid_t gid)
+void make_part(int folder, const Part& part)
 {
     if (::mkdirat(folder, part.name, 0700) != 0) {
-        if (errno != EEXIST) {
-            throw_errno(std::string("make folder ") + part.name);
-        }
-        return;
+        throw_errno(std::string("make folder ") + part.name);
     }
+}
+
+void give_part(int folder, const Part& part, uid_t uid, gid_t gid)
+{
     const UniqueFd fd(::openat(folder, part.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd || ::fchown(fd.get(), uid, gid) != 0 || ::fchmod(fd.get(), part.mode) != 0) {
         throw_errno(std::string("give folder ") + part.name + " to the session");
     }
+}
+
+/// The owner of the home; nothing when there is none.
+std::optional<uid_t> owner_of(int folder, const Part& part)
+{
+    struct stat status{};
+    if (::fstatat(folder, part.name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        return status.st_uid;
+    }
+    if (errno != ENOENT) {
+        throw_errno(std::string("look at folder ") + part.name);
+    }
+    return std::nullopt;
 }
 
 void make_private(const std::string& path)
@@ -61,23 +76,51 @@ SessionFolder::SessionFolder(const std::string& state, std::string name)
 
 void SessionFolder::prepare(uid_t uid, gid_t gid) const
 {
-    remove_temporary();
-    make_part(folder_.get(), home, uid, gid);
+    if (!remove_temporary()) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "the temporary files of the session's last machine, in " + path_ +
+                        ", cannot be removed",
+                    "remove tmp, var-tmp and run there by hand");
+    }
+    const auto owner = owner_of(folder_.get(), home);
+    if (!owner) {
+        make_part(folder_.get(), home);
+    }
+    if (!owner || (*owner != uid && *owner == ::geteuid())) {
+        // Also of a server that was killed before it gave the new home away.
+        give_part(folder_.get(), home, uid, gid);
+    } else if (*owner != uid) {
+        // Not given away: the files in it would stay the other uid's, which may become that of
+        // another session.
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "the session's home " + path_ + "/home belongs to uid " +
+                        std::to_string(*owner) + ", the session has uid " + std::to_string(uid),
+                    "give the files in it to uid " + std::to_string(uid) +
+                        ", or remove the session with its files");
+    }
     for (const auto& part : temporary) {
-        make_part(folder_.get(), part, uid, gid);
+        make_part(folder_.get(), part);
+        give_part(folder_.get(), part, uid, gid);
     }
 }
 
-void SessionFolder::remove_temporary() const noexcept
+bool SessionFolder::has_home() const
 {
-    for (const auto& part : temporary) {
-        remove_tree(folder_.get(), part.name);
-    }
+    return owner_of(folder_.get(), home).has_value();
 }
 
-void SessionFolder::remove_home() const noexcept
+bool SessionFolder::remove_temporary() const noexcept
 {
-    remove_tree(folder_.get(), home.name);
+    bool removed = true;
+    for (const auto& part : temporary) {
+        removed = remove_tree(folder_.get(), part.name) && removed;
+    }
+    return removed;
+}
+
+bool SessionFolder::remove_home() const noexcept
+{
+    return remove_tree(folder_.get(), home.name);
 }
 
 std::string SessionFolder::generation() const

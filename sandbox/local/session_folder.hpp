@@ -20,11 +20,15 @@ class SessionFolder {
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-    /// Empties the temporary folders and makes what is missing, all owned by the given ids.
+    /// Makes the temporary folders anew, and the home when it is missing, all owned by the given
+    /// ids. Throws Error(sandbox_unavailable) when what is there cannot be used.
     void prepare(uid_t uid, gid_t gid) const;
 
-    void remove_temporary() const noexcept;
-    void remove_home() const noexcept;
+    [[nodiscard]] bool has_home() const;
+
+    /// True when nothing of it is left.
+    [[nodiscard]] bool remove_temporary() const noexcept;
+    [[nodiscard]] bool remove_home() const noexcept;
 
     /// Which machine the temporary folders belong to; empty: none.
     [[nodiscard]] std::string generation() const;

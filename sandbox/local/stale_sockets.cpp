@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <string_view>
 
 #include <fcntl.h>
@@ -90,7 +92,12 @@ Listener listener_at(const std::string& socket_path) noexcept
         ::getsockopt(attempt.socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
         return {};
     }
-    const auto started = start_time(peer.pid);
+    std::optional<std::uint64_t> started;
+    try {
+        started = start_time(peer.pid);
+    } catch (const std::exception&) {
+        return {};
+    }
     // With its end the connection ends too. While that stands the number cannot have gone to
     // another process, who would be killed in its place.
     pollfd ended{attempt.socket.get(), POLLRDHUP, 0};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <string_view>
 
 #include <fcntl.h>
@@ -58,6 +59,14 @@ void enable_controllers(const std::string& path)
     }
 }
 
+/// The guest searches files for the session, so it may take as much as a command; at least one
+/// whole processor, because all calls wait for it.
+std::uint64_t guest_quota(const CgroupSpec& spec)
+{
+    constexpr std::uint64_t whole = 100'000; // of cpu_period
+    return std::max(spec.cpu_quota, whole);
+}
+
 /// The limits of the commands, on the cgroup they run in.
 void set_v2_limits(const std::string& path, const CgroupSpec& spec)
 {
@@ -104,6 +113,8 @@ void Cgroups::make_v2(const LaunchSpec& spec)
     if (cgroup.v2_controllers) {
         set_v2_limits(commands, cgroup);
         write(session + "/guest/memory.max", std::to_string(cgroup.guest_memory));
+        try_write(session + "/guest/cpu.max",
+                  std::to_string(guest_quota(cgroup)) + " " + std::string(cpu_period));
         enable_controllers(commands);
         oom_events_ = open_file(commands + "/memory.events", O_RDONLY);
     }
@@ -144,6 +155,8 @@ void Cgroups::make_v1(const std::string& base, const LaunchSpec& spec)
     if (base == cgroup.v1_cpu_base) {
         write(commands + "/cpu.cfs_period_us", cpu_period);
         write(commands + "/cpu.cfs_quota_us", std::to_string(cgroup.cpu_quota));
+        write(guest + "/cpu.cfs_period_us", cpu_period);
+        write(guest + "/cpu.cfs_quota_us", std::to_string(guest_quota(cgroup)));
     }
     guest_tasks_.push_back(open_file(guest + "/tasks", O_WRONLY));
     command_tasks_.push_back(open_file(commands + "/tasks", O_WRONLY));

@@ -66,9 +66,10 @@ std::uint64_t namespaces(const LaunchSpec& spec)
     return flags;
 }
 
+/// A child's report; its text may name two paths, each as long as the kernel takes them.
 std::string read_all(int fd)
 {
-    std::string text(4096, '\0');
+    std::string text(65536, '\0');
     text.resize(read_full(fd, text.data(), text.size()));
     return text;
 }

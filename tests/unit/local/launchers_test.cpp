@@ -13,6 +13,7 @@
 #include <string>
 
 #include <dirent.h>
+#include <pthread.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -75,4 +76,35 @@ TEST_CASE("what failed inside is told, and the next launch is not harmed by it")
     CHECK(result.step == "mounts");
     CHECK(result.text.find("/nowhere/at/all") != std::string::npos);
     CHECK(launchers.launch(probe(), -1).ok);
+}
+
+TEST_CASE("a long reason comes whole")
+{
+    Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
+    LaunchSpec wrong = probe();
+    const std::string name(6000, 'a');
+    wrong.directories.push_back("/" + name);
+    const auto result = launchers.launch(wrong, -1);
+    CHECK_FALSE(result.ok);
+    CHECK(result.step == "mounts");
+    CHECK(result.text.find(name) != std::string::npos);
+}
+
+TEST_CASE("a launch is not undone by the want of a thread")
+{
+    pthread_attr_t before{};
+    pthread_attr_t huge{};
+    REQUIRE(::pthread_getattr_default_np(&before) == 0);
+    REQUIRE(::pthread_attr_init(&huge) == 0);
+    // No address space has room for it, so no thread can be made.
+    REQUIRE(::pthread_attr_setstacksize(&huge, std::size_t{1} << 50U) == 0);
+    REQUIRE(::pthread_setattr_default_np(&huge) == 0);
+    {
+        Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
+        CHECK_NOTHROW(CHECK(launchers.launch(probe(), -1).ok));
+        CHECK(children().empty());
+    }
+    ::pthread_setattr_default_np(&before);
+    ::pthread_attr_destroy(&huge);
+    ::pthread_attr_destroy(&before);
 }

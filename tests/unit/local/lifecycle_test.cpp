@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include <sys/stat.h>
@@ -37,6 +38,16 @@ bool ends_soon(const local::MachineFacts& facts)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return false;
+}
+
+/// How many host uids are taken by sessions.
+std::size_t claimed_uids(const std::string& state)
+{
+    std::error_code none; // an ordinary user has no such folder
+    const std::filesystem::directory_iterator uids(state + "/uids", none);
+    return static_cast<std::size_t>(std::count_if(begin(uids), end(uids), [](const auto& entry) {
+        return entry.path().filename() != "lock";
+    }));
 }
 
 void check_nothing_left(const local::MachineFacts& facts)
@@ -120,9 +131,16 @@ TEST_CASE("a guest that cannot be started leaves nothing behind")
         CHECK(std::string(error.what()).find("guest's program is missing") != std::string::npos);
     }
     const std::string folder = bench.state() + "/sessions/" + spec.key_hash;
+    CHECK_FALSE(exists(folder));
+    CHECK(claimed_uids(bench.state()) == 0);
+
+    bench.make();
+    bench.run("echo kept >file");
+    bench.destroy();
+    CHECK_THROWS_AS((void)backend->create(spec), Error);
     CHECK_FALSE(exists(folder + "/tmp"));
     CHECK_FALSE(exists(folder + "/machine"));
-    CHECK(exists(folder + "/home"));
+    CHECK(read_text(folder + "/home/file") == "kept\n");
 }
 
 TEST_CASE("as root every session has a host uid of its own, for as long as its folder exists")
@@ -167,6 +185,30 @@ TEST_CASE("a swarm hits the limits of the commands, never the guest")
         CHECK(refused.find("fork") != std::string::npos);
         bench.run("kill -9 -1");
         CHECK(bench.run("echo alive") == "alive\n");
+    }
+}
+
+TEST_CASE("the guest has as many processors as its commands, and at least one")
+{
+    Bench bench;
+    const auto quota = [&](double cpus) {
+        auto spec = Bench::spec();
+        spec.limits.cpus = cpus;
+        auto& machine = bench.make(spec);
+        std::string found = in_force(machine, "cgroup-cpu") ? "" : "no limit";
+        for (const auto& path : local::facts_from(machine.record()).cgroups) {
+            for (const char* name : {"/guest/cpu.max", "/guest/cpu.cfs_quota_us"}) {
+                const auto text = read_text(path + name);
+                found += text.substr(0, text.find_first_of(" \n"));
+            }
+        }
+        bench.destroy();
+        return found;
+    };
+    const auto two = quota(2);
+    if (two != "no limit") {
+        CHECK(two == "200000");
+        CHECK(quota(0.25) == "100000");
     }
 }
 

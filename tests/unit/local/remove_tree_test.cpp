@@ -41,6 +41,7 @@ TEST_CASE("closed folders are opened and any depth is reached")
         at = next;
     }
     ::close(at);
+    ::chmod((host.path() + "/tree").c_str(), 0);
     CHECK(remove_tree(AT_FDCWD, host.path() + "/tree"));
     CHECK_FALSE(std::filesystem::exists(host.path() + "/tree"));
 }

@@ -1,0 +1,153 @@
+// What was interrupted, broken or closed up is still found, told apart and ended.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/local/local_backend.hpp"
+#include "sandbox/local/local_machine.hpp"
+#include "tests/unit/descriptor_limit.hpp"
+#include "tests/unit/local/machine_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace berth;
+using namespace berth::local::test;
+
+namespace {
+
+std::string folder_of(const Bench& bench, const sandbox::MachineSpec& spec = Bench::spec())
+{
+    return bench.state() + "/sessions/" + spec.key_hash;
+}
+
+/// Another server on the same state.
+std::unique_ptr<sandbox::Backend> another_server(const Bench& bench)
+{
+    return local::make_backend({.guest_program = program("BERTH_TEST_GUEST"),
+                                .launcher_program = program("BERTH_TEST_LAUNCHER"),
+                                .state_directory = bench.state()});
+}
+
+} // namespace
+
+TEST_CASE("of a record that is lost or damaged the key is enough to end the machine")
+{
+    Bench bench;
+    const auto facts = local::facts_from(bench.make().record());
+    bench.run("echo x >file; sleep 1000 >/dev/null 2>&1 &");
+    REQUIRE(local::open_guest(facts).valid());
+    sandbox::MachineRecord key_only;
+    key_only.backend = "local";
+    key_only.data["key_hash"] = facts.folder;
+    const auto server = another_server(bench);
+
+    server->destroy(key_only, /*purge=*/false);
+    CHECK_FALSE(local::open_guest(facts).valid());
+    CHECK_FALSE(exists(facts.socket_path));
+    for (const auto& path : facts.cgroups) {
+        CHECK_FALSE(exists(path));
+    }
+    CHECK_FALSE(exists(folder_of(bench) + "/tmp"));
+    CHECK(exists(folder_of(bench) + "/home/file"));
+
+    server->destroy(key_only, /*purge=*/true);
+    CHECK_FALSE(exists(folder_of(bench)));
+    CHECK_FALSE(exists(bench.state() + "/uids/2000000"));
+}
+
+TEST_CASE("a session that has closed its own folders goes on and can be ended")
+{
+    Bench bench;
+    bench.make();
+    bench.run("echo x >/tmp/file; chmod 0 /tmp /var/tmp /run");
+    bench.destroy();
+    CHECK_FALSE(exists(folder_of(bench) + "/tmp"));
+    bench.make();
+    CHECK(bench.run("ls /tmp; echo y >/tmp/file; cat /tmp/file") == "y\n");
+    bench.run("mkdir closed; chmod 0 closed /tmp /var/tmp ~");
+    bench.destroy(/*purge=*/true);
+    CHECK_FALSE(exists(folder_of(bench)));
+}
+
+TEST_CASE("a home whose maker was killed before it gave it away is given away; another's is not")
+{
+    if (!is_root()) {
+        return;
+    }
+    Bench bench;
+    bench.make();
+    bench.destroy();
+    const std::string home = folder_of(bench) + "/home";
+    REQUIRE(::chown(home.c_str(), 0, 0) == 0);
+    bench.make();
+    CHECK(bench.run("echo x >file && cat file") == "x\n");
+    bench.destroy();
+    REQUIRE(::chown(home.c_str(), 2'000'777, 2'000'777) == 0);
+    try {
+        bench.make();
+        FAIL("made");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()).find("belongs to uid 2000777") != std::string::npos);
+    }
+    CHECK(exists(home));
+}
+
+TEST_CASE("a home that cannot be removed keeps its uid, and that is told")
+{
+    Bench bench;
+    const auto record = bench.make().record();
+    bench.destroy();
+    const std::string held = folder_of(bench) + "/home/held";
+    ::mkdir(held.c_str(), 0700);
+    if (!is_root() || ::mount("none", held.c_str(), "tmpfs", 0, nullptr) != 0) {
+        return;
+    }
+    CHECK_THROWS_AS(bench.backend().destroy(record, true), Error);
+    CHECK(exists(folder_of(bench) + "/uid"));
+    REQUIRE(::umount(held.c_str()) == 0);
+    bench.backend().destroy(record, true);
+    CHECK_FALSE(exists(folder_of(bench)));
+}
+
+TEST_CASE("a machine is not gone because nobody can look")
+{
+    Bench bench;
+    const auto record = bench.make().record();
+    for (unsigned spare = 0; spare < 3; ++spare) {
+        CAPTURE(spare);
+        const tests::DescriptorLimit limit(spare);
+        try {
+            const auto machine = bench.backend().attach(record);
+            CHECK(machine != nullptr);
+        } catch (const Error& error) {
+            CHECK(error.retryable());
+        }
+        CHECK_FALSE(bench.backend().is_gone(record));
+    }
+    CHECK(bench.backend().attach(record) != nullptr);
+}
+
+TEST_CASE("a host where no sandbox could be made is looked at again, one where it could is not")
+{
+    const Bench bench;
+    const std::string launcher = bench.directory() + "/launcher";
+    const auto server = [&](std::chrono::milliseconds look_again) {
+        return local::make_backend({.guest_program = program("BERTH_TEST_GUEST"),
+                                    .launcher_program = launcher,
+                                    .state_directory = bench.state(),
+                                    .look_again = look_again});
+    };
+    const auto soon = server(std::chrono::milliseconds(0));
+    const auto late = server(std::chrono::hours(1));
+    CHECK_FALSE(soon->availability().available);
+    CHECK_FALSE(late->availability().available);
+    REQUIRE(::symlink(program("BERTH_TEST_LAUNCHER").c_str(), launcher.c_str()) == 0);
+    CHECK(soon->availability().available);
+    CHECK_FALSE(late->availability().available);
+    REQUIRE(::unlink(launcher.c_str()) == 0);
+    CHECK(soon->availability().available);
+}
