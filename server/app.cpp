@@ -83,7 +83,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     }
     if (line.command == "sessions-kill") {
         return cli::kill_session(sessions, options.keys.apply(options.session.principal, line.key),
-                                 line.purge, line.json);
+                                 line.key, line.purge, line.json);
     }
     return cli::show_status(sessions, options, line.json);
 }

@@ -35,11 +35,24 @@ constexpr const char* state_hint =
 
 class FileHold : public Registry::Hold {
   public:
-    explicit FileHold(UniqueFd fd) : fd_(std::move(fd)) {}
+    FileHold(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+    [[nodiscard]] bool holds() const noexcept override
+    {
+        return is_named(AT_FDCWD, path_, fd_.get());
+    }
 
   private:
+    std::string path_;
     UniqueFd fd_;
 };
+
+/// Whether that error of reading a file will stay until somebody puts a proper file there.
+bool is_damage(const std::system_error& error)
+{
+    const int number = error.code().value();
+    return number == ENOENT || number == ELOOP || number == EISDIR || number == ENXIO;
+}
 
 class FileRegistry : public Registry {
   public:
@@ -55,13 +68,14 @@ class FileRegistry : public Registry {
             throw Error(ErrorCode::busy, "the session is being made or ended by another server",
                         "try again in a few seconds");
         }
-        return std::make_unique<FileHold>(std::move(fd));
+        return std::make_unique<FileHold>(path(key) + "/" + lock_name, std::move(fd));
     }
 
     std::unique_ptr<Hold> claim(const std::string& key) override
     {
         UniqueFd fd = lock_file([&] { return make_folder(key); }, claim_name, Deadline::after({}));
-        return fd ? std::make_unique<FileHold>(std::move(fd)) : nullptr;
+        return fd ? std::make_unique<FileHold>(path(key) + "/" + claim_name, std::move(fd))
+                  : nullptr;
     }
 
     std::optional<Record> find(const std::string& key) override
@@ -78,16 +92,19 @@ class FileRegistry : public Registry {
                 if (errno == ENOENT) {
                     return std::nullopt;
                 }
-                refuse_damaged(key, std::generic_category().message(errno));
+                const std::system_error error(errno, std::generic_category());
+                refuse_unread(key, error);
             }
             try {
                 Record record = read_record(file.get(), folder.get());
                 if (is_named(folder.get(), record_name, file.get())) {
                     return record;
                 }
+            } catch (const std::bad_alloc&) {
+                throw;
             } catch (const std::exception& error) {
                 if (is_named(folder.get(), record_name, file.get()) || round == rounds - 1) {
-                    refuse_damaged(key, error.what());
+                    refuse_unread(key, error);
                 }
             }
         }
@@ -202,13 +219,16 @@ class FileRegistry : public Registry {
         return record;
     }
 
-    [[noreturn]] void refuse_damaged(const std::string& key, const std::string& why) const
+    [[noreturn]] void refuse_unread(const std::string& key, const std::exception& why) const
     {
-        throw Error(ErrorCode::backend_error,
-                    "the session's record " + path(key) + "/" + record_name +
-                        " cannot be used: " + why,
-                    "end the session with `berth sessions kill KEY`, or delete that file; the "
-                    "files in its home are kept");
+        const std::string place = "the session's record " + path(key) + "/" + record_name;
+        const auto* failed = dynamic_cast<const std::system_error*>(&why);
+        if (failed != nullptr && !is_damage(*failed)) {
+            throw errno_error(failed->code().value(), "read " + place).set_retryable(true);
+        }
+        throw DamagedRecord(ErrorCode::backend_error, place + " cannot be used: " + why.what(),
+                            "end the session with `berth sessions kill KEY`, or delete that file; "
+                            "the files in its home are kept");
     }
 
     std::string state_directory_;

@@ -255,7 +255,7 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
     const auto look = [&] {
         try {
             record = registry_.find(key);
-        } catch (const Error&) {
+        } catch (const DamagedRecord&) {
             record.emplace(); // damaged: whatever the key occupies is removed
             record->state = State::lost;
             record->machine = interrupted(key);
@@ -281,6 +281,31 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
     apply(*record, Event::end);
     registry_.put(key, *record);
     return true;
+}
+
+bool MachineKeeper::end_damaged(const std::string& key, bool purge, const Deadline& deadline)
+{
+    try {
+        (void)registry_.find(key);
+        return false;
+    } catch (const DamagedRecord&) {
+        return end(key, purge, deadline);
+    }
+}
+
+void MachineKeeper::drop_unused(const std::string& key) noexcept
+{
+    try {
+        if (registry_.find(key)) {
+            return;
+        }
+        const auto lock = registry_.lock(key, Deadline::after({}));
+        if (!registry_.find(key)) {
+            registry_.erase(key);
+        }
+    } catch (const std::exception&) {
+        return; // damaged or in use by another: then it is not unused
+    }
 }
 
 bool MachineKeeper::collect(const std::string& key)

@@ -41,6 +41,13 @@ class MachineKeeper {
     /// A damaged record is no obstacle: this is the way out of it.
     bool end(const std::string& key, bool purge, const Deadline& deadline);
 
+    /// The same for a damaged record only; false when it is not damaged.
+    bool end_damaged(const std::string& key, bool purge, const Deadline& deadline);
+
+    /// Removes what is kept of a session of which there is no record: a claim, a lock, a folder
+    /// without a home. For one that came to nothing.
+    void drop_unused(const std::string& key) noexcept;
+
     /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
     /// machine, or the dead server that was making it, left. False when there was nothing to do.
     /// Does not wait: throws Error(busy) when the session is locked.

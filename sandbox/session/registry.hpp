@@ -2,6 +2,7 @@
 
 #include "sandbox/backend.hpp"
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/lifecycle.hpp"
 #include "sandbox/session/settings.hpp"
@@ -31,6 +32,12 @@ struct Record {
     std::string owner;       ///< the server that made the machine, for people
 };
 
+/// What is kept as a session's record is none, and never will be. Its code is backend_error.
+class DamagedRecord : public Error {
+  public:
+    using Error::Error;
+};
+
 /// The books of all sessions, shared by every server of one state directory (or, one day, one
 /// Redis). Keys are key_hash(). Thread-safe.
 class Registry {
@@ -42,6 +49,10 @@ class Registry {
         Hold(const Hold&) = delete;
         Hold& operator=(const Hold&) = delete;
         virtual ~Hold() = default;
+
+        /// False when whoever deleted the session has deleted what is held with it: others could
+        /// hold the same now.
+        [[nodiscard]] virtual bool holds() const noexcept = 0;
     };
 
     Registry() = default;
@@ -57,8 +68,8 @@ class Registry {
     /// Proof that the server of an unnamed session lives. Null when another holds it.
     [[nodiscard]] virtual std::unique_ptr<Hold> claim(const std::string& key) = 0;
 
-    /// Throws Error(backend_error) that names the place when the record cannot be read: a guess
-    /// could make a second machine beside a living one.
+    /// Throws DamagedRecord that names the place when what is there is no record, another Error
+    /// when it cannot be read now: a guess could make a second machine beside a living one.
     [[nodiscard]] virtual std::optional<Record> find(const std::string& key) = 0;
 
     /// Under lock(). A reader sees the old record or the new one.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <thread>
 #include <tuple>
@@ -63,10 +64,12 @@ class SessionManager::Implementation {
 
     Lease acquire(const SessionId& id);
     void report_lost(const SessionId& id, const Lease& lease);
+    void tell_again(const SessionId& id, std::vector<std::string> notices);
     SessionFacts facts(const SessionId& id);
     std::vector<SessionFacts> list();
     std::vector<Activity> activities();
     bool kill(const SessionId& id, bool purge);
+    bool kill_damaged(const std::string& key, bool purge);
     std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
     void start_collector();
     void close() noexcept;
@@ -136,9 +139,9 @@ std::optional<Lease> SessionManager::Implementation::lease_of(Slot& slot)
 /// Under slot.making.
 void SessionManager::Implementation::obtain(Slot& slot)
 {
-    if (slot.unnamed) {
-        // Anew each time: whoever deleted the session has deleted the claimed file with it.
-        slot.claim.reset();
+    // Let go of only when it is worth nothing, because whoever deleted the session has deleted the
+    // claimed file with it: in a moment without it a collector would take the session for dead.
+    if (slot.unnamed && !(slot.claim && slot.claim->holds())) {
         slot.claim = registry_->claim(slot.key);
         if (!slot.claim) {
             throw Error(ErrorCode::busy, "the session is being cleared up by another server",
@@ -150,7 +153,13 @@ void SessionManager::Implementation::obtain(Slot& slot)
         const std::lock_guard lock(slot.mutex);
         wanted.seen_generation = slot.generation;
     }
-    auto obtained = keeper_.obtain(wanted);
+    MachineKeeper::Obtained obtained;
+    try {
+        obtained = keeper_.obtain(wanted);
+    } catch (...) {
+        keeper_.drop_unused(slot.key);
+        throw;
+    }
     const std::lock_guard lock(slot.mutex);
     slot.sandbox = std::move(obtained.sandbox);
     slot.generation = std::move(obtained.generation);
@@ -191,6 +200,15 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     if (slot->sandbox == lease.sandbox) {
         slot->sandbox.reset();
     }
+}
+
+void SessionManager::Implementation::tell_again(const SessionId& id,
+                                                std::vector<std::string> notices)
+{
+    const auto slot = slot_of(id);
+    const std::lock_guard lock(slot->mutex);
+    slot->notices.insert(slot->notices.begin(), std::make_move_iterator(notices.begin()),
+                         std::make_move_iterator(notices.end()));
 }
 
 SessionFacts SessionManager::Implementation::describe(Record record) const
@@ -249,7 +267,7 @@ SessionFacts SessionManager::Implementation::describe_key(const std::string& key
     } catch (const Error& error) {
         SessionFacts facts;
         facts.session = key;
-        facts.state = "damaged";
+        facts.state = dynamic_cast<const DamagedRecord*>(&error) != nullptr ? "damaged" : "unknown";
         facts.why = error.what();
         return facts;
     }
@@ -309,6 +327,13 @@ bool SessionManager::Implementation::kill(const SessionId& id, bool purge)
     const std::lock_guard lock(slot->mutex);
     slot->sandbox.reset();
     return ended;
+}
+
+bool SessionManager::Implementation::kill_damaged(const std::string& key, bool purge)
+{
+    const auto keys = registry_->keys();
+    return std::find(keys.begin(), keys.end(), key) != keys.end() &&
+           keeper_.end_damaged(key, purge, Deadline::after(settings_.lock_wait));
 }
 
 std::size_t SessionManager::Implementation::collect(const Deadline& deadline,
@@ -397,6 +422,16 @@ Lease SessionManager::acquire(const SessionId& id)
 void SessionManager::report_lost(const SessionId& id, const Lease& lease)
 {
     implementation_->report_lost(id, lease);
+}
+
+void SessionManager::tell_again(const SessionId& id, std::vector<std::string> notices)
+{
+    implementation_->tell_again(id, std::move(notices));
+}
+
+bool SessionManager::kill_damaged(const std::string& key, bool purge)
+{
+    return implementation_->kill_damaged(key, purge);
 }
 
 SessionFacts SessionManager::facts(const SessionId& id)

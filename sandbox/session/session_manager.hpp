@@ -14,11 +14,12 @@
 namespace berth::session {
 
 struct SessionFacts {
-    std::string session;
+    std::string session; ///< of a damaged one its key, which names its folder
     std::string principal;
     std::string backend;
     std::string sandbox_id;
-    std::string state;   ///< absent, creating, running, ended, lost; damaged: unreadable books
+    std::string state;   ///< absent, creating, running, ended, lost; damaged: its books are
+                         ///< no record; unknown: they cannot be read now
     std::string created; ///< RFC 3339, UTC
     std::string last_used;
     std::string why;  ///< when it pauses and ends, and what keeps it awake
@@ -63,6 +64,9 @@ class SessionManager {
     /// makes a new one and says so.
     void report_lost(const SessionId& id, const Lease& lease);
 
+    /// The notices of a lease that reached nobody: the next lease has them.
+    void tell_again(const SessionId& id, std::vector<std::string> notices);
+
     /// Without making anything.
     [[nodiscard]] SessionFacts facts(const SessionId& id);
     /// By principal, then by name.
@@ -72,6 +76,10 @@ class SessionManager {
 
     /// Ends the machine; the home folder stays unless `purge`. False when there is none.
     bool kill(const SessionId& id, bool purge);
+
+    /// Ends the session of a damaged record, which does not tell its name any more: `key` is what
+    /// list() shows of it. False when no damaged session has that key.
+    bool kill_damaged(const std::string& key, bool purge);
 
     [[nodiscard]] sandbox::Backend& backend() noexcept;
 

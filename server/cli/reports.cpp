@@ -96,11 +96,11 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
     return 0;
 }
 
-int kill_session(session::SessionManager& sessions, const session::SessionId& id, bool purge,
-                 bool as_json)
+int kill_session(session::SessionManager& sessions, const session::SessionId& id,
+                 const std::string& name, bool purge, bool as_json)
 {
     collect_leftovers(sessions);
-    const bool killed = sessions.kill(id, purge);
+    const bool killed = sessions.kill(id, purge) || sessions.kill_damaged(name, purge);
     if (as_json) {
         print_json({{"session", id.session}, {"killed", killed}});
     } else if (killed) {

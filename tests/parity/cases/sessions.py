@@ -133,6 +133,26 @@ class SessionsTest(ParityTest):
         fresh.call_tool("bash_exec", {"command": "true"})
         self.assertEqual(fresh.call_tool("session_info").data["state"], "running")
 
+    @local_only
+    def test_a_session_whose_record_is_damaged_is_listed_and_ended(self):
+        for purge in ((), ("--purge",)):
+            self.output("echo kept >f; sleep 300 >/dev/null 2>&1 &")
+            (folder,) = (self.state.path / "sessions").iterdir()
+            (folder / "record.json").write_text("{ half")
+            (listed,) = self.sessions()
+            self.assertEqual((listed["session"], listed["state"]), (folder.name, "damaged"))
+            self.command_line("sessions", "kill", listed["session"], *purge)
+            self.wait_until(lambda: not self.state.guests(), 2, self.state.processes())
+            self.assertEqual(self.sessions(), [])
+            self.assertEqual((folder / "home/f").exists(), not purge)
+
+    @local_only
+    def test_a_session_that_closed_its_folders_is_ended_and_goes_on(self):
+        self.output("chmod 0 /tmp /var/tmp")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.output("echo x >/tmp/f; cat /tmp/f"), "x\n")
+        self.output("chmod 0 /tmp /var/tmp ~")
+
     def test_list_and_kill(self):
         self.assertEqual(self.sessions(), [])
         self.output("echo kept >f; sleep 300 >/dev/null 2>&1 & echo $! >pid")

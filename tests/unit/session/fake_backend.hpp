@@ -53,6 +53,7 @@ class FakeBackend : public sandbox::Backend {
     std::function<void()> before_ready; ///< called in create(), when the machine exists
     std::atomic<bool> available{true};
     std::atomic<bool> certain{true}; ///< whether a machine that is gone is known to be
+    std::atomic<bool> unsure{false}; ///< it cannot be told whether any machine lives
     std::string backend_name = "fake";
     std::vector<sandbox::Layer> limits;
     sandbox::MachineSpec last_spec;
@@ -99,6 +100,9 @@ class FakeBackend : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     attach(const sandbox::MachineRecord& record) override
     {
+        if (unsure) {
+            throw Error(ErrorCode::backend_error, "who knows").set_retryable(true);
+        }
         std::string generation;
         std::ifstream(alive(record.data.at("key_hash"))) >> generation;
         return generation == record.generation ? std::make_unique<FakeMachine>(record) : nullptr;

@@ -82,10 +82,10 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
     CHECK(list[0]["session"] == "work");
     CHECK(list[0]["state"] == "running");
     CHECK(captured(STDOUT_FILENO, [&] {
-              CHECK(cli::kill_session(sessions, work, false, false) == 0);
+              CHECK(cli::kill_session(sessions, work, "work", false, false) == 0);
           }) == "session work has ended\n");
     const auto err = captured(STDERR_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {"ann", "none", {}}, false, false) == 1);
+        CHECK(cli::kill_session(sessions, {"ann", "none", {}}, "none", false, false) == 1);
     });
     CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
     CHECK(err.find("`berth sessions list`") != std::string::npos);

@@ -1,0 +1,144 @@
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/session_manager.hpp"
+#include "tests/unit/descriptor_limit.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/session/fake_backend.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+// What cannot be found out is neither gone nor damaged, and what came to nothing leaves nothing.
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::key_hash;
+using session::SessionId;
+using session::SessionManager;
+using tests::error_of;
+using tests::FakeBackend;
+
+namespace {
+
+const SessionId work{"ann", "work", {}};
+const SessionId unnamed{"ann", "", {}};
+
+struct Fixture {
+    tests::TemporaryDirectory directory;
+    std::shared_ptr<FakeBackend> backend = std::make_shared<FakeBackend>(directory / "machines");
+
+    [[nodiscard]] std::unique_ptr<SessionManager> start() const
+    {
+        session::Settings settings;
+        settings.state_directory = directory / "state";
+        settings.lock_wait = 5s;
+        return std::make_unique<SessionManager>(settings, backend);
+    }
+
+    [[nodiscard]] std::string folder(const SessionId& id) const
+    {
+        return directory / "state/sessions/" + key_hash(id);
+    }
+};
+
+} // namespace
+
+TEST_SUITE("session/doubt")
+{
+    TEST_CASE_FIXTURE(Fixture, "a machine of which it cannot be told whether it lives is kept")
+    {
+        (void)start()->acquire(work);
+        const auto manager = start();
+        backend->unsure = true;
+        CHECK(error_of([&] { (void)manager->acquire(work); }) == ErrorCode::backend_error);
+        CHECK(manager->facts(work).state == "running");
+        CHECK(backend->count("destroy") == 0);
+        CHECK(backend->count("create") == 1);
+        backend->unsure = false;
+        CHECK(manager->acquire(work).notices.empty());
+        backend->unsure = true;
+        CHECK(manager->kill(work, false));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a record that cannot be read now is not a damaged one")
+    {
+        (void)start()->acquire(work);
+        const auto registry = session::make_file_registry(directory / "state");
+        for (unsigned spare = 0; spare < 3; ++spare) { // folder, record and token
+            CAPTURE(spare);
+            const tests::DescriptorLimit limit(spare);
+            try {
+                (void)registry->find(key_hash(work));
+                FAIL("read");
+            } catch (const session::DamagedRecord&) {
+                FAIL("damaged");
+            } catch (const Error& error) {
+                CHECK(std::string(error.what()).find("open files") != std::string::npos);
+            }
+        }
+        CHECK(registry->find(key_hash(work)).has_value());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a damaged session is ended by the key that the list shows")
+    {
+        (void)start()->acquire(work);
+        const auto manager = start();
+        CHECK_FALSE(manager->kill_damaged(key_hash(work), true));
+        std::ofstream(folder(work) + "/record.json") << "{ half";
+        const auto shown = manager->list().at(0);
+        CHECK(shown.state == "damaged");
+        CHECK_FALSE(manager->kill_damaged("../sessions/" + shown.session, true));
+        CHECK_FALSE(manager->kill({"ann", shown.session, {}}, true));
+        CHECK(manager->kill_damaged(shown.session, true));
+        CHECK(backend->count("purge") == 1);
+        CHECK(manager->list().empty());
+        CHECK_FALSE(std::filesystem::exists(folder(work)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "where no sandbox can be made a server leaves no folder")
+    {
+        backend->available = false;
+        for (const auto& id : {work, unnamed}) {
+            const auto manager = start();
+            CHECK(error_of([&] { (void)manager->acquire(id); }) == ErrorCode::sandbox_unavailable);
+            CHECK(std::filesystem::is_empty(directory / "state/sessions"));
+        }
+        backend->available = true;
+        backend->before_ready = [] { throw Error(ErrorCode::backend_error, "no luck"); };
+        const auto manager = start();
+        CHECK(error_of([&] { (void)manager->acquire(unnamed); }) == ErrorCode::backend_error);
+        CHECK(std::filesystem::is_empty(directory / "state/sessions"));
+        backend->before_ready = {};
+        CHECK(manager->acquire(unnamed).sandbox != nullptr);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a living unnamed session is never taken for a dead server's")
+    {
+        const auto living = start();
+        const auto neighbour = start();
+        (void)living->acquire(unnamed);
+        std::jthread collector([&](const std::stop_token& stop) {
+            while (!stop.stop_requested()) {
+                (void)neighbour->collect_leftovers(Deadline::after(5s));
+            }
+        });
+        for (int i = 0; i < 500; ++i) {
+            living->report_lost(unnamed, living->acquire(unnamed));
+        }
+        CHECK(backend->count("purge") == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a lease said to nobody the next one says, in its order")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        manager->tell_again(work, {"third"});
+        manager->tell_again(work, {"first", "second"});
+        CHECK(manager->acquire(work).notices ==
+              std::vector<std::string>{"first", "second", "third"});
+        CHECK(manager->acquire(work).notices.empty());
+    }
+}
