@@ -60,6 +60,10 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     configuration.instructions = [this] {
         return make_instructions(options_, sessions_.backend(), catalog_);
     };
+    configuration.lasting = [this] { return sessions_.backend().availability().available; };
+    configuration.untold = [this](std::vector<std::string> notices) {
+        sessions_.tell_again(options_.session, std::move(notices));
+    };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, std::vector<std::string>& notices) {
         return run(tool, arguments, stop, notices);

@@ -15,8 +15,13 @@ namespace {
 
 using nlohmann::json;
 
-/// The lists change only when the server is started anew; `private`: they name the machine.
-constexpr std::string_view cache_members = R"(,"ttlMs":3600000,"cacheScope":"private")";
+/// `private`: the texts name the machine. They change only when the server is started anew, or when
+/// a sandbox can be made at last.
+constexpr std::string_view cache_members(bool lasting)
+{
+    return lasting ? R"(,"ttlMs":3600000,"cacheScope":"private")"
+                   : R"(,"ttlMs":5000,"cacheScope":"private")";
+}
 
 /// What a client shows of the instructions, in characters.
 constexpr std::size_t instructions_limit = 4095;
@@ -46,22 +51,42 @@ Service::Service(Configuration configuration)
 {
 }
 
-const std::string& Service::instructions()
+Service::Text Service::make_text(const std::function<std::string()>& make,
+                                 std::optional<std::string>& kept)
 {
-    std::call_once(instructions_once_, [this] {
-        const auto text = utf8::sanitize(configuration_.instructions());
-        rpc::append_quoted(instructions_, utf8::prefix_bytes(text, instructions_limit));
-    });
-    return instructions_;
+    const std::lock_guard lock(mutex_);
+    if (kept) {
+        return {*kept, true};
+    }
+    // Asked first: a text that was made before the answer could be the one of a moment ago.
+    const bool lasting = configuration_.lasting();
+    Text text{make(), lasting};
+    if (lasting) {
+        kept = text.json;
+    }
+    return text;
 }
 
-const std::string& Service::tools_text()
+Service::Text Service::instructions()
 {
-    std::call_once(tools_once_, [this] {
-        tools_text_ =
-            list_tools(configuration_.catalog, configuration_.settings, configuration_.describe);
-    });
-    return tools_text_;
+    return make_text(
+        [this] {
+            const auto text = utf8::sanitize(configuration_.instructions());
+            std::string quoted;
+            rpc::append_quoted(quoted, utf8::prefix_bytes(text, instructions_limit));
+            return quoted;
+        },
+        instructions_);
+}
+
+Service::Text Service::tools_text()
+{
+    return make_text(
+        [this] {
+            return list_tools(configuration_.catalog, configuration_.settings,
+                              configuration_.describe);
+        },
+        tools_text_);
 }
 
 std::string Service::discover()
@@ -69,15 +94,16 @@ std::string Service::discover()
     std::string text = begin_result(Era::modern, configuration_.identity);
     text += R"(},"supportedVersions":[")";
     text += modern_version;
-    text += R"("],"capabilities":{"tools":{}},"instructions":)" + instructions();
-    text += cache_members;
+    const auto words = instructions();
+    text += R"("],"capabilities":{"tools":{}},"instructions":)" + words.json;
+    text += cache_members(words.lasting);
     return text + '}';
 }
 
 std::string Service::initialize(const std::string& version)
 {
     return R"({"protocolVersion":")" + version + R"(","capabilities":{"tools":{}},"serverInfo":)" +
-           server_info(configuration_.identity) + R"(,"instructions":)" + instructions() + '}';
+           server_info(configuration_.identity) + R"(,"instructions":)" + instructions().json + '}';
 }
 
 std::string Service::list(const json& params, Era era)
@@ -87,8 +113,9 @@ std::string Service::list(const json& params, Era era)
         throw rpc::ProtocolError(rpc::invalid_params, "Invalid cursor");
     }
     std::string text = begin_result(era, configuration_.identity);
-    text += R"(},"tools":)" + tools_text();
-    text += era == Era::modern ? cache_members : "";
+    const auto tools = tools_text();
+    text += R"(},"tools":)" + tools.json;
+    text += era == Era::modern ? cache_members(tools.lasting) : "";
     return text + '}';
 }
 
@@ -144,7 +171,9 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
         report.message = message;
         reply = tool_failure(failure, notices, era, configuration_.identity);
     }
-    call->reply(reply);
+    if (!call->reply(reply) && !notices.empty()) {
+        configuration_.untold(std::move(notices));
+    }
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - started);
     configuration_.report(report);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -33,9 +34,14 @@ struct Configuration {
     Identity identity;
     Catalog catalog;
     tools::Settings settings;
-    std::function<std::string(const tools::Entry&)> describe; ///< asked once, at the first list
-    std::function<std::string()> instructions;                ///< asked once, when first needed
+    std::function<std::string(const tools::Entry&)> describe;
+    std::function<std::string()> instructions;
+    /// Whether what these two say holds as long as the server: then each is asked once, else each
+    /// time, for they tell why no sandbox can be made at the moment.
+    std::function<bool()> lasting = [] { return true; };
     Runner run;
+    /// Takes the notices of a reply that was not sent, because its call had been cancelled.
+    std::function<void(std::vector<std::string> notices)> untold = [](const auto&) {};
     std::function<void(const CallReport&)> report;
     std::chrono::milliseconds progress_interval = std::chrono::seconds(8);
 };
@@ -52,16 +58,23 @@ class Service {
     void call(const std::shared_ptr<rpc::Call>& call, Era era);
 
   private:
-    const std::string& instructions();
-    const std::string& tools_text();
+    /// A text as JSON, and whether it may be kept.
+    struct Text {
+        std::string json;
+        bool lasting = false;
+    };
+
+    [[nodiscard]] Text make_text(const std::function<std::string()>& make,
+                                 std::optional<std::string>& kept);
+    [[nodiscard]] Text instructions();
+    [[nodiscard]] Text tools_text();
     [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
     void run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era);
 
     Configuration configuration_;
-    std::once_flag instructions_once_;
-    std::string instructions_; ///< as JSON text
-    std::once_flag tools_once_;
-    std::string tools_text_;
+    std::mutex mutex_;
+    std::optional<std::string> instructions_; ///< as JSON text; guarded by mutex_
+    std::optional<std::string> tools_text_;   ///< guarded by mutex_
     Heartbeat heartbeat_;
 };
 

@@ -1,10 +1,12 @@
 #include "sandbox/base/error.hpp"
 #include "server/mcp/service.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/server/recording_sink.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <thread>
 
 using namespace berth;      // NOLINT(google-build-using-namespace): the subject of the test
@@ -35,6 +37,8 @@ const std::vector<tools::Entry>& fake_tools()
     return table;
 }
 
+std::atomic<int> running{0}; ///< calls that wait to be cancelled
+
 tools::Result run_fake(const tools::Entry& tool, const json& arguments, const std::stop_token& stop,
                        std::vector<std::string>& notices)
 {
@@ -42,6 +46,10 @@ tools::Result run_fake(const tools::Entry& tool, const json& arguments, const st
         notices.emplace_back("noticed");
         throw Error(ErrorCode::not_found, "no such file", "Look elsewhere.");
     }
+    if (arguments.contains("notice")) {
+        notices.emplace_back("noticed");
+    }
+    running += arguments.contains("wait") ? 1 : 0;
     while (arguments.contains("wait") && !stop.stop_requested()) {
         std::this_thread::sleep_for(1ms);
     }
@@ -56,11 +64,16 @@ struct Bench {
         configuration.identity = {.version = "9", .structured_content = structured};
         configuration.settings.structured_content = structured;
         configuration.catalog = select_tools(fake_tools(), wanted, read_only);
-        configuration.describe = [](const tools::Entry& tool) {
-            return "describes " + std::string(tool.name);
+        configuration.describe = [this](const tools::Entry& tool) {
+            return (lasting ? "describes " : "DISABLED ") + std::string(tool.name);
         };
         configuration.instructions = [] { return std::string(5000, 'i'); };
         configuration.run = run_fake;
+        configuration.lasting = [this] { return lasting.load(); };
+        configuration.untold = [this](std::vector<std::string> notices) {
+            const std::lock_guard lock(mutex);
+            untold = std::move(notices);
+        };
         configuration.report = [this](const CallReport& report) {
             const std::lock_guard lock(mutex);
             outcomes.emplace_back(report.outcome);
@@ -94,6 +107,8 @@ struct Bench {
 
     std::mutex mutex;
     std::vector<std::string> outcomes;
+    std::vector<std::string> untold;
+    std::atomic<bool> lasting = true;
     std::unique_ptr<Service> service;
     std::unique_ptr<Connection> connection;
     std::shared_ptr<test::RecordingSink> sink = std::make_shared<test::RecordingSink>();
@@ -244,15 +259,34 @@ TEST_CASE("a cancelled call is stopped and has no answer, in both eras")
     for (const bool modern : {true, false}) {
         Bench bench;
         const std::string meta = modern ? "," + std::string(envelope) : "";
+        running = 0;
         bench.dispatcher->receive(
             R"({"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"beta",)"
-            R"("arguments":{"wait":1})" +
+            R"("arguments":{"wait":1,"notice":1})" +
             meta + "}}");
+        REQUIRE(tests::becomes_true([] { return running == 1; }));
         bench.dispatcher->receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
                                   R"("params":{"requestId":"a","reason":"x"}})");
         CHECK(bench.dispatcher->drain(Deadline::after(3s)));
         CHECK(bench.sink->take().empty());
+        CHECK(bench.untold == std::vector<std::string>{"noticed"});
     }
+}
+
+TEST_CASE("what may be mended any moment is told anew, and not for an hour")
+{
+    Bench bench;
+    bench.lasting = false;
+    auto list = bench.ask("tools/list", "", true)["result"];
+    CHECK(list["tools"][0]["description"] == "DISABLED alpha");
+    CHECK(list["ttlMs"].get<int>() <= 10'000);
+    CHECK(bench.ask("server/discover", "", true)["result"]["ttlMs"].get<int>() <= 10'000);
+    bench.lasting = true;
+    list = bench.ask("tools/list", "", true)["result"];
+    CHECK(list["tools"][0]["description"] == "describes alpha");
+    CHECK(list["ttlMs"].get<int>() > 10'000);
+    bench.lasting = false;
+    CHECK(bench.ask("tools/list", "", true)["result"] == list);
 }
 
 TEST_CASE("progress is told only to a client that gave a token")
