@@ -53,7 +53,7 @@ class FilesTest(ParityTest):
         self.output("mkfifo fifo; mkdir shut; touch shut/f; chmod 0 shut; mkdir dir")
         for code, tool, arguments in (
                 ("not_found", "read_file", {"path": "missing"}),
-                ("not_found", "read_file", {"path": "f/x"}),
+                ("invalid_path", "read_file", {"path": "f/x"}),
                 ("not_a_file", "read_file", {"path": "fifo"}),
                 ("not_a_file", "read_file", {"path": "/dev/zero"}),
                 ("invalid_argument", "read_file", {}),
