@@ -201,9 +201,11 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
         open_existing(slash == 0 ? "/" : absolute.substr(0, slash), context, O_DIRECTORY);
     const auto pattern = search::GlobPattern::compile(absolute.substr(slash + 1),
                                                       {.braces = true, .anchored = true});
-    TreeLimits limits{.max_bytes = request.max_bytes,
-                      .max_entries = request.max_entries,
-                      .wanted = [&](std::string_view name) { return pattern.matches(name); }};
+    TreeLimits limits{
+        .max_bytes = request.max_bytes,
+        .max_entries = request.max_entries,
+        .wanted = [&](std::string_view name) { return pattern.matches(name); },
+        .enters = [&](std::string_view name) { return pattern.may_match_below(name); }};
     ExportReply reply = export_tree(root.fd.get(), root.path, request, limits, context);
     if (reply.files == 0) {
         throw Error(ErrorCode::not_found, "no file matches " + printable(absolute),
@@ -232,8 +234,10 @@ ExportReply export_files(const ExportRequest& request, const CallContext& contex
     if (S_ISREG(found->status.st_mode)) {
         return export_single(*found, absolute, request, context);
     }
-    const TreeLimits limits{
-        .max_bytes = request.max_bytes, .max_entries = request.max_entries, .wanted = {}};
+    const TreeLimits limits{.max_bytes = request.max_bytes,
+                            .max_entries = request.max_entries,
+                            .wanted = {},
+                            .enters = {}};
     return export_tree(found->fd.get(), found->path, request, limits, context);
 }
 

@@ -35,7 +35,7 @@ class TreeLister {
             throw errno_error(errno, "list " + printable(root_path_ + "/" + prefix));
         }
         const int fd = directory.release(); // closedir closes it
-        while (const dirent* entry = ::readdir(stream.get())) {
+        while (const dirent* entry = next(stream.get(), prefix)) {
             const std::string_view name = entry->d_name;
             if (name != "." && name != "..") {
                 take(fd, entry->d_name, prefix + entry->d_name, depth);
@@ -52,6 +52,17 @@ class TreeLister {
     }
 
   private:
+    /// Null at the end only: a part of a tree must not be taken for the whole.
+    const dirent* next(DIR* stream, const std::string& prefix)
+    {
+        errno = 0;
+        const dirent* entry = ::readdir(stream);
+        if (entry == nullptr && errno != 0) {
+            throw errno_error(errno, "list " + printable(root_path_ + "/" + prefix));
+        }
+        return entry;
+    }
+
     void skip(const std::string& name, const std::string& reason)
     {
         if (found_.skipped.size() < max_skipped) {
@@ -66,7 +77,9 @@ class TreeLister {
             return; // gone since it was listed
         }
         if (S_ISDIR(status.st_mode)) {
-            enter(parent, name, path, depth);
+            if (!limits_.enters || limits_.enters(path)) {
+                enter(parent, name, path, depth);
+            }
             return;
         }
         if (limits_.wanted && !limits_.wanted(path)) {

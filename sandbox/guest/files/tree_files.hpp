@@ -29,10 +29,13 @@ struct TreeLimits {
     std::uint64_t max_entries = 0;
     /// Of a relative name; an empty function takes all.
     std::function<bool(std::string_view name)> wanted;
+    /// Whether to look below a directory, by its relative name; an empty function: always.
+    std::function<bool(std::string_view name)> enters;
 };
 
 /// The files below a directory, symlinks not followed; everything else is named in `skipped`.
-/// Throws Error(too_large) as soon as a limit is passed.
+/// Throws Error(too_large) as soon as a limit is passed; backend_error or another by errno when a
+/// directory cannot be read to its end.
 [[nodiscard]] TreeFiles list_tree(int root, const std::string& root_path, const TreeLimits& limits,
                                   const CallContext& context);
 

@@ -153,6 +153,23 @@ TEST_CASE("a file that says that it is empty is exported as it reads")
     CHECK(exported.stream.ends_with(content));
 }
 
+TEST_CASE("a pattern is not looked for where nothing can match it")
+{
+    const Machine machine;
+    std::string deep = "tree/";
+    for (int i = 0; i < 210; ++i) {
+        ::mkdir((machine.home + "/" + deep).c_str(), 0755);
+        deep += "d/";
+    }
+    ::mkdir((machine.home + "/" + deep).c_str(), 0755);
+    machine.put(deep + "far.txt", "");
+    machine.put("tree/near.txt", "");
+    const auto near = export_it(machine, "tree/*.txt");
+    CHECK(near.reply.files == 1);
+    CHECK(near.reply.skipped.empty());
+    CHECK(export_it(machine, "tree/**/*.txt").reply.skipped.size() == 1); // too deep
+}
+
 TEST_CASE("a large file travels in pieces, and comes back as it was")
 {
     const Machine machine;
