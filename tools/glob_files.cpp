@@ -5,6 +5,7 @@
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 #include "tools/search_limits.hpp"
+#include "tools/unreadable.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -12,14 +13,6 @@
 
 namespace berth::tools {
 namespace {
-
-std::string unreadable_phrase(std::uint64_t count)
-{
-    constexpr std::string_view one = "1 directory could not be opened";
-    return count == 0   ? ""
-           : count == 1 ? std::string(one)
-                        : thousands(count) + " directories could not be opened";
-}
 
 std::string status(const protocol::GlobReply& reply, std::uint64_t listed,
                    const std::string& truncated_by)
@@ -35,7 +28,11 @@ std::string status(const protocol::GlobReply& reply, std::uint64_t listed,
         parts.emplace_back("the search was stopped for its time: not every directory was looked "
                            "at; narrow the path");
     }
-    parts.push_back(unreadable_phrase(reply.unreadable));
+    parts.push_back(unreadable_phrase(reply.unreadable, reply.unreadable_paths));
+    if (reply.capped_ignore_files > 0) {
+        parts.push_back(counted(reply.capped_ignore_files, "ignore file") +
+                        " too long to obey whole");
+    }
     return status_line(parts);
 }
 
@@ -122,6 +119,8 @@ Result GlobFiles::render(const Args& args, const protocol::GlobReply& reply,
                       {"complete", reply.complete},
                       {"truncated_by", truncated_by},
                       {"unreadable_directories", reply.unreadable},
+                      {"unreadable_paths", sanitized(reply.unreadable_paths)},
+                      {"capped_ignore_files", reply.capped_ignore_files},
                   }};
 }
 

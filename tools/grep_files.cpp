@@ -72,7 +72,8 @@ std::string GrepFiles::describe(const Settings& settings, sandbox::Backend& /*ba
            "(*.{c,h}, !vendor/**), type a kind of file (py, cpp, rust). At most " +
            std::to_string(settings.grep_limit) +
            " lines unless limit says otherwise, each cut at " + std::to_string(settings.grep_line) +
-           " characters.\n\nExample: {\"pattern\": \"TODO|FIXME\", \"path\": \"src\", \"include\": "
+           " characters around the match.\n\nExample: {\"pattern\": \"TODO|FIXME\", \"path\": "
+           "\"src\", \"include\": "
            "\"*.py\", \"context\": 2}";
 }
 
@@ -119,6 +120,7 @@ Result GrepFiles::render(const Args& args, const protocol::GrepReply& reply,
     view.offset = static_cast<std::uint64_t>(args.offset);
     view.groups = args.before.value_or(args.context) > 0 || args.after.value_or(args.context) > 0;
     view.no_ignore = args.no_ignore;
+    view.dot_stops_at_newline = args.multiline && !args.fixed && dot_stops_at_newline(args.pattern);
     view.budget = settings.output_budget;
     return grep_report(view, reply);
 }

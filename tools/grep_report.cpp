@@ -2,9 +2,11 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "tools/render.hpp"
+#include "tools/unreadable.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace berth::tools {
@@ -62,7 +64,9 @@ std::string numbered(const std::string& path, const protocol::GrepLine& line)
         if (body.ends_with('\r')) {
             body.remove_suffix(1);
         }
-        result += path + separator + std::to_string(number) + separator + utf8::sanitize(body);
+        result += path + separator + std::to_string(number) + separator;
+        result += line.cut_front && number == line.number ? "[cut] " : "";
+        result += utf8::sanitize(body);
         rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
         result += rest.empty() && line.cut ? " [cut]\n" : "\n";
         ++number;
@@ -79,11 +83,11 @@ bool add_lines(Listing& listing, const protocol::GrepFile& file, const GrepView&
         if (!listing.add((gap ? "--\n" : "") + numbered(path, line))) {
             return false;
         }
-        listing.listed += line.is_match ? 1 : 0;
+        listing.listed += line.is_match && !line.continues ? 1 : 0;
         lines.push_back({{"number", line.number},
                          {"text", utf8::sanitize(line.text)},
                          {"is_match", line.is_match},
-                         {"cut", line.cut}});
+                         {"cut", line.cut || line.cut_front}});
     }
     return true;
 }
@@ -118,7 +122,8 @@ std::string totals_phrase(const GrepView& view, const GrepReply& reply)
     const std::string more = reply.complete ? "" : " or more";
     if (reply.total_files == 0) {
         return "No matches for " + visible(view.pattern) + " in " + visible(reply.root) + " (" +
-               counted(reply.searched_files, "file") + " searched)";
+               counted(reply.searched_files, "file") + " searched)" +
+               (view.dot_stops_at_newline ? "; . does not match a newline, (?s). does" : "");
     }
     const std::string files = counted(reply.total_files, "file");
     return view.mode == GrepMode::files
@@ -160,11 +165,54 @@ std::vector<std::string> skipped_phrases(const GrepView& view, const GrepReply& 
                        : phrase(reply.ignored_files, "skipped as ignored (no_ignore)"),
         phrase(reply.binary_files, "skipped as binary"),
         phrase(reply.large_files, "too large for multiline"),
-        phrase(reply.unreadable, "could not be read"),
+        phrase(reply.slow_files, "left before the end, as the pattern takes too long there"),
+        reply.capped_ignore_files == 0
+            ? std::string()
+            : counted(reply.capped_ignore_files, "ignore file") + " too long to obey whole",
+        unreadable_phrase(reply.unreadable, reply.unreadable_paths),
     };
 }
 
+/// The position after the `[...]` at `at`; the end when it is not closed.
+std::size_t class_end(std::string_view pattern, std::size_t at)
+{
+    at += pattern.substr(at).starts_with("[^") ? 2U : 1U;
+    for (bool first = true; at < pattern.size() && (first || pattern[at] != ']'); first = false) {
+        const auto named =
+            pattern.substr(at).starts_with("[:") ? pattern.find(":]", at) : std::string_view::npos;
+        at = named != std::string_view::npos ? named + 2 : at + (pattern[at] == '\\' ? 2U : 1U);
+    }
+    return std::min(at + 1, pattern.size());
+}
+
+/// Whether the group at `at` sets the flag s: "(?s)", "(?is:".
+bool sets_dot_all(std::string_view pattern, std::size_t at)
+{
+    if (!pattern.substr(at).starts_with("(?")) {
+        return false;
+    }
+    const std::string_view flags = pattern.substr(at + 2);
+    return flags.substr(0, flags.find_first_not_of("imsU")).find('s') != std::string_view::npos;
+}
+
 } // namespace
+
+bool dot_stops_at_newline(std::string_view pattern)
+{
+    bool found = false;
+    for (std::size_t at = 0; at < pattern.size();) {
+        if (pattern[at] == '[') {
+            at = class_end(pattern, at);
+            continue;
+        }
+        if (sets_dot_all(pattern, at)) {
+            return false;
+        }
+        found = found || pattern[at] == '.';
+        at += pattern[at] == '\\' ? 2U : 1U;
+    }
+    return found;
+}
 
 Result grep_report(const GrepView& view, const GrepReply& reply)
 {
@@ -202,6 +250,9 @@ Result grep_report(const GrepView& view, const GrepReply& reply)
         {"binary_files", reply.binary_files},
         {"large_files", reply.large_files},
         {"unreadable_files", reply.unreadable},
+        {"unreadable_paths", sanitized(reply.unreadable_paths)},
+        {"slow_files", reply.slow_files},
+        {"capped_ignore_files", reply.capped_ignore_files},
         {"complete", reply.complete},
         {"truncated_by", truncated_by},
         {"next_offset", more ? next : 0},

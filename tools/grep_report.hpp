@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace berth::tools {
 
@@ -15,10 +16,15 @@ struct GrepView {
     std::uint64_t offset = 0;
     bool groups = false; ///< with context: "--" between lines that are not adjacent
     bool no_ignore = false;
-    std::uint64_t budget = 0; ///< characters of text
+    bool dot_stops_at_newline = false; ///< multiline, and the pattern has a '.' without (?s)
+    std::uint64_t budget = 0;          ///< characters of text
 };
 
 /// Data: schemas/tools/grep_files.output.json.
 [[nodiscard]] Result grep_report(const GrepView& view, const protocol::GrepReply& reply);
+
+/// Whether a '.' of `pattern` (RE2 syntax) cannot match a newline, which users of other tools do
+/// not expect of multiline.
+[[nodiscard]] bool dot_stops_at_newline(std::string_view pattern);
 
 } // namespace berth::tools

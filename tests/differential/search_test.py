@@ -33,6 +33,14 @@ def ours(operation, path, pattern, **fields):
     return out
 
 
+def peak_memory(arguments):
+    """KiB. Measured from a small process: what the one that forks has counts for its child too."""
+    code = "import os, sys; print(os.wait4(os.posix_spawn(sys.argv[1], sys.argv[1:], {}), 0)[2].ru_maxrss)"
+    status, out, error = run([sys.executable, "-I", "-c", code, TOOL, *arguments])
+    assert status == 0, error
+    return int(out)
+
+
 def summary(operation, path, pattern, **fields):
     arguments = [TOOL, operation, path, pattern]
     arguments += [f"{name}={value}" for name, value in fields.items()]
@@ -183,6 +191,48 @@ class Trees(unittest.TestCase):
             self.check(root, "needle", ["-U", "-A1", "-B1", "-g", "!late_nul.txt"], multiline=True,
                        before=1, after=1, include=["!late_nul.txt"])
 
+    def test_multiline_counts(self):
+        for root in self.roots[:3]:
+            for pattern in ["foo\\s+bar", "needle", "[a-z]+\\n[a-z]+", "(?s)foo.{1,30}bar",
+                            "foo[ \\x0a]", "[^a]o", "foo.", "\\d+", "o\\D", "foo[[:space:]]", "\\S+", "\\x{a}f", "\\PL"]:
+                others = ["-g", "!late_nul.txt"]
+                self.check(root, pattern, ["-U", "-c", *others], multiline=True, mode="count",
+                           include=["!late_nul.txt"])
+        with tempfile.TemporaryDirectory(prefix="berth-count-") as root:
+            write(root, "a", "a\nb\n")
+            self.check(root, "a\\nb", ["-U", "-c"], multiline=True, mode="count")
+            self.assertEqual(ours("grep", root, "a\\nb", multiline=True, mode="count"), f"{root}/a:1\n".encode())
+            self.check(root, "a\\nb", ["-U", "-o"], multiline=True, only_matching=True)
+
+    def test_utf16(self):
+        text = "foo\nneedle ä 日本 \U0001f600\r\nx foo\n" + "line foo\n" * 30_000 + "last foo"
+        with tempfile.TemporaryDirectory(prefix="berth-utf16-") as root:
+            write(root, "le.txt", b"\xff\xfe" + text.encode("utf-16-le"))
+            write(root, "be.txt", b"\xfe\xff" + text.encode("utf-16-be"))
+            write(root, "nul.txt", b"\xff\xfe" + "foo\0".encode("utf-16-le"))
+            write(root, "lone.txt", b"\xff\xfe" + b"f\0o\0o\0\x00\xd8a\0\x01\xdcb\0\n\0")
+            write(root, "empty.txt", b"\xff\xfe")
+            for pattern in ["foo", "needle", "日本", "^x", "\U0001f600", "last"]:
+                self.check(root, pattern, ["-g", "!nul.txt"], include=["!nul.txt"])
+                self.check(root, pattern, ["-c"], mode="count")
+                self.check(root, pattern, ["-o", "-g", "!nul.txt"], include=["!nul.txt"], only_matching=True)
+            self.check(root, "foo\\nline", ["-U", "-g", "!nul.txt"], include=["!nul.txt"], multiline=True)
+
+    def test_both_refuse(self):
+        for pattern in ["*", "+", "?", "(", "[a", "a{2,1}", "\\1", "(?=a)"]:
+            self.assertEqual(run([TOOL, "grep", self.roots[0], pattern])[0], 2, pattern)
+            self.assertEqual(run(["rg", "--no-config", "-e", pattern, self.roots[0]])[0], 2, pattern)
+
+    def test_memory(self):
+        with tempfile.TemporaryDirectory(prefix="berth-memory-") as root:
+            os.makedirs(os.path.join(root, "rules/.git/info"))
+            for name in [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"]:
+                write(root, os.path.join("rules", name), "a\n" * 500_000)
+            for index in range(30_000):
+                os.makedirs(os.path.join(root, "wide", f"{index:0100}"))
+            for name in ["rules", "wide"]:
+                self.assertLess(peak_memory(["grep", os.path.join(root, name), "foo"]), 24 << 10, name)
+
     def test_ignore_rules(self):
         for root in self.roots:
             for below in ["", "src", "src/deep", "src/build", "build", "doc", "nested", ".hidden"]:
@@ -261,6 +311,13 @@ class Trees(unittest.TestCase):
                 got = sorted(ours("glob", root, pattern).splitlines())
                 self.assertEqual(got, self.find(root, "-regex", f"{root}/{regex}"), pattern)
                 self.assertEqual(got, sorted(ours("glob", "/", f"{root}/{pattern}").splitlines()), pattern)
+
+    def test_glob_through_links(self):
+        for root in self.roots[:3]:
+            for pattern in ["src/linkdir/*", "src/linkdir/er/*"]:
+                _, out, _ = run(["bash", "-O", "dotglob", "-O", "nullglob", "-c", f'printf "%s\\n" {root}/{pattern}'])
+                expected = sorted(os.path.realpath(path) for path in out.splitlines() if os.path.isfile(path))
+                self.assertEqual(sorted(ours("glob", root, pattern).splitlines()), expected, pattern)
 
     def test_glob_order_and_limit(self):
         root = self.roots[0]

@@ -1,6 +1,9 @@
 #pragma once
 
+#include "sandbox/guest/search/buffer_permit.hpp"
+#include "sandbox/guest/search/scan_meter.hpp"
 #include "sandbox/guest/search/search_limits.hpp"
+#include "sandbox/guest/search/utf16_decoder.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +13,18 @@
 namespace berth::guest::search {
 
 /// Reads files in blocks of whole lines, in one buffer that is used for file after file: memory
-/// does not depend on the size of a file. For one thread.
+/// does not depend on the size of a file. UTF-16 with a byte order mark comes as UTF-8. For one
+/// thread.
 class BlockReader {
   public:
     enum class Status : std::uint8_t {
         block,   ///< block() has lines
         end,     ///< the file is through
-        binary,  ///< a NUL byte, or UTF-16, came: the rest is not searched
+        binary,  ///< a NUL byte came: the rest is not searched
         failed,  ///< read(2) failed
         stopped, ///< the limits say so
-        large,   ///< read_whole(): above the limit
+        large,   ///< whole: above the limit
+        slow,    ///< the meter was exhausted by the block before
     };
 
     /// A line above it comes in pieces, each like a line of its own.
@@ -29,10 +34,17 @@ class BlockReader {
 
     explicit BlockReader(SearchLimits& limits);
 
-    /// `fd` stays the caller's. `whole`: the file is one block.
-    void open(int fd, bool whole) noexcept;
+    /// `fd` stays the caller's. `whole`: the file is one block. `limit`: of a block; at most
+    /// max_line, or max_whole.
+    void open(int fd, bool whole, std::size_t limit);
+
+    /// Gives back the memory that a large file needed.
+    void close() noexcept;
 
     [[nodiscard]] Status next();
+
+    /// For whoever searches the block.
+    [[nodiscard]] ScanMeter& meter() noexcept { return meter_; }
 
     [[nodiscard]] std::string_view block() const noexcept { return block_; }
 
@@ -40,17 +52,28 @@ class BlockReader {
     [[nodiscard]] bool continues_line() const noexcept { return continues_line_; }
 
   private:
+    [[nodiscard]] Status advance();
     [[nodiscard]] Status fill(bool first);
-    [[nodiscard]] bool grow();
+    [[nodiscard]] bool read_bytes();
+    [[nodiscard]] bool read_utf16();
+    void begin_utf16();
+    [[nodiscard]] Status grow();
+    [[nodiscard]] std::size_t next_size() const noexcept;
     void take(std::size_t end) noexcept;
 
     SearchLimits& limits_;
+    ScanMeter meter_;
+    BufferPermit permit_;
+    Utf16Decoder utf16_;
     std::vector<char> buffer_;
     std::string_view block_;
     std::size_t begin_ = 0; ///< of what was not handed out yet
     std::size_t end_ = 0;   ///< of what was read
+    std::size_t limit_ = max_line;
     int fd_ = -1;
     bool whole_ = false;
+    bool is_utf16_ = false;
+    bool raw_at_end_ = false;
     bool at_end_ = false;
     bool started_ = false;
     bool continues_line_ = false;

@@ -7,24 +7,20 @@ namespace berth::guest::search {
 namespace {
 
 std::uint64_t units_in(const Matcher& matcher, std::string_view text, Matcher::Span lines,
-                       bool occurrences)
+                       bool occurrences, ScanMeter& meter)
 {
     if (!occurrences) {
         return matcher.multiline() ? line_count(text, lines) : 1;
     }
     std::uint64_t units = 0;
-    for_each_occurrence(matcher, text, lines, [&](Matcher::Span) { ++units; });
+    for_each_occurrence(matcher, text, lines, meter, [&](Matcher::Span) { ++units; });
     return units;
 }
 
-} // namespace
-
-FileCount count_matches(BlockReader& reader, int fd, const Matcher& matcher,
-                        const CountOptions& options)
+FileCount count_blocks(BlockReader& reader, const Matcher& matcher, const CountOptions& options)
 {
     FileCount count;
     bool open_line_matched = false; // the last line so far goes on, and has been counted
-    reader.open(fd, matcher.multiline());
     while ((count.end = reader.next()) == BlockReader::Status::block) {
         const std::string_view text = reader.block();
         std::size_t from = 0;
@@ -34,8 +30,8 @@ FileCount count_matches(BlockReader& reader, int fd, const Matcher& matcher,
         } else {
             open_line_matched = false;
         }
-        while (const auto lines = matcher.find_lines(text, from)) {
-            count.units += units_in(matcher, text, *lines, options.occurrences);
+        while (const auto lines = matcher.find_lines(text, from, reader.meter())) {
+            count.units += units_in(matcher, text, *lines, options.occurrences, reader.meter());
             if (options.first_only) {
                 count.end = BlockReader::Status::end;
                 return count;
@@ -44,6 +40,17 @@ FileCount count_matches(BlockReader& reader, int fd, const Matcher& matcher,
             from = lines->end + 1;
         }
     }
+    return count;
+}
+
+} // namespace
+
+FileCount count_matches(BlockReader& reader, int fd, const Matcher& matcher,
+                        const CountOptions& options)
+{
+    reader.open(fd, matcher.multiline(), matcher.max_block());
+    const FileCount count = count_blocks(reader, matcher, options);
+    reader.close();
     return count;
 }
 

@@ -20,6 +20,23 @@ std::size_t line_end(std::string_view text, std::size_t at)
     return std::min(text.find('\n', at), text.size());
 }
 
+bool continues_character(char c) noexcept
+{
+    return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
+/// Where the character begins that is `count` before the one at `at`.
+std::size_t characters_back(std::string_view text, std::size_t at, std::uint64_t count)
+{
+    for (; count > 0 && at > 0; --count) {
+        --at;
+        while (at > 0 && continues_character(text[at])) {
+            --at;
+        }
+    }
+    return at;
+}
+
 /// The first `limit` characters.
 std::string_view first_characters(std::string_view text, std::uint64_t limit)
 {
@@ -33,6 +50,18 @@ std::string_view first_characters(std::string_view text, std::uint64_t limit)
     return text.substr(0, at);
 }
 
+/// Where to begin when `limit` characters of a line are shown, so that its match is among them.
+std::size_t window_begin(std::string_view line, Matcher::Span match, std::uint64_t limit)
+{
+    if (match.end <= first_characters(line, limit).size()) {
+        return 0;
+    }
+    constexpr std::uint64_t share_before = 4;
+    const std::size_t begin = characters_back(line, match.begin, limit / share_before);
+    // Near the end of the line there is room for more of what is before.
+    return std::min(begin, characters_back(line, line.size(), limit));
+}
+
 } // namespace
 
 bool FileRenderer::finished() const noexcept
@@ -40,24 +69,23 @@ bool FileRenderer::finished() const noexcept
     return budget_.exceeded() || (units_ >= end_ && after_left_ == 0);
 }
 
-void FileRenderer::emit_cut(std::uint64_t number, std::string text, bool is_match, bool cut)
+void FileRenderer::add(protocol::GrepLine line)
 {
-    if (!budget_.take(text.size() + 1)) {
+    if (!budget_.take(line.text.size() + 1)) {
         return;
     }
     const bool groups = options_.before > 0 || options_.after > 0;
-    const bool gap = groups && !out_.lines.empty() && number > out_.lines.back().number + 1;
-    out_.lines.push_back({.number = number,
-                          .text = std::move(text),
-                          .is_match = is_match,
-                          .cut = cut,
-                          .group_start = gap});
+    line.group_start = groups && !out_.lines.empty() && line.number > out_.lines.back().number + 1;
+    out_.lines.push_back(std::move(line));
 }
 
-void FileRenderer::emit(std::uint64_t number, std::string_view text, bool is_match)
+void FileRenderer::emit_context(std::uint64_t number, std::string_view text)
 {
     const std::string_view shown = first_characters(text, options_.line_limit);
-    emit_cut(number, std::string(shown), is_match, shown.size() < text.size());
+    add({.number = number,
+         .text = std::string(shown),
+         .is_match = false,
+         .cut = shown.size() < text.size()});
 }
 
 void FileRenderer::keep_before(std::string_view text, std::size_t begin, std::size_t end,
@@ -77,7 +105,10 @@ void FileRenderer::keep_before(std::string_view text, std::size_t begin, std::si
         const std::size_t stop = line_end(text, at);
         const std::string_view line = text.substr(at, stop - at);
         const std::string_view shown = first_characters(line, options_.line_limit);
-        before_.push_back({number++, std::string(shown), shown.size() < line.size()});
+        before_.push_back({.number = number++,
+                           .text = std::string(shown),
+                           .is_match = false,
+                           .cut = shown.size() < line.size()});
         at = stop + 1;
     }
     while (before_.size() > options_.before) {
@@ -89,7 +120,7 @@ void FileRenderer::pass_gap(std::string_view text, std::size_t begin, std::size_
 {
     while (after_left_ > 0 && begin < end) {
         const std::size_t stop = line_end(text, begin);
-        emit(line_, text.substr(begin, stop - begin), false);
+        emit_context(line_, text.substr(begin, stop - begin));
         --after_left_;
         line_ += stop < text.size() ? 1U : 0U;
         begin = stop + 1;
@@ -111,12 +142,23 @@ bool FileRenderer::begin_unit()
         before_.clear();
         return false;
     }
-    for (Context& context : before_) {
-        emit_cut(context.number, std::move(context.text), false, context.cut);
+    for (protocol::GrepLine& line : before_) {
+        add(std::move(line));
     }
     before_.clear();
     after_left_ = options_.after;
     return true;
+}
+
+/// In the line; empty at its begin when all of it belongs to a match that began before.
+Matcher::Span FileRenderer::first_match(std::string_view text, Matcher::Span line)
+{
+    const std::string_view subject = matcher_.multiline() ? text : text.substr(0, line.end);
+    const auto match = matcher_.find(subject, line.begin, *meter_);
+    if (!match || match->begin > line.end) {
+        return {};
+    }
+    return {.begin = match->begin - line.begin, .end = std::min(match->end, line.end) - line.begin};
 }
 
 void FileRenderer::show_lines(std::string_view text, Matcher::Span lines)
@@ -126,31 +168,52 @@ void FileRenderer::show_lines(std::string_view text, Matcher::Span lines)
         if (units_ == end_) {
             after_left_ = 0; // the limit cuts through the match: what follows is no context
         } else if (begin_unit()) {
-            emit(line_, text.substr(at, stop - at), true);
+            const std::string_view line = text.substr(at, stop - at);
+            const std::uint64_t limit = options_.line_limit;
+            const bool is_long = first_characters(line, limit).size() < line.size();
+            const std::size_t begin =
+                is_long ? window_begin(line, first_match(text, {.begin = at, .end = stop}), limit)
+                        : 0;
+            const std::string_view shown = first_characters(line.substr(begin), limit);
+            add({.number = line_,
+                 .text = std::string(shown),
+                 .cut = begin + shown.size() < line.size(),
+                 .cut_front = begin > 0});
         }
         line_ += stop < text.size() ? 1U : 0U;
         at = stop + 1;
     }
 }
 
+/// Each of its lines is one of the report.
+void FileRenderer::show_occurrence(std::string_view text, Matcher::Span match)
+{
+    std::uint64_t number = line_;
+    for (std::size_t at = match.begin; at <= match.end;) {
+        const std::size_t stop = std::min(line_end(text, at), match.end);
+        const std::string_view line = text.substr(at, stop - at);
+        const std::string_view shown = first_characters(line, options_.line_limit);
+        add({.number = number++,
+             .text = std::string(shown),
+             .cut = shown.size() < line.size(),
+             .continues = at > match.begin});
+        at = stop + 1;
+        if (at == match.end && text[stop] == '\n') {
+            break; // the match ended with the newline
+        }
+    }
+}
+
 void FileRenderer::show_occurrences(std::string_view text, Matcher::Span lines)
 {
     std::size_t counted = lines.begin;
-    for_each_occurrence(matcher_, text, lines, [&](Matcher::Span match) {
+    for_each_occurrence(matcher_, text, lines, *meter_, [&](Matcher::Span match) {
         if (units_ >= end_ || !begin_unit()) {
             return;
         }
         line_ += count_newlines(text.substr(counted, match.begin - counted));
         counted = match.begin;
-        std::uint64_t number = line_;
-        for (std::size_t at = match.begin; at <= match.end;) {
-            const std::size_t stop = std::min(line_end(text, at), match.end);
-            emit(number++, text.substr(at, stop - at), true);
-            at = stop + 1;
-            if (at == match.end && text[stop] == '\n') {
-                break; // the match ended with the newline
-            }
-        }
+        show_occurrence(text, match);
     });
     line_ += count_newlines(text.substr(counted, lines.end - counted));
     line_ += lines.end < text.size() ? 1U : 0U;
@@ -163,14 +226,14 @@ void FileRenderer::render_block(std::string_view text, bool continues_line)
     if (continues_line) {
         const std::size_t stop = line_end(text, 0);
         const bool shown = was_matched && !options_.only_matching;
-        if (shown || !matcher_.find_lines(text.substr(0, stop), 0)) {
+        if (shown || !matcher_.find_lines(text.substr(0, stop), 0, *meter_)) {
             open_line_matched_ = was_matched && stop == text.size();
             line_ += stop < text.size() ? 1U : 0U;
             at = stop + 1;
         }
     }
     while (at < text.size() && !finished()) {
-        const auto lines = units_ < end_ ? matcher_.find_lines(text, at) : std::nullopt;
+        const auto lines = units_ < end_ ? matcher_.find_lines(text, at, *meter_) : std::nullopt;
         pass_gap(text, at, lines ? lines->begin : text.size());
         if (!lines) {
             return;
@@ -190,10 +253,12 @@ std::uint64_t FileRenderer::render(BlockReader& reader, int fd, std::uint64_t sk
 {
     skip_ = skip;
     end_ = skip + take;
-    reader.open(fd, matcher_.multiline());
+    reader.open(fd, matcher_.multiline(), matcher_.max_block());
+    meter_ = &reader.meter();
     while (!finished() && reader.next() == BlockReader::Status::block) {
         render_block(reader.block(), reader.continues_line());
     }
+    reader.close();
     return units_;
 }
 

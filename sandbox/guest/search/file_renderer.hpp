@@ -54,28 +54,25 @@ class FileRenderer {
     std::uint64_t render(BlockReader& reader, int fd, std::uint64_t skip, std::uint64_t take);
 
   private:
-    struct Context {
-        std::uint64_t number;
-        std::string text;
-        bool cut;
-    };
-
     void render_block(std::string_view text, bool continues_line);
     void pass_gap(std::string_view text, std::size_t begin, std::size_t end);
     void keep_before(std::string_view text, std::size_t begin, std::size_t end,
                      std::uint64_t end_number);
     void show_lines(std::string_view text, Matcher::Span lines);
     void show_occurrences(std::string_view text, Matcher::Span lines);
+    void show_occurrence(std::string_view text, Matcher::Span match);
+    [[nodiscard]] Matcher::Span first_match(std::string_view text, Matcher::Span line);
     [[nodiscard]] bool begin_unit();
-    void emit(std::uint64_t number, std::string_view text, bool is_match);
-    void emit_cut(std::uint64_t number, std::string text, bool is_match, bool cut);
+    void emit_context(std::uint64_t number, std::string_view text);
+    void add(protocol::GrepLine line);
     [[nodiscard]] bool finished() const noexcept;
 
     const Matcher& matcher_;
     const RenderOptions& options_;
     TextBudget& budget_;
     protocol::GrepFile& out_;
-    std::deque<Context> before_;
+    std::deque<protocol::GrepLine> before_;
+    ScanMeter* meter_ = nullptr; ///< of the reader, during render()
     std::uint64_t skip_ = 0;
     std::uint64_t end_ = 0; ///< skip + take
     std::uint64_t units_ = 0;

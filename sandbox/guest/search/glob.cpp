@@ -5,6 +5,7 @@
 #include "sandbox/guest/search/search_root.hpp"
 #include "sandbox/guest/search/walker.hpp"
 
+#include <cerrno>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,7 +84,7 @@ bool names_parent(std::string_view pattern)
 }
 
 /// Where the search begins and what for. A pattern's own prefix counts only where it must: below
-/// `path` it stays a pattern, so that a symlink in it is not followed.
+/// `path` it stays a pattern, so that ignore rules are asked about its directories.
 Split plan(const protocol::GlobRequest& request)
 {
     std::string_view pattern = request.pattern;
@@ -111,17 +112,47 @@ Split plan(const protocol::GlobRequest& request)
     return split;
 }
 
+/// A pattern's leading names are followed as a path's are, as a shell does: where one of them is a
+/// symlink, which a walk does not go through, the search begins behind it instead. Returns where
+/// the search begins; `pattern` becomes what is left.
+SearchRoot follow_prefix(SearchRoot root, std::string& pattern, const CallContext& context)
+{
+    const Split own = split_literal_prefix(pattern);
+    if (own.directory.empty() || own.directory == "/" ||
+        reopen_below(root.fd.get(), own.directory, O_RDONLY | O_DIRECTORY).valid() ||
+        errno != ELOOP) {
+        return root;
+    }
+    try {
+        SearchRoot behind = open_search_root(root.path + "/" + own.directory, context);
+        if (behind.is_directory) {
+            // It keeps a slash: what is left stands for files right here, not at any depth.
+            pattern = "/" + own.pattern;
+            return behind;
+        }
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_found) {
+            throw;
+        }
+    }
+    return root; // leads nowhere, so nothing will match
+}
+
 } // namespace
 
 protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallContext& context)
 {
-    const Split split = plan(request);
-    const GlobPattern pattern = GlobPattern::compile(split.pattern);
+    Split split = plan(request);
     SearchRoot root = open_search_root(split.directory, context);
     if (!root.is_directory) {
         throw Error(ErrorCode::invalid_argument, root.path + " is a file, not a directory",
                     "give its directory as `path` and its name as the pattern");
     }
+    protocol::GlobReply reply;
+    reply.root = root.path;
+    (void)GlobPattern::compile(split.pattern); // errors are about the pattern as it was given
+    root = follow_prefix(std::move(root), split.pattern, context);
+    const GlobPattern pattern = GlobPattern::compile(split.pattern);
     GlobSearch search(pattern, root.path, request.limit);
     SearchLimits limits(context.stop, request.time_limit);
     WalkTotals walked;
@@ -132,12 +163,12 @@ protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallC
     if (limits.cancelled()) {
         throw Error(ErrorCode::cancelled, "the search was cancelled");
     }
-    protocol::GlobReply reply;
-    reply.root = root.path;
     reply.total = search.found().total();
     reply.paths = search.found().take();
     reply.complete = !limits.timed_out();
-    reply.unreadable = walked.unreadable;
+    reply.unreadable = walked.unreadable.count();
+    walked.unreadable.name_in(reply.unreadable_paths);
+    reply.capped_ignore_files = walked.capped_ignore_files;
     reply.truncated_by = limits.timed_out()                 ? "time"
                          : reply.paths.size() < reply.total ? "limit"
                                                             : "";

@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t npos = std::string_view::npos;
 constexpr std::size_t max_pattern = 4096;
 constexpr std::size_t max_alternatives = 256;
+/// Of all alternatives: each byte may become a component of about a hundred bytes.
+constexpr std::size_t max_expanded = 64U << 10;
 
 Error bad_braces(const std::string& what, std::size_t offset)
 {
@@ -74,10 +76,10 @@ void expand_into(const std::string& text, std::vector<std::string>& out)
     const Group group = find_group(text);
     if (group.begin == npos) {
         // An attacker's {a,b}{a,b}{a,b}... would otherwise double with every group.
-        if (out.size() == max_alternatives) {
+        if (out.size() == max_alternatives || out.size() * text.size() > max_expanded) {
             throw Error(ErrorCode::invalid_argument,
                         "bad glob pattern: its braces stand for more than " +
-                            std::to_string(max_alternatives) + " patterns");
+                            std::to_string(max_alternatives) + " patterns, or 64 KiB of them");
         }
         out.push_back(text);
         return;

@@ -1,13 +1,17 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/operations.hpp"
+#include "sandbox/guest/paths.hpp"
 #include "sandbox/guest/search/file_renderer.hpp"
 #include "sandbox/guest/search/grep_search.hpp"
+#include "sandbox/guest/search/newline_patterns.hpp"
 #include "sandbox/guest/search/search_root.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -46,10 +50,24 @@ void check(const protocol::GrepRequest& request)
     }
 }
 
-void run_search(const protocol::GrepRequest& request, const SearchRoot& root, unsigned threads,
-                SearchLimits& limits, GrepSearch& search, WalkTotals& walked)
+/// The include globs, with "~/" written out as in a path.
+std::vector<std::string> include_of(const protocol::GrepRequest& request,
+                                    const CallContext& context)
 {
-    const Selection selection(root.path, request.include, request.type, request.hidden);
+    std::vector<std::string> globs = request.include;
+    for (std::string& glob : globs) {
+        const std::size_t at = glob.starts_with('!') ? 1 : 0;
+        if (std::string_view(glob).substr(at).starts_with("~/")) {
+            glob.replace(at, 1, absolute_path("~", context));
+        }
+    }
+    return globs;
+}
+
+void run_search(const protocol::GrepRequest& request, const Selection& selection,
+                const SearchRoot& root, unsigned threads, SearchLimits& limits, GrepSearch& search,
+                WalkTotals& walked)
+{
     if (!root.is_directory) {
         search.search(0, root.fd.get(), root.path);
         return;
@@ -136,7 +154,11 @@ void fill_totals(const protocol::GrepRequest& request, const GrepSearch& search,
     reply.ignored_files = walked.ignored;
     reply.binary_files = totals.binary;
     reply.large_files = totals.large;
-    reply.unreadable = walked.unreadable + totals.unreadable;
+    reply.slow_files = totals.slow;
+    reply.unreadable = walked.unreadable.count() + totals.unreadable.count();
+    walked.unreadable.name_in(reply.unreadable_paths);
+    totals.unreadable.name_in(reply.unreadable_paths);
+    reply.capped_ignore_files = walked.capped_ignore_files;
 }
 
 } // namespace
@@ -150,13 +172,19 @@ protocol::GrepReply grep_files(const protocol::GrepRequest& request, const CallC
     const SearchRoot root = open_search_root(request.path, context);
     const Window window(request);
     const bool by_file = request.mode != protocol::GrepMode::content;
-    const CountOptions options{.occurrences = request.only_matching,
+    // As in ripgrep, lines are no unit of a count when a match may have several.
+    const bool counts_matches = request.multiline && request.mode == protocol::GrepMode::count &&
+                                (request.fixed ? request.pattern.find('\n') != std::string::npos
+                                               : can_match_newline(request.pattern));
+    const CountOptions options{.occurrences = request.only_matching || counts_matches,
                                .first_only = request.mode == protocol::GrepMode::files};
     const unsigned threads = root.is_directory ? search_threads() : 1;
     SearchLimits limits(context.stop, request.time_limit);
     GrepSearch search(matcher, options, by_file, window.end(), threads, limits);
     WalkTotals walked;
-    run_search(request, root, threads, limits, search, walked);
+    const Selection selection(root.path, include_of(request, context), request.type,
+                              request.hidden);
+    run_search(request, selection, root, threads, limits, search, walked);
 
     protocol::GrepReply reply;
     reply.root = root.path;
@@ -174,11 +202,11 @@ protocol::GrepReply grep_files(const protocol::GrepRequest& request, const CallC
         throw Error(ErrorCode::cancelled, "the search was cancelled");
     }
     const std::uint64_t units = by_file ? search.totals().matched : search.totals().units;
-    reply.complete = !limits.timed_out();
-    reply.truncated_by = limits.timed_out() || listing_limits.timed_out() ? "time"
-                         : budget.exceeded()                              ? "budget"
-                         : units > window.end()                           ? "limit"
-                                                                          : "";
+    reply.complete = !limits.timed_out() && reply.slow_files == 0;
+    reply.truncated_by = !reply.complete || listing_limits.timed_out() ? "time"
+                         : budget.exceeded()                           ? "budget"
+                         : units > window.end()                        ? "limit"
+                                                                       : "";
     return reply;
 }
 

@@ -21,7 +21,7 @@ void GrepSearch::visit(unsigned thread, const WalkedFile& file)
     const UniqueFd fd(
         ::openat(file.dirfd, file.name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
     if (!fd) {
-        ++totals_.unreadable;
+        totals_.unreadable.add(std::string(file.path));
         return;
     }
     search(thread, fd.get(), file.path);
@@ -39,10 +39,13 @@ void GrepSearch::search(unsigned thread, int fd, std::string_view path)
         count.units = by_file_ ? 0 : count.units;
         break;
     case BlockReader::Status::failed:
-        ++totals_.unreadable;
+        totals_.unreadable.add(std::string(path));
         break;
     case BlockReader::Status::large:
         ++totals_.large;
+        break;
+    case BlockReader::Status::slow:
+        ++totals_.slow;
         break;
     case BlockReader::Status::block:
     case BlockReader::Status::stopped:

@@ -25,7 +25,8 @@ class GrepSearch final : public WalkVisitor {
         std::atomic<std::uint64_t> searched = 0;
         std::atomic<std::uint64_t> binary = 0;
         std::atomic<std::uint64_t> large = 0;
-        std::atomic<std::uint64_t> unreadable = 0;
+        std::atomic<std::uint64_t> slow = 0;
+        Unreadable unreadable; ///< files
     };
 
     /// `wanted`: units (files, when `by_file`) that may be listed. `by_file` also leaves out files

@@ -1,8 +1,13 @@
 #pragma once
 
 #include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/guest/search/rule_budget.hpp"
+#include "sandbox/guest/search/search_limits.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,14 +23,20 @@ enum class Verdict : std::uint8_t {
 /// verdict says nothing about what is below: a walk does not go into ignored directories.
 class IgnoreRules {
   public:
-    /// Lines that are no valid pattern match nothing, as in git.
-    void add_file(std::string_view content);
+    static constexpr std::size_t max_file_rules = 10'000;
+
+    /// Lines that are no valid pattern match nothing, as in git. False when rules were left out:
+    /// more than max_file_rules, or more than `lease` (null: no matter how many) grants.
+    bool add_file(std::string_view content, RuleLease* lease = nullptr);
 
     /// One pattern. `braces`: `{a,b}` are alternatives, as on ripgrep's command line. Throws
     /// Error(invalid_argument).
     void add(std::string_view line, bool braces);
 
-    [[nodiscard]] Verdict match(std::string_view path, bool is_directory) const noexcept;
+    /// `limits` (may be null) are asked on the way: thousands of rules for each of thousands of
+    /// names would hold up a stop. Once they say so, the verdict is `ignored`.
+    [[nodiscard]] Verdict match(std::string_view path, bool is_directory,
+                                SearchLimits* limits = nullptr) const noexcept;
 
     [[nodiscard]] bool empty() const noexcept { return rules_.empty(); }
 
@@ -33,14 +44,21 @@ class IgnoreRules {
     [[nodiscard]] bool has_positive() const noexcept { return has_positive_; }
 
   private:
+    /// Most rules are plain names: these are compared without a compiled pattern, a tenth of
+    /// whose size they take.
     struct Rule {
-        GlobPattern pattern;
-        int last_byte = -1;
+        std::unique_ptr<const GlobPattern> pattern; ///< null: a name, in names_
+        std::uint32_t name = 0;
+        std::uint16_t name_size = 0;
+        std::int16_t last_byte = -1;
         bool negated = false;
         bool directories_only = false;
     };
 
+    [[nodiscard]] bool matches(const Rule& rule, std::string_view path) const noexcept;
+
     std::vector<Rule> rules_;
+    std::string names_;
     bool has_positive_ = false;
 };
 

@@ -24,19 +24,25 @@ class IgnoreLevel {
   public:
     using Pointer = std::shared_ptr<const IgnoreLevel>;
 
-    /// For the directory open as `dirfd`, whose absolute path is `path`.
+    explicit IgnoreLevel(RuleBudget& budget) : lease_(budget) {}
+
+    /// For the directory open as `dirfd`, whose absolute path is `path`. `budget` outlives it.
     [[nodiscard]] static Pointer enter(Pointer parent, int dirfd, std::string_view path,
-                                       const IgnoreFiles& files);
+                                       const IgnoreFiles& files, RuleBudget& budget);
 
     /// The rules of the directories above `path` (absolute); null when there are none.
-    [[nodiscard]] static Pointer above(const std::string& path);
+    [[nodiscard]] static Pointer above(const std::string& path, RuleBudget& budget);
 
     /// ripgrep's order: .rgignore before .ignore before .gitignore before .git/info/exclude,
-    /// whatever the level; within a kind the nearest level that has an opinion.
+    /// whatever the level; within a kind the nearest level that has an opinion. `limits` as in
+    /// IgnoreRules::match().
     [[nodiscard]] static Verdict judge(const IgnoreLevel* level, std::string_view path,
-                                       bool is_directory) noexcept;
+                                       bool is_directory, SearchLimits* limits) noexcept;
 
   private:
+    void load(IgnoreRules& rules, int dirfd, const char* name);
+
+    RuleLease lease_;
     Pointer parent_;
     std::size_t base_ = 0; ///< where paths relative to this directory begin
     bool is_repository_ = false;

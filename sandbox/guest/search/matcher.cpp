@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/search/block_reader.hpp"
 #include "sandbox/guest/search/required_literals.hpp"
 
 #include <re2/re2.h>
@@ -18,6 +19,17 @@ namespace {
 constexpr std::size_t npos = std::string_view::npos;
 constexpr std::int64_t regex_memory = 8L << 20U;
 constexpr std::size_t max_pattern = 64UL << 10U;
+
+/// Instructions: RE2's slowest way takes up to 20 ns for each of them and byte of text.
+constexpr std::size_t max_program = 50'000;
+/// Instructions times bytes between two looks at the clock; of a whole file rather more, as little
+/// can be found over lines in parts of it.
+constexpr std::size_t max_line_work = 1UL << 27U;
+constexpr std::size_t max_file_work = 1UL << 30U;
+constexpr std::size_t min_line_block = 64UL << 10U;
+constexpr std::size_t min_file_block = 128UL << 10U;
+constexpr std::size_t max_window = 64UL << 10U;
+constexpr std::size_t min_window = 4UL << 10U;
 
 /// Shorter ones are met so often that asking RE2 for each line costs more than it saves.
 constexpr std::size_t min_filter_size = 3;
@@ -145,9 +157,27 @@ Matcher::Matcher(std::string_view pattern, const MatcherOptions& options) : opti
     }
     extract_literals(pattern);
     const bool literal_is_all = literals_decide_ && literals_->literals().size() == 1;
-    if (!literal_is_all) {
-        compile(pattern);
+    if (!literal_is_all || !options_.fixed) {
+        compile(pattern); // also to know that it is a pattern
     }
+    limit_blocks(literal_is_all ? 1 : static_cast<std::size_t>(regex_->ProgramSize()));
+    if (literal_is_all) {
+        regex_.reset();
+    }
+}
+
+void Matcher::limit_blocks(std::size_t program_size)
+{
+    if (program_size > max_program) {
+        throw bad_pattern("it stands for " + std::to_string(program_size) +
+                              " instructions, more than " + std::to_string(max_program),
+                          "lower the numbers in its {n,m}");
+    }
+    const std::size_t size = std::max<std::size_t>(program_size, 1);
+    window_ = std::clamp(max_line_work / size, min_window, max_window);
+    max_block_ = options_.multiline
+                     ? std::clamp(max_file_work / size, min_file_block, BlockReader::max_whole)
+                     : std::clamp(max_line_work / size, min_line_block, BlockReader::max_line);
 }
 
 Matcher::~Matcher() = default;
@@ -198,14 +228,16 @@ void Matcher::extract_literals(std::string_view pattern)
     }
 }
 
-std::optional<Matcher::Span> Matcher::find(std::string_view text, std::size_t from) const
+std::optional<Matcher::Span> Matcher::find(std::string_view text, std::size_t from,
+                                           ScanMeter& meter) const
 {
     if (!regex_) {
         const LiteralSet::Hit hit = literals_->find(text, from);
         return hit ? std::optional(Span{hit.at, hit.at + hit.size}) : std::nullopt;
     }
     re2::StringPiece match;
-    if (!regex_->Match(re2::StringPiece(text.data(), text.size()), from, text.size(),
+    if (!meter.may_scan(text.size() - from) ||
+        !regex_->Match(re2::StringPiece(text.data(), text.size()), from, text.size(),
                        re2::RE2::UNANCHORED, &match, 1)) {
         return std::nullopt;
     }
@@ -213,22 +245,24 @@ std::optional<Matcher::Span> Matcher::find(std::string_view text, std::size_t fr
     return Span{.begin = begin, .end = begin + match.size()};
 }
 
-bool Matcher::matches_line(std::string_view line) const
+bool Matcher::matches_line(std::string_view line, ScanMeter& meter) const
 {
-    return regex_->Match(re2::StringPiece(line.data(), line.size()), 0, line.size(),
+    return meter.may_scan(line.size()) &&
+           regex_->Match(re2::StringPiece(line.data(), line.size()), 0, line.size(),
                          re2::RE2::UNANCHORED, nullptr, 0);
 }
 
-std::optional<Matcher::Span> Matcher::find_by_literals(std::string_view text,
-                                                       std::size_t from) const
+std::optional<Matcher::Span> Matcher::find_by_literals(std::string_view text, std::size_t from,
+                                                       ScanMeter& meter) const
 {
-    while (from < text.size()) {
+    while (from < text.size() && !meter.exhausted()) {
         const LiteralSet::Hit hit = literals_->find(text, from);
         if (!hit) {
             return std::nullopt;
         }
         const Span line = lines_around(text, {.begin = hit.at, .end = hit.at});
-        if (literals_decide_ || matches_line(text.substr(line.begin, line.end - line.begin))) {
+        if (literals_decide_ ||
+            matches_line(text.substr(line.begin, line.end - line.begin), meter)) {
             return line;
         }
         from = line.end + 1;
@@ -236,12 +270,29 @@ std::optional<Matcher::Span> Matcher::find_by_literals(std::string_view text,
     return std::nullopt;
 }
 
-std::optional<Matcher::Span> Matcher::find_spanning(std::string_view text, std::size_t from) const
+/// A few lines at a time, as lines have nothing to do with each other.
+std::optional<Matcher::Span> Matcher::find_by_windows(std::string_view text, std::size_t from,
+                                                      ScanMeter& meter) const
+{
+    while (from < text.size() && !meter.exhausted()) {
+        const std::size_t end =
+            text.size() - from <= window_ ? text.size() : line_end(text, from + window_);
+        const auto match = find(text.substr(0, end), from, meter);
+        if (match && !is_past_last_line(text, match->begin)) {
+            return lines_around(text, {.begin = match->begin, .end = match->begin});
+        }
+        from = end + 1;
+    }
+    return std::nullopt;
+}
+
+std::optional<Matcher::Span> Matcher::find_spanning(std::string_view text, std::size_t from,
+                                                    ScanMeter& meter) const
 {
     if (literals_ && !literals_->find(text, from)) {
         return std::nullopt;
     }
-    auto match = find(text, from);
+    auto match = find(text, from, meter);
     if (!match || is_past_last_line(text, match->begin)) {
         return std::nullopt;
     }
@@ -252,7 +303,7 @@ std::optional<Matcher::Span> Matcher::find_spanning(std::string_view text, std::
         if (next > lines.end || next > text.size()) {
             return lines;
         }
-        match = find(text, next);
+        match = find(text, next, meter);
         if (!match || match->begin > lines.end) {
             return lines;
         }
@@ -260,22 +311,16 @@ std::optional<Matcher::Span> Matcher::find_spanning(std::string_view text, std::
     }
 }
 
-std::optional<Matcher::Span> Matcher::find_lines(std::string_view text, std::size_t from) const
+std::optional<Matcher::Span> Matcher::find_lines(std::string_view text, std::size_t from,
+                                                 ScanMeter& meter) const
 {
     if (from >= text.size()) {
         return std::nullopt;
     }
     if (options_.multiline) {
-        return find_spanning(text, from);
+        return find_spanning(text, from, meter);
     }
-    if (literals_) {
-        return find_by_literals(text, from);
-    }
-    const auto match = find(text, from);
-    if (!match || is_past_last_line(text, match->begin)) {
-        return std::nullopt;
-    }
-    return lines_around(text, {.begin = match->begin, .end = match->begin});
+    return literals_ ? find_by_literals(text, from, meter) : find_by_windows(text, from, meter);
 }
 
 } // namespace berth::guest::search

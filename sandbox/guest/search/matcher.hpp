@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/guest/search/literal_set.hpp"
+#include "sandbox/guest/search/scan_meter.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -35,28 +36,40 @@ class Matcher {
     Matcher& operator=(const Matcher&) = delete;
 
     /// The next occurrence that begins at `from` or after it; may be empty. Without multiline
-    /// `text` is one line.
-    [[nodiscard]] std::optional<Span> find(std::string_view text, std::size_t from) const;
+    /// `text` is one line. Nothing either once the meter is exhausted: here and below.
+    [[nodiscard]] std::optional<Span> find(std::string_view text, std::size_t from,
+                                           ScanMeter& meter) const;
 
     /// The next lines with a match: from the begin of the first to the end of the last, its
     /// newline not included. Without multiline always one line. `text` is whole lines, the last
     /// newline may be missing; `from` is the begin of a line.
-    [[nodiscard]] std::optional<Span> find_lines(std::string_view text, std::size_t from) const;
+    [[nodiscard]] std::optional<Span> find_lines(std::string_view text, std::size_t from,
+                                                 ScanMeter& meter) const;
+
+    /// What blocks of text may have at most. RE2 cannot be interrupted and, when its automaton
+    /// outgrows its memory, takes time by text and size of program: less text for large ones.
+    [[nodiscard]] std::size_t max_block() const noexcept { return max_block_; }
 
     [[nodiscard]] bool multiline() const noexcept { return options_.multiline; }
 
   private:
     void compile(std::string_view pattern);
     void extract_literals(std::string_view pattern);
-    [[nodiscard]] bool matches_line(std::string_view line) const;
-    [[nodiscard]] std::optional<Span> find_by_literals(std::string_view text,
-                                                       std::size_t from) const;
-    [[nodiscard]] std::optional<Span> find_spanning(std::string_view text, std::size_t from) const;
+    void limit_blocks(std::size_t program_size);
+    [[nodiscard]] bool matches_line(std::string_view line, ScanMeter& meter) const;
+    [[nodiscard]] std::optional<Span> find_by_literals(std::string_view text, std::size_t from,
+                                                       ScanMeter& meter) const;
+    [[nodiscard]] std::optional<Span> find_by_windows(std::string_view text, std::size_t from,
+                                                      ScanMeter& meter) const;
+    [[nodiscard]] std::optional<Span> find_spanning(std::string_view text, std::size_t from,
+                                                    ScanMeter& meter) const;
 
     MatcherOptions options_;
     std::unique_ptr<re2::RE2> regex_;    ///< null: `literals_` has exactly one, and it is all
     std::optional<LiteralSet> literals_; ///< no line without one of them matches
     bool literals_decide_ = false;       ///< and every line with one does
+    std::size_t max_block_ = 0;
+    std::size_t window_ = 0; ///< of whole lines that RE2 gets at once
 };
 
 /// The lines that `span` touches.

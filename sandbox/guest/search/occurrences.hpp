@@ -9,15 +9,16 @@
 namespace berth::guest::search {
 
 /// Calls `take(Matcher::Span)` for every occurrence on the lines `lines` of `text`, which
-/// find_lines() gave. As in ripgrep an empty one right after another does not count.
+/// find_lines() gave. As in ripgrep an empty one right after another does not count. Ends early
+/// when the meter is exhausted.
 template <class Take>
 void for_each_occurrence(const Matcher& matcher, std::string_view text, Matcher::Span lines,
-                         Take&& take)
+                         ScanMeter& meter, Take&& take)
 {
     const std::string_view subject = matcher.multiline() ? text : text.substr(0, lines.end);
     std::size_t last_end = std::string_view::npos;
     for (std::size_t from = lines.begin; from <= lines.end && from <= subject.size();) {
-        const auto match = matcher.find(subject, from);
+        const auto match = matcher.find(subject, from, meter);
         if (!match || match->begin > lines.end) {
             return;
         }

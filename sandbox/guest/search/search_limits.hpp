@@ -14,11 +14,20 @@ namespace berth::guest::search {
 class SearchLimits {
   public:
     /// `milliseconds`: 0 is no limit.
-    SearchLimits(std::stop_token stop, std::uint64_t milliseconds) : stop_(std::move(stop))
+    SearchLimits(std::stop_token stop, std::uint64_t milliseconds)
+        : stop_(std::move(stop)), time_(std::chrono::milliseconds(milliseconds))
     {
         if (milliseconds != 0) {
-            deadline_ = Deadline::after(std::chrono::milliseconds(milliseconds));
+            deadline_ = Deadline::after(time_);
         }
+    }
+
+    /// Until when one block of one file may be searched from now: a part of the whole time only, so
+    /// that other files get theirs.
+    [[nodiscard]] Deadline block_deadline() const noexcept
+    {
+        constexpr int blocks_at_least = 4;
+        return time_.count() == 0 ? Deadline() : Deadline::after(time_ / blocks_at_least);
     }
 
     /// To be asked at every directory and every buffer of data.
@@ -36,6 +45,7 @@ class SearchLimits {
 
   private:
     std::stop_token stop_;
+    std::chrono::nanoseconds time_;
     Deadline deadline_;
     std::atomic<bool> timed_out_ = false;
 };

@@ -3,15 +3,46 @@
 #include "sandbox/guest/search/file_types.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace berth::guest::search {
+
+namespace {
+
+/// What is left of an absolute glob for paths relative to `root`; nothing when it leads elsewhere.
+std::optional<std::string_view> below_root(std::string_view glob, std::string_view root)
+{
+    for (;;) {
+        // Both are at a slash, or `root` at its end.
+        if (root.empty()) {
+            glob.remove_prefix(std::min<std::size_t>(1, glob.size()));
+            return glob.empty() ? std::nullopt : std::optional(glob);
+        }
+        if (glob.empty()) {
+            return std::nullopt;
+        }
+        const std::string_view pattern =
+            glob.substr(1, std::min(glob.find('/', 1), glob.size()) - 1);
+        const std::string_view name = root.substr(1, std::min(root.find('/', 1), root.size()) - 1);
+        if (pattern == "**") {
+            return glob.substr(1);
+        }
+        if (!GlobSegment::compile(pattern, 0).matches(name)) {
+            return std::nullopt;
+        }
+        glob.remove_prefix(pattern.size() + 1);
+        root.remove_prefix(name.size() + 1);
+    }
+}
+
+} // namespace
 
 Selection::Selection(std::string_view root, const std::vector<std::string>& include,
                      std::string_view type, bool hidden)
     : base_(root == "/" ? 1 : root.size() + 1), hidden_(hidden)
 {
     for (const std::string& glob : include) {
-        include_.add(glob, true);
+        add_include(root, glob);
     }
     if (!type.empty()) {
         for (const std::string& glob : file_type_globs(type)) {
@@ -20,11 +51,30 @@ Selection::Selection(std::string_view root, const std::vector<std::string>& incl
     }
 }
 
+void Selection::add_include(std::string_view root, std::string_view glob)
+{
+    const std::string sign(glob.starts_with('!') ? "!" : "");
+    glob.remove_prefix(sign.size());
+    if (glob.starts_with("./")) {
+        include_.add(sign + std::string(glob.substr(1)), true);
+        return;
+    }
+    include_.add(sign + std::string(glob), true);
+    if (!glob.starts_with('/') || root == "/") {
+        return;
+    }
+    for (const std::string& one : expand_braces(glob)) {
+        if (const auto rest = below_root(one, root)) {
+            include_.add(sign + "/" + std::string(*rest), false);
+        }
+    }
+}
+
 Selection::Choice Selection::choose(const IgnoreLevel* level, std::string_view path,
-                                    bool is_directory) const noexcept
+                                    bool is_directory, SearchLimits* limits) const noexcept
 {
     if (!include_.empty()) {
-        switch (include_.match(path.substr(base_), is_directory)) {
+        switch (include_.match(path.substr(base_), is_directory, limits)) {
         case Verdict::ignored: // a glob without '!'
             return Choice::take;
         case Verdict::kept:
@@ -35,7 +85,7 @@ Selection::Choice Selection::choose(const IgnoreLevel* level, std::string_view p
             }
         }
     }
-    const Verdict verdict = IgnoreLevel::judge(level, path, is_directory);
+    const Verdict verdict = IgnoreLevel::judge(level, path, is_directory, limits);
     if (verdict == Verdict::ignored) {
         return Choice::leave_ignored;
     }

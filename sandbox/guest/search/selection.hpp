@@ -15,16 +15,20 @@ class Selection {
   public:
     enum class Choice : std::uint8_t { take, leave, leave_ignored };
 
-    /// `root`: absolute path of the walk's root, what include globs are relative to. Throws
+    /// `root`: absolute path of the walk's root, what include globs are relative to. An include
+    /// may also be written "./a/*.c", or absolute as far as it leads through `root`. Throws
     /// Error(invalid_argument) for a bad glob or type.
     Selection(std::string_view root, const std::vector<std::string>& include, std::string_view type,
               bool hidden);
 
-    /// `path`: absolute, below the root. `level`: null when ignore files do not count.
-    [[nodiscard]] Choice choose(const IgnoreLevel* level, std::string_view path,
-                                bool is_directory) const noexcept;
+    /// `path`: absolute, below the root. `level`: null when ignore files do not count. `limits` as
+    /// in IgnoreRules::match().
+    [[nodiscard]] Choice choose(const IgnoreLevel* level, std::string_view path, bool is_directory,
+                                SearchLimits* limits) const noexcept;
 
   private:
+    void add_include(std::string_view root, std::string_view glob);
+
     std::size_t base_;
     IgnoreRules include_;
     std::vector<GlobPattern> type_;

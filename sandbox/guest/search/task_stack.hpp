@@ -10,7 +10,9 @@
 namespace berth::guest::search {
 
 /// What is left to do, shared by threads that also add to it. Last in, first out: a tree is walked
-/// depth first, so few directories are open and few tasks wait at a time.
+/// depth first, so few directories are open and few tasks wait at a time. A task may stand for
+/// many: `bool Task::split(Task& one)` takes one of them out of it, or returns false when there is
+/// only one left, which it then is itself.
 template <class Task>
 class TaskStack {
   public:
@@ -39,6 +41,10 @@ class TaskStack {
         --waiting_;
         if (tasks_.empty()) {
             return false;
+        }
+        if (tasks_.back().split(task)) {
+            ++unfinished_;
+            return true;
         }
         task = std::move(tasks_.back());
         tasks_.pop_back();

@@ -30,22 +30,52 @@ constexpr std::size_t batch_size = 64;
 
 using Handle = std::shared_ptr<const UniqueFd>;
 
-/// A directory to list or, when `files` is not empty, files of a directory to visit.
+/// Sub-directories are kept as names, not as tasks of their own: a directory of a million of them
+/// would otherwise fill the guest's memory.
 struct Task {
+    enum class Kind : std::uint8_t {
+        directory,      ///< to list
+        rest,           ///< of a directory that was listed in part; `level` is its own
+        subdirectories, ///< `names`, of a directory whose own `level` is
+        files,          ///< `names` to visit, each after its type
+    };
+
+    Kind kind = Kind::directory;
     Handle base;      ///< `name` is relative to it
-    std::string name; ///< empty: `base` itself
-    std::string path; ///< absolute
+    std::string name; ///< of the directory; empty: `base` itself
+    std::string path; ///< of the directory, absolute
     IgnoreLevel::Pointer level;
     std::size_t depth = 0;
-    std::string files; ///< type and name, NUL-terminated, one after the other
+    std::string names; ///< each with its NUL
+
+    /// For TaskStack: one sub-directory out of several.
+    [[nodiscard]] bool split(Task& one)
+    {
+        if (kind != Kind::subdirectories) {
+            return false;
+        }
+        const std::size_t end = names.size() - 1;
+        const std::size_t begin = names.rfind('\0', end - 1) + 1; // npos + 1 is 0
+        const std::string_view last(names.data() + begin, end - begin);
+        Task taken{
+            .base = base, .name = name, .path = path, .level = level, .depth = depth, .names = {}};
+        taken.name += (name.empty() ? "" : "/");
+        taken.name += last;
+        taken.path += path == "/" ? "" : "/";
+        taken.path += last;
+        names.resize(begin);
+        const bool more = begin > 0;
+        (more ? one : *this) = std::move(taken);
+        return more;
+    }
 };
 
 class Walk {
   public:
     Walk(const Selection& selection, const WalkOptions& options, SearchLimits& limits,
-         WalkVisitor& visitor, WalkTotals& totals)
+         WalkVisitor& visitor, WalkTotals& totals, RuleBudget& rules)
         : selection_(selection), options_(options), limits_(limits), visitor_(visitor),
-          totals_(totals)
+          totals_(totals), rules_(rules)
     {
     }
 
@@ -78,10 +108,10 @@ class Walk {
             while (tasks_.pop(task)) {
                 if (limits_.must_stop()) {
                     tasks_.abandon();
-                } else if (task.files.empty()) {
-                    list(thread, lister, task);
-                } else {
+                } else if (task.kind == Task::Kind::files) {
                     visit_batch(thread, task);
+                } else {
+                    list(thread, lister, task);
                 }
                 task = Task();
                 tasks_.finish();
@@ -100,21 +130,43 @@ class Walk {
             handle = std::make_shared<UniqueFd>(
                 reopen_below(task.base->get(), task.name, O_RDONLY | O_DIRECTORY));
         }
-        if (!handle->valid() || !lister.read_some(handle->get())) {
-            ++totals_.unreadable;
+        if (!handle->valid()) {
+            totals_.unreadable.add(task.path + "/");
             return;
         }
-        const IgnoreLevel::Pointer level = enter(*handle, lister, task);
-        while (!lister.entries().empty() && !limits_.must_stop()) {
-            take_entries(thread, lister, task, handle, level);
-            if (lister.complete() || !lister.read_some(handle->get())) {
-                break;
+        read(lister, *handle, task);
+        const IgnoreLevel::Pointer level =
+            task.kind == Task::Kind::rest ? task.level : enter(*handle, lister, task);
+        for (;;) {
+            std::vector<Task> more;
+            const bool later = !lister.complete() && task.depth < max_held_depth;
+            if (later) {
+                // What is below comes first, so that the names of few portions wait at a time.
+                more.push_back({.kind = Task::Kind::rest,
+                                .base = handle,
+                                .name = {},
+                                .path = task.path,
+                                .level = level,
+                                .depth = task.depth,
+                                .names = {}});
             }
+            take_entries(thread, lister, task, handle, level, std::move(more));
+            if (later || lister.complete() || limits_.must_stop()) {
+                return;
+            }
+            read(lister, *handle, task);
+        }
+    }
+
+    void read(DirectoryLister& lister, const UniqueFd& directory, const Task& task)
+    {
+        if (!lister.read_some(directory.get())) {
+            totals_.unreadable.add(task.path + "/");
         }
     }
 
     IgnoreLevel::Pointer enter(const UniqueFd& directory, const DirectoryLister& lister,
-                               const Task& task) const
+                               const Task& task)
     {
         if (!options_.use_ignore_files) {
             return nullptr;
@@ -127,14 +179,20 @@ class Walk {
         } else {
             files = probe_ignore_files(directory.get());
         }
-        return IgnoreLevel::enter(task.level, directory.get(), task.path, files);
+        return IgnoreLevel::enter(task.level, directory.get(), task.path, files, rules_);
     }
 
     void take_entries(unsigned thread, const DirectoryLister& lister, const Task& task,
-                      const Handle& handle, const IgnoreLevel::Pointer& level)
+                      const Handle& handle, const IgnoreLevel::Pointer& level,
+                      std::vector<Task> more)
     {
-        std::vector<Task> more;
-        Task batch{.base = handle, .name = {}, .path = task.path, .level = {}, .files = {}};
+        Task below = subdirectories(task, handle, level);
+        Task batch{.kind = Task::Kind::files,
+                   .base = handle,
+                   .name = {},
+                   .path = task.path,
+                   .level = {},
+                   .names = {}};
         std::size_t batched = 0;
         std::string path = task.path == "/" ? "/" : task.path + "/";
         const std::size_t base = path.size();
@@ -146,15 +204,18 @@ class Walk {
                 continue;
             }
             if (entry.type == EntryType::directory) {
-                more.push_back(child(task, handle, level, name, path));
+                below.names.append(name).push_back('\0');
                 continue;
             }
-            batch.files.push_back(entry.type == EntryType::symlink ? 'l' : 'f');
-            batch.files.append(name).push_back('\0');
+            batch.names.push_back(entry.type == EntryType::symlink ? 'l' : 'f');
+            batch.names.append(name).push_back('\0');
             if (++batched % batch_size == 0) {
                 more.push_back(batch);
-                batch.files.clear();
+                batch.names.clear();
             }
+        }
+        if (!below.names.empty()) {
+            more.push_back(std::move(below));
         }
         tasks_.push(std::move(more));
         visit_batch(thread, batch);
@@ -172,38 +233,41 @@ class Walk {
             return false;
         }
         if (path.size() > max_path) {
-            totals_.unreadable += is_directory ? 1 : 0;
+            if (is_directory) {
+                totals_.unreadable.add(path + "/");
+            }
             return false;
         }
-        const Selection::Choice choice = selection_.choose(level, path, is_directory);
+        const Selection::Choice choice = selection_.choose(level, path, is_directory, &limits_);
         totals_.ignored += choice == Selection::Choice::leave_ignored ? 1 : 0;
         return choice == Selection::Choice::take && (!is_directory || visitor_.enters(path));
     }
 
-    static Task child(const Task& task, const Handle& handle, const IgnoreLevel::Pointer& level,
-                      const char* name, const std::string& path)
+    static Task subdirectories(const Task& task, const Handle& handle,
+                               const IgnoreLevel::Pointer& level)
     {
         const bool held = task.depth < max_held_depth;
-        return {.base = held ? handle : task.base,
-                .name = held ? name : task.name + "/" + name,
-                .path = path,
+        return {.kind = Task::Kind::subdirectories,
+                .base = held ? handle : task.base,
+                .name = held ? std::string() : task.name,
+                .path = task.path,
                 .level = level,
                 .depth = task.depth + 1,
-                .files = {}};
+                .names = {}};
     }
 
     void visit_batch(unsigned thread, const Task& batch)
     {
         std::string path = batch.path == "/" ? "/" : batch.path + "/";
         const std::size_t base = path.size();
-        for (std::size_t at = 0; at < batch.files.size();) {
-            const char* name = batch.files.data() + at + 1;
+        for (std::size_t at = 0; at < batch.names.size();) {
+            const char* name = batch.names.data() + at + 1;
             path.resize(base);
             path += name;
             visitor_.visit(thread, {.dirfd = batch.base->get(),
                                     .name = name,
                                     .path = path,
-                                    .is_symlink = batch.files[at] == 'l'});
+                                    .is_symlink = batch.names[at] == 'l'});
             at += path.size() - base + 2;
         }
     }
@@ -213,6 +277,7 @@ class Walk {
     SearchLimits& limits_;
     WalkVisitor& visitor_;
     WalkTotals& totals_;
+    RuleBudget& rules_;
     TaskStack<Task> tasks_;
     std::mutex mutex_;
     std::exception_ptr failure_; ///< guarded by mutex_
@@ -234,12 +299,14 @@ void walk(UniqueFd root, const std::string& path, const Selection& selection,
           const WalkOptions& options, SearchLimits& limits, WalkVisitor& visitor,
           WalkTotals& totals)
 {
+    RuleBudget rules; // outlives the levels that the tasks hold
     Task task{.base = std::make_shared<UniqueFd>(std::move(root)),
               .name = {},
               .path = path,
-              .level = options.use_ignore_files ? IgnoreLevel::above(path) : nullptr,
-              .files = {}};
-    Walk(selection, options, limits, visitor, totals).run(std::move(task));
+              .level = options.use_ignore_files ? IgnoreLevel::above(path, rules) : nullptr,
+              .names = {}};
+    Walk(selection, options, limits, visitor, totals, rules).run(std::move(task));
+    totals.capped_ignore_files = rules.capped_files();
 }
 
 } // namespace berth::guest::search

@@ -4,6 +4,7 @@
 #include "sandbox/guest/search/ignore_stack.hpp"
 #include "sandbox/guest/search/search_limits.hpp"
 #include "sandbox/guest/search/selection.hpp"
+#include "sandbox/guest/search/unreadable.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -42,8 +43,9 @@ struct WalkOptions {
 };
 
 struct WalkTotals {
-    std::atomic<std::uint64_t> ignored = 0;    ///< files and directories
-    std::atomic<std::uint64_t> unreadable = 0; ///< directories
+    std::atomic<std::uint64_t> ignored = 0; ///< files and directories
+    std::uint64_t capped_ignore_files = 0;  ///< ignore files of which rules were left out
+    Unreadable unreadable;                  ///< directories
 };
 
 /// Min(4, processors this process may use).

@@ -27,12 +27,14 @@ struct GlobRequest {
 };
 
 struct GlobReply {
-    std::string root;               ///< where the search began, absolute
-    std::vector<std::string> paths; ///< absolute, newest first, then by name
-    std::uint64_t total = 0;        ///< matches found, listed or not
-    bool complete = true;           ///< the whole tree was looked at
-    std::string truncated_by;       ///< empty, "limit" or "time"
-    std::uint64_t unreadable = 0;   ///< directories that could not be opened
+    std::string root;                          ///< where the search began, absolute
+    std::vector<std::string> paths;            ///< absolute, newest first, then by name
+    std::uint64_t total = 0;                   ///< matches found, listed or not
+    bool complete = true;                      ///< the whole tree was looked at
+    std::string truncated_by;                  ///< empty, "limit" or "time"
+    std::uint64_t unreadable = 0;              ///< directories that could not be opened
+    std::vector<std::string> unreadable_paths; ///< the first few of them
+    std::uint64_t capped_ignore_files = 0;     ///< whose rules were too many to obey all
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -43,6 +45,8 @@ struct GlobReply {
         field(4, self.complete);
         field(5, self.truncated_by);
         field(6, self.unreadable);
+        field(7, self.unreadable_paths);
+        field(8, self.capped_ignore_files);
     }
 };
 
@@ -98,6 +102,8 @@ struct GrepLine {
     bool is_match = true;     ///< false: context
     bool cut = false;         ///< longer than line_limit
     bool group_start = false; ///< not adjacent to the line before: "--" goes between them
+    bool continues = false;   ///< goes on with the occurrence of the line before (only_matching)
+    bool cut_front = false;   ///< does not begin with the begin of its line
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -107,6 +113,8 @@ struct GrepLine {
         field(3, self.is_match);
         field(4, self.cut);
         field(5, self.group_start);
+        field(6, self.continues);
+        field(7, self.cut_front);
     }
 };
 
@@ -133,9 +141,12 @@ struct GrepReply {
     std::uint64_t ignored_files = 0; ///< files and whole directories skipped by ignore rules
     std::uint64_t binary_files = 0;
     std::uint64_t unreadable = 0;
-    bool complete = true;          ///< the totals are those of the whole tree
-    std::string truncated_by;      ///< empty, "limit", "budget" or "time"
-    std::uint64_t large_files = 0; ///< multiline: not searched, as they are above 8 MiB
+    bool complete = true;                      ///< the totals are those of the whole tree
+    std::string truncated_by;                  ///< empty, "limit", "budget" or "time"
+    std::uint64_t large_files = 0;             ///< multiline: not searched, as they are too large
+    std::vector<std::string> unreadable_paths; ///< the first few; a directory's ends with '/'
+    std::uint64_t capped_ignore_files = 0;     ///< whose rules were too many to obey all
+    std::uint64_t slow_files = 0;              ///< left before their end, for their time
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -151,6 +162,9 @@ struct GrepReply {
         field(9, self.complete);
         field(10, self.truncated_by);
         field(11, self.large_files);
+        field(12, self.unreadable_paths);
+        field(13, self.capped_ignore_files);
+        field(14, self.slow_files);
     }
 };
 

@@ -119,6 +119,61 @@ TEST_CASE("a match over several lines is several lines of the report")
           std::string::npos);
 }
 
+TEST_CASE("an occurrence over lines is one of the page")
+{
+    auto reply = two_files();
+    reply.files = {{"/w/a", 1, {line(3, "a"), line(4, "b")}}};
+    reply.files[0].lines[1].continues = true;
+    reply.total_files = 1;
+    reply.total_matches = 1;
+    const auto result = GrepFiles::render(
+        {.pattern = "a\\nb", .multiline = true, .only_matching = true}, reply, Settings{});
+    CHECK(result.text == "/w/a:3:a\n/w/a:4:b\n[1 match in 1 file]");
+    CHECK(result.data->at("listed") == 1);
+}
+
+TEST_CASE("a line that is cut in front says so")
+{
+    auto reply = two_files();
+    reply.files = {{"/w/a", 1, {line(3, "x needle y")}}};
+    reply.files[0].lines[0].cut_front = true;
+    const auto result = GrepFiles::render({.pattern = "needle"}, reply, Settings{});
+    CHECK(result.text.starts_with("/w/a:3:[cut] x needle y\n["));
+    CHECK(result.data->at("files")[0].at("lines")[0].at("cut") == true);
+}
+
+TEST_CASE("no match of a dot that stops at newlines says so")
+{
+    const auto hints = [](const std::string& pattern, bool multiline) {
+        return GrepFiles::render({.pattern = pattern, .multiline = multiline}, {}, Settings{})
+                   .text.find("(?s)") != std::string::npos;
+    };
+    CHECK(hints("a.*b", true));
+    CHECK(hints("[]x]a.b", true));
+    CHECK(hints("(?i)a.b", true));
+    CHECK_FALSE(hints("a.*b", false));
+    CHECK_FALSE(hints("(?is)a.*b", true));
+    CHECK_FALSE(hints("a(?s:.*)b", true));
+    CHECK_FALSE(hints("a\\.b[.]c[[:digit:].]", true));
+    CHECK_FALSE(hints("a[\\].]", true));
+    CHECK_FALSE(hints("[.", true));
+}
+
+TEST_CASE("what could not be read is named")
+{
+    auto reply = two_files();
+    reply.unreadable = 3;
+    reply.unreadable_paths = {"/w/d/", "/w/a\nb"};
+    reply.capped_ignore_files = 1;
+    reply.slow_files = 2;
+    const auto result = GrepFiles::render({.pattern = "o"}, reply, Settings{});
+    CHECK(result.text.ends_with(
+        "2 files left before the end, as the pattern takes too long there · 1 ignore file too "
+        "long to obey whole · 3 could not be read: /w/d/, /w/a\\x0ab, …]"));
+    CHECK(result.data->at("unreadable_paths")[1] == "/w/a\nb");
+    CHECK(result.data->at("slow_files") == 2);
+}
+
 TEST_CASE("limit 0 is bounded by the text only")
 {
     CHECK(GrepFiles::request({.pattern = "a"}, Settings{}).limit == 250);
@@ -151,10 +206,12 @@ TEST_CASE("glob lists paths and says what is missing")
 
     reply.complete = false;
     reply.unreadable = 1;
+    reply.unreadable_paths = {"/w/locked/"};
+    reply.capped_ignore_files = 1;
     reply.truncated_by = "time";
     const auto stopped = GlobFiles::render({.pattern = "*"}, reply, Settings{}).text;
     CHECK(stopped.find("5 or more files") != std::string::npos);
-    CHECK(stopped.find("1 directory could not be opened") != std::string::npos);
+    CHECK(stopped.find("1 could not be read: /w/locked/") != std::string::npos);
 
     protocol::GlobReply none;
     none.root = "/w";

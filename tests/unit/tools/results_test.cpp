@@ -82,9 +82,11 @@ TEST_CASE("every result of the search tools fits its schema")
     glob.root = hostile;
     glob.paths = {hostile};
     glob.total = 2;
+    glob.unreadable_paths = {hostile};
     check_result("glob_files", GlobFiles::render({.pattern = hostile}, glob, Settings{}));
     protocol::GrepReply grep;
     grep.root = hostile;
+    grep.unreadable_paths = {hostile};
     grep.files = {{hostile, 1, {{1, hostile, true, true, true}}}};
     check_result("grep_files", GrepFiles::render({.pattern = hostile}, grep, Settings{}));
     grep.total_files = 1;

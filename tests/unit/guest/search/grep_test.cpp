@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
+#include <string_view>
+#include <thread>
 
 #include <sys/stat.h>
 
@@ -63,6 +66,9 @@ TEST_CASE("grep: a bad pattern names what is unsupported")
     CHECK(message("a(?!b)").find("look-around") != std::string::npos);
     CHECK(message("(a)\\1") == "bad pattern: backreferences (\\1) are not supported");
     CHECK(message("f(o").find("missing )") != std::string::npos);
+    CHECK(message("*").find("repetition operator: *") != std::string::npos);
+    CHECK(message("+").find("repetition operator: +") != std::string::npos);
+    CHECK(message("(?:\\pL{20}){20}").find("bad pattern") != std::string::npos);
     CHECK(message("a\\nb").find("multiline") != std::string::npos);
     CHECK(message("a\nb").find("multiline") != std::string::npos);
     CHECK(message("a\\\\nb").empty());
@@ -89,13 +95,11 @@ TEST_CASE("grep: a FIFO in the tree is not touched, a binary file is counted")
     const SearchTree tree;
     mkfifo((tree.path() + "/fifo").c_str(), 0600);
     tree.write("a", std::string("foo\0foo", 7));
-    tree.write("utf16", "\xFF\xFE"
-                        "foo");
     tree.write("bom", "\xEF\xBB\xBF"
                       "foo");
     const GrepReply reply = tree.grep({.pattern = "^foo"});
     CHECK(shown(reply, tree) == "bom:1 foo\n");
-    CHECK(reply.binary_files == 2);
+    CHECK(reply.binary_files == 1);
     CHECK(reply.searched_files == 1);
 }
 
@@ -136,8 +140,32 @@ TEST_CASE("grep: limit, offset, budget and line limit")
     tree.write("c", "\xC3\xA4\xC3\xA4 foo\n");
     const GrepReply cut = tree.grep({.pattern = "foo", .path = "c", .line_limit = 3});
     REQUIRE(cut.files.size() == 1);
-    CHECK(cut.files[0].lines[0].text == "\xC3\xA4\xC3\xA4 ");
-    CHECK(cut.files[0].lines[0].cut);
+    CHECK(cut.files[0].lines[0].text == "foo");
+    CHECK(cut.files[0].lines[0].cut_front);
+    CHECK_FALSE(cut.files[0].lines[0].cut);
+}
+
+TEST_CASE("grep: a long line is cut around its match")
+{
+    const SearchTree tree;
+    const std::string umlauts = "\xC3\xA4\xC3\xB6\xC3\xBC";
+    const auto line = [&](const std::string& content, std::uint64_t limit) {
+        tree.write("a", content + "\n");
+        return tree.grep({.pattern = "needle", .line_limit = limit}).files.at(0).lines.at(0);
+    };
+    const auto middle =
+        line(std::string(2000, 'x') + umlauts + "needle" + std::string(99, 'y'), 20);
+    CHECK(middle.text == "xx" + umlauts + "needleyyyyyyyyy");
+    CHECK(middle.cut_front);
+    CHECK(middle.cut);
+    const auto end = line(std::string(2000, 'x') + "needle", 20);
+    CHECK(end.text == std::string(14, 'x') + "needle");
+    CHECK(end.cut_front);
+    CHECK_FALSE(end.cut);
+    const auto begin = line("xneedle" + std::string(50, 'y'), 20);
+    CHECK(begin.text == "xneedleyyyyyyyyyyyyy");
+    CHECK_FALSE(begin.cut_front);
+    CHECK(begin.cut);
 }
 
 TEST_CASE("grep: files and counts")
@@ -175,6 +203,111 @@ TEST_CASE("grep: matches over lines")
     CHECK(shown(reply, tree) == "a:1 x {\na:2   return\na:4 y {\na:5 \na:6   return\n");
     tree.write("large", std::string(9U << 20, 'x'));
     CHECK(tree.grep({.pattern = "x\\n", .multiline = true}).large_files == 1);
+}
+
+TEST_CASE("grep: an occurrence over lines is one unit, in counts as well")
+{
+    const SearchTree tree;
+    tree.write("a", "a\nb\n");
+    const GrepReply counts =
+        tree.grep({.pattern = "a\\nb", .mode = GrepMode::count, .multiline = true});
+    REQUIRE(counts.files.size() == 1);
+    CHECK(counts.files[0].count == 1);
+    const GrepReply reply =
+        tree.grep({.pattern = "a\\nb", .multiline = true, .only_matching = true});
+    REQUIRE(reply.files.size() == 1);
+    REQUIRE(reply.files[0].lines.size() == 2);
+    CHECK_FALSE(reply.files[0].lines[0].continues);
+    CHECK(reply.files[0].lines[1].continues);
+    CHECK(reply.total_matches == 1);
+}
+
+TEST_CASE("grep: UTF-16 with a byte order mark is searched as UTF-8")
+{
+    const SearchTree tree;
+    using namespace std::string_view_literals;
+    tree.write("be", "\xFE\xFF\0x\0\n\0f\0o\0o\xD8\x3D\xDE\x00"sv);
+    tree.write("le", "\xFF\xFE"
+                     "f\0o\0o\0\x00\xD8"
+                     "a\0\x01\xDC"
+                     "b"sv);
+    tree.write("nul", "\xFF\xFE"
+                      "f\0o\0o\0\0\0"sv);
+    const GrepReply reply = tree.grep({.pattern = "foo"});
+    CHECK(shown(reply, tree) == "be:2 foo\xF0\x9F\x98\x80\n"
+                                "le:1 foo\xEF\xBF\xBD"
+                                "a\xEF\xBF\xBD\xEF\xBF\xBD\n");
+    CHECK(reply.binary_files == 1);
+}
+
+TEST_CASE("grep: a pattern that is looked for up to the end again and again keeps to its time")
+{
+    const SearchTree tree;
+    std::string text;
+    while (text.size() < (2U << 20)) {
+        text += "b a ";
+    }
+    tree.write("slow", text);
+    tree.write("z", "b\n");
+    const auto begin = std::chrono::steady_clock::now();
+    const GrepReply whole =
+        tree.grep({.pattern = "a[^z]*z|b", .multiline = true, .line_limit = 9, .time_limit = 400});
+    CHECK(whole.slow_files == 1);
+    CHECK_FALSE(whole.complete);
+    CHECK(whole.truncated_by == "time");
+    REQUIRE_FALSE(whole.files.empty()); // other files get their time
+    CHECK(whole.files.back().path.ends_with("/z"));
+    const GrepReply line =
+        tree.grep({.pattern = "a[^z]*z|b", .only_matching = true, .limit = 3, .time_limit = 400});
+    CHECK_FALSE(line.complete);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+
+    std::jthread canceller([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        tree.cancel();
+    });
+    CHECK(error_of([&] { (void)tree.grep({.pattern = "a[^z]*z|b", .multiline = true}); }) ==
+          ErrorCode::cancelled);
+}
+
+TEST_CASE("grep: ignore files that are too long are told, not obeyed whole")
+{
+    const SearchTree tree;
+    tree.write(".git/HEAD", "");
+    std::string rules = "first\n";
+    for (int i = 0; i < 10'000; ++i) {
+        rules += "a\n";
+    }
+    tree.write(".gitignore", rules + "last\n");
+    tree.write("first", "foo\n");
+    tree.write("last", "foo\n");
+    tree.write("sub/.ignore", std::string((1U << 20) + 1, '\n'));
+    const GrepReply reply = tree.grep({.pattern = "foo"});
+    CHECK(shown(reply, tree) == "last:1 foo\n");
+    CHECK(reply.capped_ignore_files == 2);
+    CHECK(tree.glob({.pattern = "last", .respect_ignore = true}).capped_ignore_files == 2);
+    CHECK(tree.grep({.pattern = "foo", .no_ignore = true}).capped_ignore_files == 0);
+}
+
+TEST_CASE("grep: include globs in the forms that paths have")
+{
+    const SearchTree tree;
+    tree.write("src/a.c", "foo\n");
+    tree.write("src/d/b.c", "foo\n");
+    tree.write("c.c", "foo\n");
+    const auto found = [&](const std::string& glob) {
+        return shown(tree.grep({.pattern = "foo", .include = {glob}}), tree);
+    };
+    CHECK(found("./src/*.c") == "src/a.c:1 foo\n");
+    CHECK(found("./*.c") == "c.c:1 foo\n");
+    CHECK(found(tree.path() + "/src/*.c") == "src/a.c:1 foo\n");
+    CHECK(found("/*" + tree.path().substr(tree.path().find('/', 1)) + "/{src,x}/*.c") ==
+          "src/a.c:1 foo\n");
+    CHECK(found("/**/d/*.c") == "src/d/b.c:1 foo\n");
+    CHECK(found("/src/*.c") == "src/a.c:1 foo\n");
+    CHECK(found("!" + tree.path() + "/src/**") == "c.c:1 foo\n");
+    CHECK(found("/elsewhere/*.c").empty());
+    CHECK(found(tree.path()).empty());
 }
 
 TEST_CASE("grep: a line longer than any buffer counts once")

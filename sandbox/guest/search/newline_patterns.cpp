@@ -1,0 +1,100 @@
+#include "sandbox/guest/search/newline_patterns.hpp"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <string>
+
+namespace berth::guest::search {
+
+namespace {
+
+constexpr std::size_t npos = std::string_view::npos;
+
+/// The size of the `[...]` that `text` begins with.
+std::size_t class_size(std::string_view text)
+{
+    std::size_t at = text.starts_with("[^") ? 2 : 1;
+    for (bool first = true; at < text.size() && (first || text[at] != ']'); first = false) {
+        const std::size_t named = text.substr(at).starts_with("[:") ? text.find(":]", at) : npos;
+        at = named != npos ? named + 2 : at + (text[at] == '\\' ? 2U : 1U);
+    }
+    return std::min(at + 1, text.size());
+}
+
+/// The size of the escape that `text` begins with: \n, \x0a, \x{a}, \012, \pN, \p{Greek}.
+std::size_t escape_size(std::string_view text)
+{
+    if (text.size() < 3) {
+        return text.size();
+    }
+    const char kind = text[1];
+    if ((kind == 'x' || kind == 'p' || kind == 'P') && text[2] == '{') {
+        return std::min(text.find('}'), text.size() - 1) + 1;
+    }
+    if (kind == 'x') {
+        return std::min<std::size_t>(text.size(), 4);
+    }
+    if (kind == 'p' || kind == 'P') {
+        return 3;
+    }
+    std::size_t at = 2;
+    while (kind == '0' && at < 4 && at < text.size() && text[at] >= '0' && text[at] <= '7') {
+        ++at;
+    }
+    return at;
+}
+
+bool matches_newline(std::string_view part)
+{
+    re2::RE2::Options options;
+    options.set_log_errors(false);
+    const re2::RE2 regex(re2::StringPiece(part.data(), part.size()), options);
+    return regex.ok() && re2::RE2::FullMatch("\n", regex);
+}
+
+/// Whether the group that `text` begins with sets the flag s: "(?s)", "(?is:".
+bool sets_dot_all(std::string_view text)
+{
+    if (!text.starts_with("(?")) {
+        return false;
+    }
+    const std::string_view flags = text.substr(2);
+    return flags.substr(0, flags.find_first_not_of("imsU")).find('s') != npos;
+}
+
+} // namespace
+
+bool can_match_newline(std::string_view pattern)
+{
+    bool dot_all = false;
+    for (std::size_t at = 0; at < pattern.size();) {
+        const std::string_view rest = pattern.substr(at);
+        std::size_t size = 1;
+        switch (rest.front()) {
+        case '\n':
+            return true;
+        case '.':
+            if (dot_all) {
+                return true;
+            }
+            break;
+        case '(':
+            dot_all = dot_all || sets_dot_all(rest);
+            break;
+        case '[':
+        case '\\':
+            size = rest.front() == '[' ? class_size(rest) : escape_size(rest);
+            if (matches_newline(rest.substr(0, size))) {
+                return true;
+            }
+            break;
+        default:
+            break;
+        }
+        at += size;
+    }
+    return false;
+}
+
+} // namespace berth::guest::search
