@@ -95,8 +95,10 @@ TEST_CASE("glob: the names that a pattern begins with are followed like a path")
     CHECK(tree.glob({.pattern = "dl/*.c"}).root == tree.path());
     CHECK(tree.glob({.pattern = "dl/**"}).total == 2);
     CHECK(tree.glob({.pattern = "d/up/up/up/*.c"}).total == 1);
-    CHECK(error_of([&] { (void)tree.glob({.pattern = "loop/*"}); }) == ErrorCode::invalid_path);
-    for (const char* nothing : {"dangling/*", "file/*", "none/*", "dl/none/*", "*/e/up/*"}) {
+    for (const char* nowhere : {"loop/*", "file/*"}) {
+        CHECK(error_of([&] { (void)tree.glob({.pattern = nowhere}); }) == ErrorCode::invalid_path);
+    }
+    for (const char* nothing : {"dangling/*", "none/*", "dl/none/*", "*/e/up/*"}) {
         CAPTURE(nothing);
         CHECK(tree.glob({.pattern = nothing}).total == 0);
     }
