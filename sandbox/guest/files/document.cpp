@@ -12,6 +12,9 @@
 namespace berth::guest {
 namespace {
 
+/// 24 bytes each, twice while they are made anew: the guest has 256 MiB for everything.
+constexpr std::size_t max_pieces = 2'500'000;
+
 void push(std::vector<Document::Piece>& pieces, const Document::Piece& piece)
 {
     if (piece.size == 0) {
@@ -80,6 +83,12 @@ void Document::replace(const std::vector<std::uint64_t>& positions, std::uint64_
 {
     const Piece replacement{.begin = added_.size(), .size = text.size(), .added = true};
     added_ += text;
+    if (pieces_.size() + 2 * positions.size() > max_pieces) {
+        throw Error(ErrorCode::too_large,
+                    "the edits of this call make more than " + std::to_string(max_pieces / 2) +
+                        " changes in " + printable(path_),
+                    "make fewer edits in one call, or use bash_exec, e.g. sed -i");
+    }
     std::vector<Piece> result;
     result.reserve(pieces_.size() + 2 * positions.size());
     std::size_t index = 0;

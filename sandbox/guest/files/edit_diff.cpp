@@ -40,6 +40,9 @@ class HunkWriter {
                 const std::vector<std::string_view>& removed,
                 const std::vector<std::string_view>& added)
     {
+        if (full()) {
+            return;
+        }
         if (!open_ || !bridge(begin)) {
             close();
             start(begin);
@@ -53,6 +56,11 @@ class HunkWriter {
         old_count_ += removed.size();
         new_count_ += added.size();
         behind_ = end;
+        if (body_.size() > budget_) {
+            // Changes that are near to each other grow into one hunk: of a large file in which each
+            // line changes it would be the whole, twice, in the guest's memory.
+            close();
+        }
     }
 
     Diff finish(bool gave_up)

@@ -90,6 +90,18 @@ class EditsTest(ParityTest):
         self.assertLess(peak_kilobytes(guest), 6_000)
         self.assertLess(resident_kilobytes(guest), 4_096)
 
+    def test_a_large_file_in_which_each_line_changes(self):
+        self.output("yes \"$(head -c 95 /dev/zero | tr '\\0' x) foo\" | head -n 800000 >big; "
+                    "sed s/foo/bar/ big | sha256sum >want")
+        (guest,) = self.state.guests()
+        data = self.edit("big", "foo", "bar", replace_all=True)
+        self.assertEqual(data["replacements"], 800_000)
+        self.assertEqual(self.output("sha256sum <big; cat want").split()[0::2],
+                         [data["sha256"]] * 2)
+        # The places of the changes are in it; the file and its diff are not.
+        self.assertLess(peak_kilobytes(guest), 120_000)
+        self.assertEqual(self.state.guests(), [guest])
+
     def check_whole(self, kill, delays):
         """A large file is changed again and again, and `kill` strikes in the midst of it: the file is
         the old one or the new one, and nothing else is there."""

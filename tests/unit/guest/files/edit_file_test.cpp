@@ -208,6 +208,17 @@ TEST_CASE("many matches are refused with their lines")
     CHECK(std::string(some.what()).find("on lines 1 (2 times), 3") != std::string::npos);
 }
 
+TEST_CASE("more changes than the guest can keep are refused, and nothing is changed")
+{
+    const Machine machine;
+    const std::string content = repeat("ab", 700'000);
+    machine.put("f", content);
+    CHECK(edit_error(machine, "f", {{"a", "c", true}, {"b", "d", true}}).code() ==
+          ErrorCode::too_large);
+    CHECK(machine.get("f") == content);
+    CHECK(edit(machine, "f", {{"a", "c", true}}).replacements == 700'000);
+}
+
 TEST_CASE("a text that is not there is told with what is near, and how it differs")
 {
     struct Row {
