@@ -61,6 +61,17 @@ struct Fixture {
         return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     }
 
+    /// Its server ended without a word.
+    void leave_unnamed_of_a_dead_server() const
+    {
+        CHECK(wait_for(spawn([&] {
+                  const auto manager = start();
+                  (void)manager->acquire(unnamed);
+                  ::_exit(0);
+                  return 0;
+              })) == 0);
+    }
+
     /// A server that is in the middle of making the machine.
     pid_t spawn_stuck(const SessionId& id) const
     {
@@ -218,12 +229,7 @@ TEST_SUITE("session/race")
 
     TEST_CASE_FIXTURE(Fixture, "the first call of the next server collects in the background")
     {
-        CHECK(wait_for(spawn([&] {
-                  const auto manager = start();
-                  (void)manager->acquire(unnamed);
-                  ::_exit(0);
-                  return 0;
-              })) == 0);
+        leave_unnamed_of_a_dead_server();
         const auto manager = start();
         (void)manager->acquire(work);
         for (int i = 0; i < 1000 && manager->list().size() > 1; ++i) {
@@ -256,15 +262,7 @@ TEST_SUITE("session/race")
 
     TEST_CASE_FIXTURE(Fixture, "a creation is collected when its server is dead, not before")
     {
-        const pid_t server = spawn([&] {
-            backend->before_ready = [] { std::this_thread::sleep_for(60s); };
-            const auto manager = start();
-            (void)manager->acquire(work);
-            return 0;
-        });
-        for (int i = 0; i < 1000 && backend->count("create") == 0; ++i) {
-            std::this_thread::sleep_for(5ms);
-        }
+        const pid_t server = spawn_stuck(work);
         const auto next = start();
         CHECK(next->collect_leftovers(Deadline::after(5s)) == 0);
         CHECK(backend->count("destroy") == 0);
@@ -279,12 +277,7 @@ TEST_SUITE("session/race")
 
     TEST_CASE_FIXTURE(Fixture, "a server collects at its start, whether it is called or not")
     {
-        CHECK(wait_for(spawn([&] {
-                  const auto manager = start();
-                  (void)manager->acquire(unnamed);
-                  ::_exit(0);
-                  return 0;
-              })) == 0);
+        leave_unnamed_of_a_dead_server();
         const auto manager = start();
         manager->start_collecting();
         for (int i = 0; i < 1000 && !manager->list().empty(); ++i) {
@@ -295,12 +288,7 @@ TEST_SUITE("session/race")
 
     TEST_CASE_FIXTURE(Fixture, "a collection that has no time does nothing")
     {
-        CHECK(wait_for(spawn([&] {
-                  const auto manager = start();
-                  (void)manager->acquire(unnamed);
-                  ::_exit(0);
-                  return 0;
-              })) == 0);
+        leave_unnamed_of_a_dead_server();
         CHECK(start()->collect_leftovers(Deadline::after(0s)) == 0);
         CHECK(backend->count("purge") == 0);
     }

@@ -167,6 +167,21 @@ bool Guest::until(const std::function<bool()>& condition)
     return true;
 }
 
+void as_ordinary_user(unsigned uid, const std::function<int()>& play)
+{
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::geteuid() == 0 && (::setgid(uid) != 0 || ::setuid(uid) != 0)) {
+            ::_exit(3);
+        }
+        ::_exit(play());
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
 std::size_t processes_with(const std::string& text)
 {
     const auto all = all_processes();

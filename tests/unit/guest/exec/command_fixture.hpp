@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,6 +77,10 @@ class Guest {
     UniqueFd cgroup_fd_;
     std::vector<std::optional<Outcome>> outcomes_;
 };
+
+/// Runs `play` in a child that is an ordinary user, as whom the limit on processes binds, and
+/// checks that it returns 0.
+void as_ordinary_user(unsigned uid, const std::function<int()>& play);
 
 /// Processes whose command line contains `text`.
 [[nodiscard]] std::size_t processes_with(const std::string& text);

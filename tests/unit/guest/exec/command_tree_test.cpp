@@ -53,6 +53,25 @@ void wait_until_dead(pid_t child)
     REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
 }
 
+bool stops(TreeStopper& stopper)
+{
+    for (int pass = 0; pass < 500; ++pass) {
+        if (stopper.pass()) {
+            return true;
+        }
+        ::usleep(2000);
+    }
+    return false;
+}
+
+/// Of which only the shim lives.
+void end(const Family& family)
+{
+    ::kill(family.shim, SIGKILL);
+    CHECK(::waitpid(family.shim, nullptr, 0) == family.shim);
+    CHECK(::waitpid(family.below, nullptr, 0) == family.below);
+}
+
 } // namespace
 
 TEST_CASE("a stop is not done while the dead shim has not been reaped: its children moved")
@@ -77,12 +96,7 @@ TEST_CASE("a stop is not done while the dead shim has not been reaped: its child
 
     REQUIRE(::waitpid(family.shim, nullptr, 0) == family.shim);
     tree.shim_ended(false);
-    bool done = false;
-    for (int pass = 0; pass < 500 && !done; ++pass) {
-        done = stopper.pass();
-        ::usleep(2000);
-    }
-    CHECK(done);
+    CHECK(stops(stopper));
     const auto left = read_process(family.below);
     CHECK((!left || !left->alive()));
     CHECK(::waitpid(family.below, nullptr, 0) == family.below);
@@ -96,15 +110,8 @@ TEST_CASE("a shim that lives and has nothing below it: two looks and a moment ar
     CommandTree tree(family.shim, std::nullopt);
     tree.set_started();
     TreeStopper stopper(loop, tree, [] {}, nullptr);
-    bool done = false;
-    for (int pass = 0; pass < 500 && !done; ++pass) {
-        done = stopper.pass();
-        ::usleep(2000);
-    }
-    CHECK(done);
-    ::kill(family.shim, SIGKILL);
-    CHECK(::waitpid(family.shim, nullptr, 0) == family.shim);
-    CHECK(::waitpid(family.below, nullptr, 0) == family.below);
+    CHECK(stops(stopper));
+    end(family);
 }
 
 TEST_CASE("what cannot be read is not taken for gone")
@@ -127,15 +134,8 @@ TEST_CASE("what cannot be read is not taken for gone")
     bool unread = false;
     CHECK_FALSE(read_process(2'000'000'000, &unread));
     CHECK_FALSE(unread);
-    bool done = false;
-    for (int pass = 0; pass < 500 && !done; ++pass) {
-        done = stopper.pass();
-        ::usleep(2000);
-    }
-    CHECK(done);
-    ::kill(family.shim, SIGKILL);
-    CHECK(::waitpid(family.shim, nullptr, 0) == family.shim);
-    CHECK(::waitpid(family.below, nullptr, 0) == family.below);
+    CHECK(stops(stopper));
+    end(family);
 }
 
 } // namespace berth::guest::test

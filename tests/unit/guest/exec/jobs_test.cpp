@@ -139,12 +139,8 @@ TEST_CASE("a detached command goes on as a job, under its own timeout")
 
 TEST_CASE("a job that has taken every process is stopped for the next command, and named")
 {
-    // The limit on processes binds no root: a child becomes an ordinary user and plays the guest.
-    const pid_t child = ::fork();
-    if (child == 0) {
-        if (::geteuid() == 0 && (::setgid(64998) != 0 || ::setuid(64998) != 0)) {
-            ::_exit(3);
-        }
+    // The limit on processes binds no root.
+    as_ordinary_user(64998, [] {
         int result = 0;
         {
             Guest guest(Mode::subreaper,
@@ -161,12 +157,8 @@ TEST_CASE("a job that has taken every process is stopped for the next command, a
             result |= guest.commands->jobs().empty() ? 0 : 32;
             result |= guest.run("echo on").reply.notice.empty() ? 0 : 64;
         }
-        ::_exit(result);
-    }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
+        return result;
+    });
 }
 
 } // namespace berth::guest::test

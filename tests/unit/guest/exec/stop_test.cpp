@@ -237,12 +237,8 @@ TEST_CASE("the end of the runner ends what runs")
 
 TEST_CASE("a fork bomb of an ordinary user is stopped within two seconds, without cgroups")
 {
-    // The limit on processes binds no root: a child becomes an ordinary user and plays the guest.
-    const pid_t child = ::fork();
-    if (child == 0) {
-        if (::geteuid() == 0 && (::setgid(64999) != 0 || ::setuid(64999) != 0)) {
-            ::_exit(3);
-        }
+    // The limit on processes binds no root.
+    as_ordinary_user(64999, [] {
         int result = 0;
         {
             Guest guest(Mode::subreaper,
@@ -255,12 +251,8 @@ TEST_CASE("a fork bomb of an ordinary user is stopped within two seconds, withou
             result |= done.took < milliseconds(2800) ? 0 : 16;
             result |= guest.run("echo on").reply.out.head == "on\n" ? 0 : 32;
         }
-        ::_exit(result);
-    }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
+        return result;
+    });
 }
 
 } // namespace berth::guest::test
