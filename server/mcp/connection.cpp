@@ -86,6 +86,19 @@ void Connection::notification(const rpc::Message& message, rpc::Dispatcher& disp
     }
 }
 
+std::string Connection::refusal(const rpc::Message& message, const Error& why)
+{
+    if (message.method != "tools/call") {
+        return {};
+    }
+    auto era = era_of(*message.params);
+    if (message.params->empty()) { // not known: a client that has shaken hands is an older one
+        const std::lock_guard lock(mutex_);
+        era = negotiated_.empty() ? Era::modern : Era::legacy;
+    }
+    return service_.refusal(why, era);
+}
+
 bool Connection::accepts_batch(const json& messages)
 {
     {

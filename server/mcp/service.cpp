@@ -150,6 +150,11 @@ void Service::call(const std::shared_ptr<rpc::Call>& call, Era era)
     run(call, tool, era);
 }
 
+std::string Service::refusal(const Error& why, Era era) const
+{
+    return tool_failure(why, {}, era, configuration_.identity);
+}
+
 void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era)
 {
     static const json no_arguments = json::object();

@@ -56,6 +56,8 @@ class Service {
     [[nodiscard]] std::string initialize(const std::string& version);
     [[nodiscard]] std::string list(const nlohmann::json& params, Era era);
     void call(const std::shared_ptr<rpc::Call>& call, Era era);
+    /// The result of a call that was not made.
+    [[nodiscard]] std::string refusal(const Error& why, Era era) const;
 
   private:
     /// A text as JSON, and whether it may be kept.
@@ -85,6 +87,8 @@ class Connection final : public rpc::Handler {
 
     void request(const std::shared_ptr<rpc::Call>& call) override;
     void notification(const rpc::Message& message, rpc::Dispatcher& dispatcher) override;
+    /// Of a tool's call only: a model sees results, but not errors of the protocol.
+    [[nodiscard]] std::string refusal(const rpc::Message& message, const Error& why) override;
     [[nodiscard]] bool accepts_batch(const nlohmann::json& messages) override;
 
   private:

@@ -108,11 +108,29 @@ void Dispatcher::receive(std::string_view text)
     }
 }
 
-void Dispatcher::too_long(std::size_t limit)
+void Dispatcher::too_long(std::string_view outline, std::size_t limit)
 {
-    sink_->send(error_message("null", invalid_request,
-                              "the message is longer than " + std::to_string(limit) + " bytes",
-                              {}));
+    const Error error(ErrorCode::too_large,
+                      "the message is longer than " + std::to_string(limit) + " bytes",
+                      "Nothing of it was done. Send less at once: write_file writes a large file "
+                      "in pieces, the first as usual and the others with mode \"append\". The "
+                      "operator may raise request.max.");
+    Id id = "null";
+    try {
+        auto message = read_json(outline, limits_.read);
+        id = id_for_error(message);
+        const auto taken = take_message(std::move(message));
+        if (taken.kind != Kind::request) {
+            return; // nothing else is ever answered
+        }
+        if (const auto result = handler_.refusal(taken, error); !result.empty()) {
+            sink_->send(result_message(id, result));
+            return;
+        }
+    } catch (const ProtocolError&) {
+        // Not even the outline is a message: what is said of its length has to do.
+    }
+    sink_->send(error_message(id, invalid_request, error.what(), {}));
 }
 
 void Dispatcher::receive_batch(nlohmann::json&& messages)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
 #include "server/rpc/call.hpp"
 #include "server/rpc/json_reader.hpp"
 #include "server/rpc/message.hpp"
@@ -32,6 +33,13 @@ class Handler {
     /// On the thread that reads: must not block. What it throws is dropped.
     virtual void notification(const Message& message, Dispatcher& dispatcher) = 0;
 
+    /// The result, as JSON text, that tells the peer why a request is not worked on; empty: it is
+    /// answered by an error object. `message` may lack its params.
+    [[nodiscard]] virtual std::string refusal(const Message& /*message*/, const Error& /*why*/)
+    {
+        return {};
+    }
+
     /// Whether this array of messages may be processed as a batch.
     [[nodiscard]] virtual bool accepts_batch(const nlohmann::json& messages) = 0;
 };
@@ -55,8 +63,8 @@ class Dispatcher {
     /// One message, or a batch. Never waits for a call.
     void receive(std::string_view text);
 
-    /// A message longer than `limit` bytes came; it was skipped.
-    void too_long(std::size_t limit);
+    /// A message longer than `limit` bytes came; it was skipped, but for its outline.
+    void too_long(std::string_view outline, std::size_t limit);
 
     /// The peer no longer wants the answer to `id`. Unknown and finished ids are no error: the
     /// answer and the cancellation may have crossed.

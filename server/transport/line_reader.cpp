@@ -36,20 +36,17 @@ void LineReader::scan()
         const auto newline =
             static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data());
         const std::string_view line(buffer_.data() + start, newline - start);
-        if (std::exchange(skipping_, false)) {
-            // Its end: it has been reported.
-        } else if (line.size() > limit_) {
+        if (std::exchange(skipping_, false) || line.size() > limit_) {
+            events_.skipped(line);
             events_.too_long();
         } else {
             emit(line);
         }
         start = scanned_ = newline + 1;
     }
-    if (skipping_) {
-        start = end_;
-    } else if (end_ - start > limit_) {
+    if (skipping_ || end_ - start > limit_) {
         skipping_ = true;
-        events_.too_long();
+        events_.skipped(std::string_view(buffer_).substr(start, end_ - start));
         start = end_;
     }
     if (start > 0) {
@@ -71,7 +68,9 @@ void LineReader::emit(std::string_view line) const
 
 void LineReader::finish()
 {
-    if (!std::exchange(skipping_, false)) {
+    if (std::exchange(skipping_, false)) {
+        events_.too_long();
+    } else {
         emit(std::string_view(buffer_).substr(0, end_));
     }
     end_ = scanned_ = 0;

@@ -11,8 +11,9 @@ namespace berth::transport {
 class LineReader {
   public:
     struct Events {
-        std::function<void(std::string_view)> line; ///< without its newline; blank ones left out
-        std::function<void()> too_long;             ///< once for each such line, at once
+        std::function<void(std::string_view)> line;    ///< without its newline; blank ones left out
+        std::function<void(std::string_view)> skipped; ///< the bytes of a line that is too long
+        std::function<void()> too_long;                ///< its end
     };
 
     LineReader(std::size_t limit, Events events);
@@ -33,7 +34,7 @@ class LineReader {
     std::string buffer_; ///< [0, end_) holds bytes
     std::size_t end_ = 0;
     std::size_t scanned_ = 0; ///< no newline before here
-    bool skipping_ = false;   ///< inside a line that is too long
+    bool skipping_ = false;   ///< inside a line that is too long; all of it so far was handed on
 };
 
 } // namespace berth::transport

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "server/rpc/outline.hpp"
 #include "server/transport/line_reader.hpp"
 
 #include <array>
@@ -91,9 +92,15 @@ std::shared_ptr<rpc::Sink> Stdio::sink() const
 
 Stdio::End Stdio::run(rpc::Dispatcher& dispatcher)
 {
+    rpc::Outline outline;
     LineReader lines(message_limit_,
                      {.line = [&](std::string_view line) { dispatcher.receive(line); },
-                      .too_long = [&] { dispatcher.too_long(message_limit_); }});
+                      .skipped = [&](std::string_view piece) { outline.feed(piece); },
+                      .too_long =
+                          [&] {
+                              dispatcher.too_long(outline.text(), message_limit_);
+                              outline.clear();
+                          }});
     for (;;) {
         if (!wait_for_input(input_.get(), wake_.get())) {
             return writer_->broken() ? End::broken : End::stopped;

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from mcp_client import LEGACY, MODERN, Berth, RpcError, binary_path
+from mcp_client import LEGACY, MODERN, Berth, Pending, RpcError, binary_path
 from state_directory import StateDirectory
 
 META = {"io.modelcontextprotocol/protocolVersion": MODERN,
@@ -151,6 +151,30 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(berth.request("ping"), {})
         self.assertLess(berth.resident_kilobytes() - before, 8 << 10)
         self.assertEqual([stray["error"]["code"] for stray in berth.strays], [-32600])
+
+    def test_an_oversized_call_is_answered_by_its_id(self):
+        berth = self.start(era="modern")
+        content = "x" * (33 << 20)
+        arguments = {"path": "big", "content": content, "id": "inner"}
+        for era in ("modern", "legacy"):
+            berth.era = era
+            if era == "legacy":
+                berth.initialize()
+            # Python's clients write the id first, those in TypeScript last.
+            for first in (True, False):
+                call = {"method": "tools/call", "params": {"name": "write_file",
+                                                           "arguments": arguments}}
+                rest = {"jsonrpc": "2.0", "id": f"{era} {first}"}
+                message = {**rest, **call} if first else {**call, **rest}
+                with self.subTest(message["id"]):
+                    pending = berth._pending[message["id"]] = Pending(message["id"])
+                    berth.send(message)
+                    result = pending.result(20)
+                    self.assertEqual(result.error["code"], "too_large")
+                    self.assertIn("append", result.error["hint"])
+                    self.assertEqual("resultType" in result.raw, era == "modern")
+        self.assertEqual(berth.call_tool("bash_exec", {"command": "ls"}).data["exit_code"], 0)
+        self.assertEqual(berth.strays, [])
 
     def config(self, text):
         path = self.state.path / "berth.toml"

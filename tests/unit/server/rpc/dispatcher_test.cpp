@@ -49,6 +49,11 @@ class Probe final : public Handler {
         }
     }
 
+    std::string refusal(const Message& message, const berth::Error& why) override
+    {
+        return message.method == "refusable" ? json(berth::to_string(why.code())).dump() : "";
+    }
+
     bool accepts_batch(const json& /*messages*/) override { return batches; }
 
     std::atomic<int> requests = 0;
@@ -165,7 +170,7 @@ TEST_CASE("what cannot be read is answered without an id, and the next message w
 {
     Bench bench;
     bench.dispatcher.receive("{");
-    bench.dispatcher.too_long(7);
+    bench.dispatcher.too_long("", 7);
     bench.dispatcher.receive("\"text\"");
     auto answers = bench.sink->take();
     REQUIRE(answers.size() == 3);
@@ -175,6 +180,32 @@ TEST_CASE("what cannot be read is answered without an id, and the next message w
     CHECK(answers[0]["id"].is_null());
     bench.request("1", "echo");
     CHECK(bench.sink->wait(1).at(0)["id"] == 1);
+}
+
+TEST_CASE("a message that is too long is answered by its id, if it is a request at all")
+{
+    Bench bench;
+    const auto outline = [&](const char* text) {
+        bench.dispatcher.too_long(text, 7);
+        return bench.sink->take();
+    };
+    auto answers = outline(R"({"jsonrpc":"2.0","method":"echo","params":{},"id":"a"})");
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0]["id"] == "a");
+    CHECK(error_code(answers[0]) == invalid_request);
+    answers = outline(R"({"jsonrpc":"2.0","method":"refusable","id":-7,"params":{}})");
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0]["id"] == -7);
+    CHECK(answers[0]["result"] == "too_large");
+    CHECK(outline(R"({"jsonrpc":"2.0","method":"echo","params":{}})").empty());
+    CHECK(outline(R"({"jsonrpc":"2.0","id":7,"result":{}})").empty());
+    for (const auto* none :
+         {R"({"id":1,"id":2,"method":"echo"})", R"({"id":{}})", "[]", R"({"i)"}) {
+        CAPTURE(none);
+        answers = outline(none);
+        REQUIRE(answers.size() == 1);
+        CHECK(answers[0]["id"].is_null());
+    }
 }
 
 TEST_CASE("responses and unknown notifications are ignored")

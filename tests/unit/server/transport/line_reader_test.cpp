@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 using berth::transport::LineReader;
@@ -12,8 +13,11 @@ namespace {
 
 struct Bench {
     explicit Bench(std::size_t limit)
-        : reader(limit, {.line = [this](std::string_view line) { lines.emplace_back(line); },
-                         .too_long = [this] { lines.emplace_back("<too long>"); }})
+        : reader(
+              limit,
+              {.line = [this](std::string_view line) { lines.emplace_back(line); },
+               .skipped = [this](std::string_view piece) { skipped += piece; },
+               .too_long = [this] { lines.emplace_back("<" + std::exchange(skipped, "") + ">"); }})
     {
     }
 
@@ -24,6 +28,7 @@ struct Bench {
     }
 
     std::vector<std::string> lines;
+    std::string skipped;
     LineReader reader;
 };
 
@@ -45,7 +50,7 @@ TEST_CASE("lines come out alike however the bytes are cut")
     }
 }
 
-TEST_CASE("a line beyond the limit is reported once and skipped")
+TEST_CASE("a line beyond the limit is handed on in pieces, reported once and not kept")
 {
     const std::string stream = "12345\n123456\nok\n" + std::string(1000, 'x') + "\nend\n";
     for (const std::size_t piece : {1U, 2U, 3U, 7U, 100U, 5000U}) {
@@ -54,15 +59,18 @@ TEST_CASE("a line beyond the limit is reported once and skipped")
         for (std::size_t at = 0; at < stream.size(); at += piece) {
             bench.feed(std::string_view(stream).substr(at, piece));
         }
-        CHECK(bench.lines == Lines{"12345", "<too long>", "ok", "<too long>", "end"});
+        CHECK(bench.lines ==
+              Lines{"12345", "<123456>", "ok", "<" + std::string(1000, 'x') + ">", "end"});
     }
 }
 
-TEST_CASE("an unfinished line that is too long is reported before its end")
+TEST_CASE("an unfinished line that is too long is handed on at once and reported at the end")
 {
     Bench bench(5);
     bench.feed("1234567");
-    CHECK(bench.lines == Lines{"<too long>"});
+    CHECK(bench.skipped == "1234567");
+    bench.feed("8");
+    CHECK(bench.lines.empty());
     bench.reader.finish();
-    CHECK(bench.lines == Lines{"<too long>"});
+    CHECK(bench.lines == Lines{"<12345678>"});
 }

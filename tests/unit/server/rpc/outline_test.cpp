@@ -1,0 +1,36 @@
+#include "server/rpc/outline.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using berth::rpc::Outline;
+
+TEST_CASE("an outline is the message without what is deep in it, however it is cut")
+{
+    const std::string message = R"( {"jsonrpc":"2.0","params":{"id":1,"a":"}]\"","b":[{"c":[]}]},)"
+                                R"("list":[1,{"x":2}],"back\\":"\"{", "id" : "é}" } )";
+    const std::string outline =
+        R"( {"jsonrpc":"2.0","params":{},"list":[],"back\\":"\"{", "id" : "é}" } )";
+    for (std::size_t piece = 1; piece <= message.size(); ++piece) {
+        Outline bench;
+        for (std::size_t at = 0; at < message.size(); at += piece) {
+            bench.feed(std::string_view(message).substr(at, piece));
+        }
+        CHECK(bench.text() == outline);
+    }
+}
+
+TEST_CASE("an outline is bounded, and forgets")
+{
+    Outline outline;
+    outline.feed(R"({"id":1,"params":{"a":")" + std::string(1U << 20U, 'x') + R"("},)");
+    CHECK(outline.text() == R"({"id":1,"params":{},)");
+    outline.feed('"' + std::string(Outline::limit, 'x'));
+    CHECK(outline.text().empty());
+    outline.feed("\":1}");
+    CHECK(outline.text().empty());
+    outline.clear();
+    outline.feed("]}7{\"id\":2}");
+    CHECK(outline.text() == "]}7{\"id\":2}");
+}
