@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/unique_fd.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/rpc/error.hpp"
@@ -11,16 +12,26 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include <poll.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 namespace berth::server::cli {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::string_view cancellation =
+    R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})"
+    "\n";
 
 constexpr const char* example = "One is written like this: '{\"path\":\"notes.txt\"}'";
 
@@ -32,6 +43,79 @@ std::string read_to_end(int fd)
         text.append(piece.data(), count);
     }
     return text;
+}
+
+/// Signals that end a program, held back: one that comes cancels the call, the next ends the
+/// program as ever. What the caller ignores, as nohup does, stays ignored.
+class Interrupts {
+  public:
+    Interrupts()
+    {
+        sigemptyset(&set_);
+        for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+            struct sigaction action = {};
+            ::sigaction(number, nullptr, &action);
+            if (action.sa_handler != SIG_IGN) {
+                sigaddset(&set_, number);
+            }
+        }
+        ::pthread_sigmask(SIG_BLOCK, &set_, &before_);
+        signals_.reset(::signalfd(-1, &set_, SFD_CLOEXEC));
+        if (!signals_) {
+            throw_errno("signalfd");
+        }
+    }
+
+    ~Interrupts() { release(); }
+
+    Interrupts(const Interrupts&) = delete;
+    Interrupts& operator=(const Interrupts&) = delete;
+
+    /// Waits until `fd` can be read or a signal came; returns its number, 0 for none.
+    [[nodiscard]] int wait_for(int fd) const
+    {
+        std::array<pollfd, 2> waiting{{{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                                       {.fd = fd, .events = POLLIN, .revents = 0}}};
+        while (::poll(waiting.data(), waiting.size(), -1) < 0) {
+            if (errno != EINTR) {
+                throw_errno("poll");
+            }
+        }
+        signalfd_siginfo info = {};
+        const bool signalled = waiting[0].revents != 0 &&
+                               read_full(signals_.get(), &info, sizeof(info)) == sizeof(info);
+        return signalled ? static_cast<int>(info.ssi_signo) : 0;
+    }
+
+    void release() noexcept { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t set_{};
+    sigset_t before_{};
+    UniqueFd signals_;
+};
+
+/// Reads up to the end of the line, or of the stream. A signal ends it before that; its number is
+/// returned then, else 0.
+int read_reply(int fd, const Interrupts& interrupts, std::string& reply)
+{
+    std::array<char, 65536> piece{};
+    for (;;) {
+        if (const int number = interrupts.wait_for(fd); number != 0) {
+            return number;
+        }
+        const auto count = ::read(fd, piece.data(), piece.size());
+        if (count < 0 && errno != EINTR) {
+            throw_errno("read the answer");
+        }
+        if (count == 0) {
+            return 0;
+        }
+        reply.append(piece.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+        if (reply.ends_with('\n')) {
+            return 0;
+        }
+    }
 }
 
 std::string request_line(const std::string& tool, json arguments)
@@ -95,6 +179,7 @@ int call(Application& application, const std::string& tool, const std::string& a
         complain("the arguments of " + tool + " are no JSON object", example);
         return 2;
     }
+    Interrupts interrupts; // before the thread, which inherits the mask
     auto requests = make_pipe();
     auto answers = make_pipe();
     std::jthread server([&application, input = std::move(requests.read),
@@ -102,9 +187,19 @@ int call(Application& application, const std::string& tool, const std::string& a
         serve(application, std::move(input), std::move(output));
     });
     write_full(requests.write.get(), request_line(tool, std::move(parsed)));
+    std::string reply;
+    const int number = read_reply(answers.read.get(), interrupts, reply);
+    if (number != 0) {
+        interrupts.release();
+        write_full(requests.write.get(), cancellation);
+    }
     requests.write.reset();
-    const auto reply = read_to_end(answers.read.get());
+    reply += read_to_end(answers.read.get()); // ends when the command has, cancelled or not
     server.join();
+    if (reply.empty()) {
+        complain(std::string(tool) + " was interrupted and is cancelled: what it ran is stopped");
+        return 128 + number;
+    }
     return show(json::parse(reply), application, as_json);
 }
 

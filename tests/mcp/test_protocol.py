@@ -8,6 +8,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -311,6 +312,33 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(self.run_command("call", "read_file", '{"path":"/none"}').returncode, 1)
         self.assertEqual(self.run_command("call", "no_such_tool").returncode, 1)
         self.assertEqual(self.run_command("call", "bash_exec", "{").returncode, 2)
+
+    def test_an_interrupted_call_stops_its_command(self):
+        # A file: the guest of the direct backend holds a pipe open for as long as its session.
+        said = tempfile.TemporaryFile("w+")
+        self.addCleanup(said.close)
+        for session in ((), ("--session", "work")):
+            for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
+                with self.subTest(f"{session} {status}"):
+                    mark = f"{300 + status}.{len(session)}"
+                    call = subprocess.Popen(
+                        [binary_path("berth-direct"), "call", "bash_exec",
+                         json.dumps({"command": f"trap '' TERM; setsid sleep {mark} & wait"}),
+                         *session],
+                        stdout=said, stderr=said,
+                        env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+                    self.addCleanup(call.kill)
+                    sleeps = lambda: [line for line in self.state.processes().values()
+                                      if line.startswith(f"sleep {mark}")]
+                    self.wait_for(sleeps)
+                    started = time.monotonic()
+                    call.send_signal(number)
+                    self.wait_for(lambda: not sleeps(), 2)
+                    self.assertEqual(call.wait(3), status)
+                    self.assertLess(time.monotonic() - started, 2.5)
+                    said.seek(0)
+                    self.assertEqual(said.read().count("bash_exec was interrupted"), 1)
+                    said.truncate(said.seek(0))
 
     def test_settings_that_are_wrong_stop_the_start_and_say_why(self):
         done = self.run_command("--config", self.config("[exec]\ntimeuot = 3\n"))
