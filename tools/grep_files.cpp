@@ -66,8 +66,9 @@ std::string GrepFiles::describe(const Settings& settings, sandbox::Backend& /*ba
            "path:line:text (context lines as path-line-text, -- between groups), with absolute "
            "paths; output_mode files gives paths only, count the matches of each file. The last "
            "line has the totals and says what was skipped and how to go on.\n\n"
-           "The pattern is a regular expression in RE2 syntax (no backreferences, no look-around); "
-           "fixed searches for plain text. Files that .gitignore excludes are skipped (no_ignore "
+           "The pattern is a regular expression in RE2 syntax (no backreferences, no look-around; "
+           "\\w, \\d, \\b are ASCII); fixed searches for plain text. Files that .gitignore "
+           "excludes are skipped (no_ignore "
            "searches them), hidden ones are searched, binary ones are not. include takes globs "
            "(*.{c,h}, !vendor/**), type a kind of file (py, cpp, rust). At most " +
            std::to_string(settings.grep_limit) +

@@ -48,10 +48,10 @@ class LiteralSet {
                                   std::size_t at) const noexcept;
     [[nodiscard]] Hit find_avx2(std::string_view text, std::size_t from) const noexcept;
 
+    std::array<Tables, max_window> tables_{}; // first: its alignment would leave a gap
     std::vector<std::string> literals_;
     std::vector<std::size_t> offsets_; ///< of the window in each literal
     std::array<std::vector<std::size_t>, 8> buckets_;
-    std::array<Tables, max_window> tables_{};
     std::size_t window_ = max_window;
     bool fold_;
 };

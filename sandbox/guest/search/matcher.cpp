@@ -22,14 +22,11 @@ constexpr std::size_t max_pattern = 64UL << 10U;
 
 /// Instructions: RE2's slowest way takes up to 20 ns for each of them and byte of text.
 constexpr std::size_t max_program = 50'000;
-/// Instructions times bytes between two looks at the clock; of a whole file rather more, as little
-/// can be found over lines in parts of it.
-constexpr std::size_t max_line_work = 1UL << 27U;
-constexpr std::size_t max_file_work = 1UL << 30U;
-constexpr std::size_t min_line_block = 64UL << 10U;
-constexpr std::size_t min_file_block = 128UL << 10U;
+/// Instructions times bytes that RE2 gets at once, and so between two looks at the clock and at the
+/// stop token: one to two seconds at its slowest.
+constexpr std::size_t max_work = 1UL << 27U;
+constexpr std::size_t min_block = 64UL << 10U; // less would not be read at once either
 constexpr std::size_t max_window = 64UL << 10U;
-constexpr std::size_t min_window = 4UL << 10U;
 
 /// Shorter ones are met so often that asking RE2 for each line costs more than it saves.
 constexpr std::size_t min_filter_size = 3;
@@ -131,6 +128,16 @@ std::size_t line_end(std::string_view text, std::size_t at) noexcept
     return std::min(text.find('\n', at), text.size());
 }
 
+/// Of whole lines from `from` on: as many as fit into `size` bytes, at least one.
+std::size_t window_end(std::string_view text, std::size_t from, std::size_t size) noexcept
+{
+    if (text.size() - from <= size) {
+        return text.size();
+    }
+    const std::size_t newline = text.substr(from, size).rfind('\n');
+    return newline == npos ? line_end(text, from) : from + newline;
+}
+
 /// There is no line after the last newline, so nothing matches there.
 bool is_past_last_line(std::string_view text, std::size_t at) noexcept
 {
@@ -174,10 +181,9 @@ void Matcher::limit_blocks(std::size_t program_size)
                           "lower the numbers in its {n,m}");
     }
     const std::size_t size = std::max<std::size_t>(program_size, 1);
-    window_ = std::clamp(max_line_work / size, min_window, max_window);
-    max_block_ = options_.multiline
-                     ? std::clamp(max_file_work / size, min_file_block, BlockReader::max_whole)
-                     : std::clamp(max_line_work / size, min_line_block, BlockReader::max_line);
+    max_piece_ = max_work / size;
+    max_block_ = std::clamp(max_piece_, min_block,
+                            options_.multiline ? BlockReader::max_whole : BlockReader::max_line);
 }
 
 Matcher::~Matcher() = default;
@@ -228,6 +234,15 @@ void Matcher::extract_literals(std::string_view pattern)
     }
 }
 
+bool Matcher::may_scan(std::size_t bytes, ScanMeter& meter) const noexcept
+{
+    if (bytes > max_piece_) {
+        // Half of a line or file says nothing about its matches: rather none, and it is told.
+        meter.give_up();
+    }
+    return meter.may_scan(bytes);
+}
+
 std::optional<Matcher::Span> Matcher::find(std::string_view text, std::size_t from,
                                            ScanMeter& meter) const
 {
@@ -236,7 +251,7 @@ std::optional<Matcher::Span> Matcher::find(std::string_view text, std::size_t fr
         return hit ? std::optional(Span{hit.at, hit.at + hit.size}) : std::nullopt;
     }
     re2::StringPiece match;
-    if (!meter.may_scan(text.size() - from) ||
+    if (!may_scan(text.size() - from, meter) ||
         !regex_->Match(re2::StringPiece(text.data(), text.size()), from, text.size(),
                        re2::RE2::UNANCHORED, &match, 1)) {
         return std::nullopt;
@@ -247,7 +262,7 @@ std::optional<Matcher::Span> Matcher::find(std::string_view text, std::size_t fr
 
 bool Matcher::matches_line(std::string_view line, ScanMeter& meter) const
 {
-    return meter.may_scan(line.size()) &&
+    return may_scan(line.size(), meter) &&
            regex_->Match(re2::StringPiece(line.data(), line.size()), 0, line.size(),
                          re2::RE2::UNANCHORED, nullptr, 0);
 }
@@ -274,9 +289,9 @@ std::optional<Matcher::Span> Matcher::find_by_literals(std::string_view text, st
 std::optional<Matcher::Span> Matcher::find_by_windows(std::string_view text, std::size_t from,
                                                       ScanMeter& meter) const
 {
+    const std::size_t window = std::min(max_piece_, max_window);
     while (from < text.size() && !meter.exhausted()) {
-        const std::size_t end =
-            text.size() - from <= window_ ? text.size() : line_end(text, from + window_);
+        const std::size_t end = window_end(text, from, window);
         const auto match = find(text.substr(0, end), from, meter);
         if (match && !is_past_last_line(text, match->begin)) {
             return lines_around(text, {.begin = match->begin, .end = match->begin});

@@ -47,7 +47,8 @@ class Matcher {
                                                  ScanMeter& meter) const;
 
     /// What blocks of text may have at most. RE2 cannot be interrupted and, when its automaton
-    /// outgrows its memory, takes time by text and size of program: less text for large ones.
+    /// outgrows its memory, takes time by text and size of program: less text for large ones. A
+    /// line, or with multiline a file, that is more than that ends the block: the meter gives up.
     [[nodiscard]] std::size_t max_block() const noexcept { return max_block_; }
 
     [[nodiscard]] bool multiline() const noexcept { return options_.multiline; }
@@ -56,6 +57,7 @@ class Matcher {
     void compile(std::string_view pattern);
     void extract_literals(std::string_view pattern);
     void limit_blocks(std::size_t program_size);
+    [[nodiscard]] bool may_scan(std::size_t bytes, ScanMeter& meter) const noexcept;
     [[nodiscard]] bool matches_line(std::string_view line, ScanMeter& meter) const;
     [[nodiscard]] std::optional<Span> find_by_literals(std::string_view text, std::size_t from,
                                                        ScanMeter& meter) const;
@@ -64,12 +66,12 @@ class Matcher {
     [[nodiscard]] std::optional<Span> find_spanning(std::string_view text, std::size_t from,
                                                     ScanMeter& meter) const;
 
-    MatcherOptions options_;
-    std::unique_ptr<re2::RE2> regex_;    ///< null: `literals_` has exactly one, and it is all
     std::optional<LiteralSet> literals_; ///< no line without one of them matches
-    bool literals_decide_ = false;       ///< and every line with one does
+    std::unique_ptr<re2::RE2> regex_;    ///< null: `literals_` has exactly one, and it is all
     std::size_t max_block_ = 0;
-    std::size_t window_ = 0; ///< of whole lines that RE2 gets at once
+    std::size_t max_piece_ = 0;    ///< that RE2 gets at once
+    bool literals_decide_ = false; ///< every line with one of `literals_` matches
+    MatcherOptions options_;
 };
 
 /// The lines that `span` touches.

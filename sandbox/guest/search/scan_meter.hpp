@@ -34,6 +34,9 @@ class ScanMeter {
         return !exhausted_;
     }
 
+    /// What comes next is too much to be looked at without a pause.
+    void give_up() noexcept { exhausted_ = true; }
+
     /// The last block was left before its end.
     [[nodiscard]] bool exhausted() const noexcept { return exhausted_; }
 

@@ -165,8 +165,8 @@ class Walk {
         }
     }
 
-    IgnoreLevel::Pointer enter(const UniqueFd& directory, const DirectoryLister& lister,
-                               const Task& task)
+    [[nodiscard]] IgnoreLevel::Pointer enter(const UniqueFd& directory,
+                                             const DirectoryLister& lister, const Task& task)
     {
         if (!options_.use_ignore_files) {
             return nullptr;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -268,6 +269,64 @@ TEST_CASE("grep: a pattern that is looked for up to the end again and again keep
     });
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a[^z]*z|b", .multiline = true}); }) ==
           ErrorCode::cancelled);
+}
+
+TEST_CASE("grep: a pattern that RE2 is slow with does not hold up a cancellation")
+{
+    // Letters at random: RE2's automaton gets a new state with each.
+    std::string text;
+    std::mt19937 random(1); // NOLINT(cert-msc32-c,cert-msc51-cpp): the same in each run
+    while (text.size() < 1'000'000) {
+        text += random() % 2 == 0 ? 'a' : 'b';
+    }
+
+    struct Slow {
+        const char* pattern;
+        std::size_t size;
+        bool multiline;
+    };
+
+    const std::string many = "[ab]{1000}";
+    const std::string large = "[ab]*a" + many + many + many + many + many + many + many + "c";
+    for (const Slow& slow :
+         {Slow{"[ab]*a[ab]{1000}c", 1'000'000, true}, Slow{large.c_str(), 60'000, false},
+          Slow{large.c_str(), 60'000, true}}) {
+        CAPTURE(slow.multiline);
+        const SearchTree tree;
+        tree.write("slow", text.substr(0, slow.size));
+        std::jthread canceller([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            tree.cancel();
+        });
+        const auto begin = std::chrono::steady_clock::now();
+        try {
+            const GrepReply reply =
+                tree.grep({.pattern = slow.pattern, .multiline = slow.multiline});
+            CHECK(reply.slow_files + reply.large_files == 1); // not searched, and told
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::cancelled);
+        }
+        CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+    }
+}
+
+TEST_CASE("grep: a large pattern finds what is in lines of ordinary length")
+{
+    const SearchTree tree;
+    std::string pattern = "a";
+    for (int i = 0; i < 9; ++i) {
+        pattern += "[ab]{0,1000}";
+    }
+    pattern += "c";
+    std::string text;
+    for (int i = 1; i <= 20'000; ++i) {
+        text += i % 5000 == 0 ? "xabc\n" : "b\n";
+    }
+    tree.write("f", text);
+    const GrepReply reply = tree.grep({.pattern = pattern, .line_limit = 9});
+    CHECK(reply.complete);
+    CHECK(reply.slow_files == 0);
+    CHECK(reply.total_matches == 4);
 }
 
 TEST_CASE("grep: ignore files that are too long are told, not obeyed whole")
