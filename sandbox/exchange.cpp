@@ -192,7 +192,13 @@ class Receiver {
 Answer exchange(GuestConnection& connection, const Exchange& call)
 {
     connection.begin();
-    const std::stop_callback on_stop(call.stop, [&connection] { connection.cancel(); });
+    const std::stop_callback on_stop(call.stop, [&] {
+        if (call.leaving != nullptr && *call.leaving) {
+            connection.shutdown();
+        } else {
+            connection.cancel();
+        }
+    });
     std::optional<Sender> sender;
     if (call.source != nullptr || call.request.size() > direct_limit) {
         sender.emplace(connection, call);

@@ -5,6 +5,7 @@
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
 
+#include <atomic>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ struct Exchange {
     const DataSource* source = nullptr;
     std::stop_token stop;
     Deadline deadline; ///< of the whole call
+    /// While true a stop request closes the connection instead of cancelling the operation.
+    const std::atomic<bool>* leaving = nullptr;
 };
 
 /// The guest's answer came, so that the connection can carry another call, or not.

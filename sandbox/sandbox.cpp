@@ -55,6 +55,15 @@ std::string_view name_of(Operation operation) noexcept
                 "what the call had done until then is not known");
 }
 
+[[noreturn]] void throw_left(bool has_begun)
+{
+    if (!has_begun) {
+        throw Error(ErrorCode::cancelled, "the client left before the command began");
+    }
+    throw Error(ErrorCode::cancelled, "the client left; the command goes on as a job",
+                "session_info in the same session names it.");
+}
+
 } // namespace
 
 struct Sandbox::Borrowed {
@@ -122,7 +131,8 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                     "the request has " + std::to_string(payload.size()) + " bytes, at most " +
                         std::to_string(protocol::max_payload_size) + " are possible");
     }
-    Answered answered = ask({operation, payload, sink, source, stop, deadline});
+    const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
+    Answered answered = ask({operation, payload, sink, source, stop, deadline, leaving});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
         give_back(std::move(answered.connection));
@@ -135,6 +145,11 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     } catch (const protocol::WireError& malformed) {
         throw_violation(malformed.what());
     }
+}
+
+bool Sandbox::left(const Exchange& exchange) const noexcept
+{
+    return exchange.leaving != nullptr && leaving_ && exchange.stop.stop_requested();
 }
 
 Sandbox::Answered Sandbox::ask(const Exchange& exchange)
@@ -153,6 +168,9 @@ Sandbox::Answered Sandbox::ask(const Exchange& exchange)
         } catch (const Error& error) {
             if (error.code() != ErrorCode::session_lost) {
                 throw;
+            }
+            if (left(exchange)) {
+                throw_left(borrowed.connection->request_sent());
             }
             // A guest that has not had the whole frame has done nothing. The idle connection of a
             // guest that lives may have been closed; a new one tells.

@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/protocol/messages.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -74,6 +75,11 @@ class Sandbox {
     [[nodiscard]] protocol::ImportReply import_files(const protocol::ImportRequest& request,
                                                      const DataSource& source,
                                                      const std::stop_token& stop);
+
+    /// The client has left: from now on a stop request does not end a command. Its connection is
+    /// closed, the guest keeps the command as a job, and execute() throws Error(cancelled).
+    void leave_commands() noexcept { leaving_ = true; }
+
     /// Asks the guest to end the machine.
     void shutdown();
 
@@ -85,6 +91,7 @@ class Sandbox {
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
                const Deadline& deadline = {}, const DataSink* sink = nullptr,
                const DataSource* source = nullptr);
+    [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& exchange);
     [[nodiscard]] Borrowed borrow(bool fresh);
     [[nodiscard]] std::unique_ptr<GuestConnection> connect();
@@ -92,6 +99,7 @@ class Sandbox {
 
     std::unique_ptr<Machine> machine_;
     std::string token_;
+    std::atomic<bool> leaving_ = false;
     std::mutex mutex_;
     std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
 };

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -105,14 +106,33 @@ bool wait_for_end(const UniqueFd& signals, const UniqueFd& reader_ended)
     return waiting[0].revents == 0;
 }
 
-void shut_down(Application& application, Peer& peer, bool end_of_input,
+/// Why a server ends.
+enum class Reason : unsigned char { end_of_input, client_gone, signal };
+
+std::string_view to_string(Reason reason) noexcept
+{
+    switch (reason) {
+    case Reason::end_of_input:
+        return "end of input";
+    case Reason::client_gone:
+        return "client gone";
+    case Reason::signal:
+        break;
+    }
+    return "signal";
+}
+
+void shut_down(Application& application, Peer& peer, Reason reason,
                const std::chrono::steady_clock::time_point started)
 {
     const auto left = [started](std::chrono::milliseconds until) {
         return Deadline::after(std::max(started + until - std::chrono::steady_clock::now(),
                                         std::chrono::nanoseconds(0)));
     };
-    if (!end_of_input || !peer.dispatcher.drain(left(grace_after_eof))) {
+    if (reason != Reason::end_of_input || !peer.dispatcher.drain(left(grace_after_eof))) {
+        if (reason != Reason::signal) {
+            application.sessions().leave_commands();
+        }
         peer.dispatcher.stop();
         peer.dispatcher.drain(left(drain_time));
     }
@@ -140,15 +160,14 @@ void serve_stdio(Application& application)
     }).detach();
 
     const bool reader_is_done = wait_for_end(signals, reader_ended);
-    const bool end_of_input = reader_is_done && end == transport::Stdio::End::end_of_file;
+    const auto reason = !reader_is_done                             ? Reason::signal
+                        : end == transport::Stdio::End::end_of_file ? Reason::end_of_input
+                                                                    : Reason::client_gone;
     const auto started = std::chrono::steady_clock::now();
-    log::write(log::Level::info, "stopping",
-               {{"reason", end_of_input     ? "end of input"
-                           : reader_is_done ? "client gone"
-                                            : "signal"}});
+    log::write(log::Level::info, "stopping", {{"reason", to_string(reason)}});
     const UniqueFd done(::eventfd(0, EFD_CLOEXEC));
     std::thread([&] {
-        shut_down(application, peer, end_of_input, started);
+        shut_down(application, peer, reason, started);
         const std::uint64_t one = 1;
         [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof(one));
     }).detach();

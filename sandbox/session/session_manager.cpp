@@ -72,6 +72,7 @@ class SessionManager::Implementation {
     bool kill_damaged(const std::string& key, bool purge);
     std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
     void start_collector();
+    void leave_commands() noexcept;
     void close() noexcept;
 
     sandbox::Backend& backend() noexcept { return *backend_; }
@@ -91,6 +92,7 @@ class SessionManager::Implementation {
     std::mutex mutex_; ///< guards slots_ and collector_
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
     std::atomic<bool> closed_{false};
+    std::atomic<bool> leaving_{false};
     std::once_flag collector_started_;
     std::jthread collector_;
 };
@@ -162,6 +164,9 @@ void SessionManager::Implementation::obtain(Slot& slot)
     }
     const std::lock_guard lock(slot.mutex);
     slot.sandbox = std::move(obtained.sandbox);
+    if (leaving_ && !slot.unnamed) {
+        slot.sandbox->leave_commands();
+    }
     slot.generation = std::move(obtained.generation);
     for (auto& notice : obtained.notices) {
         slot.notices.push_back(std::move(notice));
@@ -384,6 +389,18 @@ void SessionManager::Implementation::end_unnamed(Slot& slot) noexcept
     }
 }
 
+void SessionManager::Implementation::leave_commands() noexcept
+{
+    leaving_ = true; // before the look at the slots: what obtain() makes after it sees this
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, slot] : slots_) {
+        const std::lock_guard slot_lock(slot->mutex);
+        if (slot->sandbox && !slot->unnamed) {
+            slot->sandbox->leave_commands();
+        }
+    }
+}
+
 void SessionManager::Implementation::close() noexcept
 {
     closed_ = true;
@@ -467,6 +484,11 @@ std::size_t SessionManager::collect_leftovers(const Deadline& deadline, const st
 void SessionManager::start_collecting()
 {
     implementation_->start_collector();
+}
+
+void SessionManager::leave_commands() noexcept
+{
+    implementation_->leave_commands();
 }
 
 void SessionManager::close() noexcept

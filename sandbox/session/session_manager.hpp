@@ -92,6 +92,10 @@ class SessionManager {
     /// Does that once in the background, for ten seconds at most; the first acquire() does it too.
     void start_collecting();
 
+    /// The client has left: commands of named sessions that are stopped from here on are not ended,
+    /// but go on as jobs, as when the server is killed. Those of unnamed ones end with them.
+    void leave_commands() noexcept;
+
     /// Ends the unnamed sessions of this server; acquire() refuses from then on. Idempotent; the
     /// destructor calls it.
     void close() noexcept;

@@ -36,6 +36,27 @@ class SessionsTest(ParityTest):
         self.berth = self.start("--session", "work")
         self.assertEqual(self.output("cat ~/f"), "kept\n")
 
+    def test_a_command_of_a_session_outlives_the_client_that_left(self):
+        pending = self.berth.call_async("bash_exec", {"command": "sleep 2; echo kept >f; sleep 300"})
+        time.sleep(0.3)
+        started = time.monotonic()
+        self.assertEqual(self.berth.close(), 0)
+        self.assertLess(time.monotonic() - started, 1.3)
+        self.assertIn("goes on as a job", pending.result(1).text)
+        self.berth = self.start("--session", "work")
+        (job,) = self.berth.call_tool("session_info").data["jobs"]
+        self.assertGreater(job["processes"], 0)
+        self.wait_until(lambda: self.output("cat f || true") == "kept\n", 5, "the command's file")
+
+    def test_a_command_of_a_session_ends_with_a_server_that_is_told_to(self):
+        pending = self.berth.call_async("bash_exec", {"command": "sleep 300"})
+        time.sleep(0.3)
+        self.berth.signal(signal.SIGTERM)
+        self.assertEqual(self.berth.wait(), 0)
+        self.assertEqual(pending.result(1).data["fate"], "cancelled")
+        self.berth = self.start("--session", "work")
+        self.assertEqual(self.berth.call_tool("session_info").data["jobs"], [])
+
     def test_an_unnamed_session_leaves_nothing(self):
         self.check_unnamed(lambda server: self.assertEqual(server.close(), 0))
 
