@@ -78,6 +78,28 @@ void MachineKeeper::require_same_backend(const Record& record) const
     }
 }
 
+/// The stricter side wins: else whoever starts a server that shall keep a model from the network,
+/// or from a folder, has started one that does not.
+void MachineKeeper::require_no_excess(const Record& record) const
+{
+    std::string flags;
+    if (record.made_with) {
+        for (const auto& flag : excess(settings_, *record.made_with)) {
+            flags += (flags.empty() ? "" : " ") + flag;
+        }
+    }
+    if (!flags.empty()) {
+        const auto& name = record.id.session;
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "the sandbox of session '" + name + "' was made with " + flags +
+                        ", and this server was started with less",
+                    "End it with `berth sessions kill " + name +
+                        "`: its home is kept, and the next call gets a sandbox as this server asks "
+                        "for. Or start the server with " +
+                        flags + '.');
+    }
+}
+
 sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
 {
     sandbox::MachineRecord machine;
@@ -119,6 +141,7 @@ std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wante
     if (!machine) {
         return std::nullopt;
     }
+    require_no_excess(record);
     Obtained obtained;
     obtained.generation = record.machine.generation;
     // Once for each machine: a connection that broke is no news.

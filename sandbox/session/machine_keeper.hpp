@@ -62,6 +62,7 @@ class MachineKeeper {
     void settle(const std::string& key, Record& record);
     void roll_back(const std::string& key, const std::optional<Record>& before) noexcept;
     void require_same_backend(const Record& record) const;
+    void require_no_excess(const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
     [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record) const;
 

@@ -1,5 +1,6 @@
 #include "sandbox/session/settings.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,28 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
     for (const auto& [key, is_same] : same) {
         if (!is_same && settings.asked.contains(key)) {
             found.emplace_back(key);
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> excess(const Settings& settings, const Conditions& made)
+{
+    std::vector<std::string> found;
+    if (settings.asked.contains("network") && settings.network == sandbox::Network::none &&
+        made.network != sandbox::Network::none) {
+        found.emplace_back("--network host");
+    }
+    if (settings.asked.contains("mount")) {
+        for (const auto& mount : made.mounts) {
+            const auto covers = [&](const sandbox::Mount& wanted) {
+                return wanted.source == mount.source && wanted.target == mount.target &&
+                       (wanted.writable || !mount.writable);
+            };
+            if (std::none_of(settings.mounts.begin(), settings.mounts.end(), covers)) {
+                found.push_back("--mount " + mount.source + ':' + mount.target +
+                                (mount.writable ? ":rw" : ":ro"));
+            }
         }
     }
     return found;

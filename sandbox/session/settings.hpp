@@ -35,4 +35,8 @@ struct Settings : Conditions {
 [[nodiscard]] std::vector<std::string> differences(const Settings& settings,
                                                    const Conditions& made);
 
+/// What a machine that was made with `made` can reach although `settings` asks for less: the host's
+/// network, a mount. Each as the flags would say it. Empty: nothing.
+[[nodiscard]] std::vector<std::string> excess(const Settings& settings, const Conditions& made);
+
 } // namespace berth::session

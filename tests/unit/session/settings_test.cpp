@@ -81,6 +81,51 @@ TEST_SUITE("session/settings")
         CHECK(backend->count("create") == 1);
     }
 
+    TEST_CASE("excess is what a machine can reach beyond what was asked")
+    {
+        Settings settings;
+        Conditions made;
+        made.network = sandbox::Network::host;
+        made.mounts = {{"/srv/a", "/mnt/a", true}, {"/srv/b", "/mnt/b", false}};
+        CHECK(excess(settings, made).empty()); // nobody asked
+        settings.asked = {"network", "mount"};
+        CHECK(excess(settings, made) == std::vector<std::string>{"--network host",
+                                                                 "--mount /srv/a:/mnt/a:rw",
+                                                                 "--mount /srv/b:/mnt/b:ro"});
+        settings.network = sandbox::Network::host;
+        settings.mounts = {{"/srv/a", "/mnt/a", false}, {"/srv/b", "/mnt/b", true}};
+        CHECK(excess(settings, made) == std::vector<std::string>{"--mount /srv/a:/mnt/a:rw"});
+        settings.mounts[0].writable = true;
+        settings.mounts[1].source = "/srv/c";
+        CHECK(excess(settings, made) == std::vector<std::string>{"--mount /srv/b:/mnt/b:ro"});
+        settings.mounts = made.mounts;
+        settings.mounts.push_back({"/srv/d", "/mnt/d", true});
+        CHECK(excess(settings, made).empty()); // the machine is the stricter one
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine that can reach more than this server allows is refused")
+    {
+        settings.network = sandbox::Network::host;
+        settings.asked = {"network"};
+        (void)start()->acquire(work);
+        settings.network = sandbox::Network::none;
+        const auto manager = start();
+        for (int i = 0; i < 2; ++i) {
+            try {
+                (void)manager->acquire(work);
+                FAIL("it was given out");
+            } catch (const Error& error) {
+                CHECK(error.code() == ErrorCode::sandbox_unavailable);
+                CHECK(std::string(error.what()).find("--network host") != std::string::npos);
+                CHECK(error.hint().find("berth sessions kill work") != std::string::npos);
+            }
+        }
+        CHECK(manager->facts(work).state == "running");
+        CHECK(manager->kill(work, false));
+        (void)manager->acquire(work);
+        CHECK(manager->facts(work).network == sandbox::Network::none);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a server that was told nothing takes a machine as it is")
     {
         settings.mounts = {{"/srv/a", "/home/user/a", true}};
