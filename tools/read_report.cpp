@@ -43,6 +43,7 @@ json common_data(const ReadFileReply& reply, std::string message)
         {"first_line", 0},
         {"line_count", 0},
         {"total_lines", reply.total_lines},
+        {"totals_partial", reply.totals_partial},
         {"truncated_by", ""},
         {"next_offset", 0},
         {"mime_type", reply.mime_type},
@@ -247,6 +248,12 @@ std::string truncation(const ReadFileReply& reply, const ShownLines& shown)
     return shown.lines < reply.line_count ? "budget" : reply.truncated_by;
 }
 
+/// Only the beginning of a very large file was counted.
+std::string total_lines(const ReadFileReply& reply)
+{
+    return (reply.totals_partial ? "at least " : "") + thousands(reply.total_lines);
+}
+
 std::string lines_phrase(const ReadFileReply& reply, const ShownLines& shown, std::uint64_t offset)
 {
     if (reply.total_lines == 0) {
@@ -256,21 +263,21 @@ std::string lines_phrase(const ReadFileReply& reply, const ShownLines& shown, st
         return "offset " + thousands(offset) + " is past the end: the file has " +
                counted(reply.total_lines, "line");
     }
-    if (offset == 0 && shown.lines == reply.total_lines) {
+    if (offset == 0 && shown.lines == reply.total_lines && !reply.totals_partial) {
         return {};
     }
     const std::string last = thousands(reply.first_line + shown.lines - 1);
     const std::string first = thousands(reply.first_line);
     const std::string skipped = std::to_string(offset);
     return (first == last ? "line " + first : "lines " + first + "–" + last) + " of " +
-           thousands(reply.total_lines) +
+           total_lines(reply) +
            (offset == 0 ? "" : " (offset " + skipped + " skips " + skipped + ")");
 }
 
 std::string cut_phrase(const ReadFileReply& reply, const ShownLines& shown)
 {
     const std::string of = shown.of > 0 ? " of " + thousands(shown.of) + " characters"
-                           : reply.total_lines == 1
+                           : reply.total_lines == 1 && !reply.totals_partial
                                ? " characters of " + counted(reply.size, "byte")
                                : " characters";
     return "line " + thousands(reply.first_line) + " is too long and is cut: its first " +
@@ -299,7 +306,7 @@ std::vector<std::string> peculiarities(const ReadFileReply& reply)
         carriage_return + 1 < reply.content.size()) {
         parts.emplace_back("lines end with CR alone and count as one");
     }
-    if (!reply.final_newline && reply.size > 0) {
+    if (!reply.final_newline && reply.size > 0 && !reply.totals_partial) {
         parts.emplace_back("no newline at the end");
     }
     return parts;
@@ -313,7 +320,7 @@ Result text_report(const ReadFileReply& reply, std::uint64_t offset, bool line_n
     const ShownLines shown = show_lines(reply, line_numbers, budget);
     const std::string truncated_by = truncation(reply, shown);
     const std::uint64_t next = offset + shown.lines;
-    const bool more = shown.lines > 0 && next < reply.total_lines;
+    const bool more = shown.lines > 0 && (next < reply.total_lines || reply.totals_partial);
 
     std::vector<std::string> parts = {lines_phrase(reply, shown, offset)};
     const auto peculiar = peculiarities(reply);
@@ -325,8 +332,7 @@ Result text_report(const ReadFileReply& reply, std::uint64_t offset, bool line_n
     parts.push_back(short_hash("", reply.sha256));
 
     const std::string header = status_line(parts);
-    auto data =
-        common_data(reply, counted(shown.lines, "line") + " of " + thousands(reply.total_lines));
+    auto data = common_data(reply, counted(shown.lines, "line") + " of " + total_lines(reply));
     data["content"] = utf8::sanitize(std::string_view(reply.content).substr(0, shown.bytes));
     data["first_line"] = shown.lines > 0 ? reply.first_line : 0;
     data["line_count"] = shown.lines;

@@ -66,6 +66,30 @@ TEST_CASE("a part of a file says which part and how to go on")
     CHECK(last.data->at("next_offset") == 0);
 }
 
+TEST_CASE("totals of a file that was not read to its end are told as partial")
+{
+    auto reply = text_reply("l101\nl102\n", 101, 300);
+    reply.totals_partial = true;
+    reply.final_newline = false;
+    reply.size = 2'000'000'000;
+    auto result = render(reply, {.offset = 100});
+    CHECK(result.text ==
+          "[lines 101–102 of at least 300 (offset 100 skips 100) · next: offset 102]\n"
+          "101\tl101\n102\tl102\n");
+    CHECK(result.data->at("total_lines") == 300);
+    CHECK(result.data->at("totals_partial") == true);
+    CHECK(result.data->at("message") == "2 lines of at least 300");
+
+    // All that was counted is shown, and there is more all the same.
+    reply = text_reply("a\nb\n");
+    reply.totals_partial = true;
+    reply.size = 2'000'000'000;
+    result = render(reply);
+    CHECK(result.text == "[lines 1–2 of at least 2 · next: offset 2]\n1\ta\n2\tb\n");
+    CHECK(result.data->at("next_offset") == 2);
+    CHECK(render(text_reply("a\n")).data->at("totals_partial") == false);
+}
+
 TEST_CASE("empty files and offsets behind the end are told apart")
 {
     CHECK(render(text_reply("")).text == "[the file is empty]");
