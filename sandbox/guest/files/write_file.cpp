@@ -19,12 +19,29 @@ using protocol::WriteFileReply;
 using protocol::WriteFileRequest;
 using protocol::WriteMode;
 
+/// The hash of a file that was just appended to, or none: a call must not cost what the whole of a
+/// large log does, unless its caller works with hashes. The write is done by now, so whatever
+/// keeps the hash from being made, a cancellation too, must not make it look undone.
+std::string hash_of_whole(int fd, std::uint64_t size, const WriteTarget& target,
+                          const WriteFileRequest& request, const CallContext& context)
+{
+    constexpr std::uint64_t cheap = 1024UL * 1024;
+    if (size > (request.if_sha256.empty() ? cheap : max_hashed_size)) {
+        return {};
+    }
+    try {
+        return hash_file(fd, size, target.path(), context);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
 /// In place, since to rewrite a large log for one line would be costly. What was written of it is
 /// taken back when the rest fails, unless a command has written behind it meanwhile.
 void append(const WriteTarget& target, const WriteFileRequest& request, const CallContext& context,
             WriteFileReply& reply)
 {
-    // Read too, for the hash of the whole.
+    // Read too, for the hash.
     UniqueFd file(
         ::open(descriptor_path(target.file.get()).c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
     if (!file) {
@@ -50,9 +67,7 @@ void append(const WriteTarget& target, const WriteFileRequest& request, const Ca
         throw errno_error(errno, "look at " + printable(target.path()));
     }
     reply.size = static_cast<std::uint64_t>(after.st_size);
-    if (reply.size <= max_hashed_size) {
-        reply.sha256 = hash_file(file.get(), reply.size, target.path(), context);
-    }
+    reply.sha256 = hash_of_whole(file.get(), reply.size, target, request, context);
 }
 
 void replace(const WriteTarget& target, const WriteFileRequest& request, const CallContext& context,
