@@ -20,6 +20,8 @@
 namespace berth::guest {
 namespace {
 
+constexpr std::string_view proc = "/proc/";
+
 bool is_below(std::string_view path, std::string_view root)
 {
     while (root.ends_with('/')) {
@@ -60,13 +62,16 @@ void require_below(const std::string& real, const std::vector<std::string>& root
 /// at, would be a read_file("/proc/1/mem") away. What every process may know of another stays.
 void refuse_own_process(const std::string& real)
 {
+    if (!is_own_process(real)) {
+        return;
+    }
     static constexpr std::array<std::string_view, 12> harmless = {
         "cgroup", "cmdline", "comm",   "limits",  "mountinfo", "mounts",
         "stat",   "statm",   "status", "uid_map", "gid_map",   "oom_score",
     };
-    const std::string own = "/proc/" + std::to_string(::getpid()) + "/";
-    if (real.starts_with(own) &&
-        std::find(harmless.begin(), harmless.end(), real.substr(own.size())) == harmless.end()) {
+    const auto slash = real.find('/', proc.size());
+    if (slash == std::string::npos ||
+        std::find(harmless.begin(), harmless.end(), real.substr(slash + 1)) == harmless.end()) {
         throw Error(ErrorCode::permission_denied, real + " belongs to the sandbox's own service",
                     "to look at a process, run a command that reads its /proc/<pid>");
     }
@@ -119,6 +124,22 @@ std::string absolute_path(std::string_view path, const CallContext& context)
 std::string descriptor_path(int fd)
 {
     return "/proc/self/fd/" + std::to_string(fd);
+}
+
+bool is_own_process(std::string_view path)
+{
+    if (!path.starts_with(proc)) {
+        return false;
+    }
+    path.remove_prefix(proc.size());
+    const std::string number(path.substr(0, path.find('/')));
+    if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos) {
+        return false;
+    }
+    // A thread's id opens the same files as the process's, though /proc does not list it. One that
+    // has ended since the path was opened is told as another's, and reads as nothing.
+    return number == std::to_string(::getpid()) ||
+           ::access(("/proc/self/task/" + number).c_str(), F_OK) == 0;
 }
 
 std::string path_of(int fd)

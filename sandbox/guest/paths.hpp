@@ -18,12 +18,18 @@ namespace berth::guest {
 /// Where an open descriptor really is. Throws Error(not_found) when it was deleted.
 [[nodiscard]] std::string path_of(int fd);
 
+/// Whether `path`, from path_of(), is the /proc directory of the guest or of one of its threads, or
+/// in it. The guest reads with its own identity: its environ or mem would show commands what the
+/// kernel hides from them.
+[[nodiscard]] bool is_own_process(std::string_view path);
+
 /// A name that opens the very inode of `fd` again, e.g. a location (O_PATH) for reading.
 [[nodiscard]] std::string descriptor_path(int fd);
 
 /// Throws Error(invalid_path) when `real`, which must come from path_of(), is outside of what
-/// reading (writing) tools may touch. The string of the request is never judged: only where its
-/// descriptor really is (a symlink could lead anywhere).
+/// reading (writing) tools may touch; permission_denied for the guest's own /proc directories. The
+/// string of the request is never judged: only where its descriptor really is (a symlink could lead
+/// anywhere).
 void require_readable(const std::string& real, const CallContext& context);
 void require_writable(const std::string& real, const CallContext& context);
 

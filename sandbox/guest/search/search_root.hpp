@@ -23,8 +23,4 @@ struct SearchRoot {
 /// the place of any component since. Invalid when that is not possible.
 [[nodiscard]] UniqueFd reopen_below(int directory, std::string_view relative, int flags) noexcept;
 
-/// Whether `path` is the /proc directory of the guest itself, or in it. The guest reads with its
-/// own identity: searching its environ or mem would show commands what the kernel hides from them.
-[[nodiscard]] bool is_own_process(std::string_view path);
-
 } // namespace berth::guest::search

@@ -1,5 +1,6 @@
 #include "sandbox/guest/search/walker.hpp"
 
+#include "sandbox/guest/paths.hpp"
 #include "sandbox/guest/search/directory_lister.hpp"
 #include "sandbox/guest/search/search_root.hpp"
 #include "sandbox/guest/search/task_stack.hpp"

@@ -1,6 +1,12 @@
 #include "sandbox/guest/paths.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
+#include <chrono>
+#include <csignal>
+#include <future>
+#include <stop_token>
+#include <thread>
+
 using namespace berth;
 using namespace berth::guest;
 using berth::guest::testing::error_of;
@@ -120,6 +126,37 @@ TEST_CASE("the guest's own descriptors and memory are not read")
     }
     CHECK_NOTHROW((void)open_readable("/proc/self/status", machine.context));
     CHECK_NOTHROW((void)open_readable("/proc/meminfo", machine.context));
+}
+
+TEST_CASE("what /proc has of the guest's threads is not read either")
+{
+    const Machine machine;
+    std::promise<pid_t> started;
+    const std::jthread worker([&](const std::stop_token& stop) {
+        started.set_value(::gettid());
+        while (!stop.stop_requested()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    });
+    const std::string thread = "/proc/" + std::to_string(started.get_future().get());
+    const std::string main = "/proc/" + std::to_string(::getpid());
+    for (const std::string& own : {thread, main}) {
+        for (const char* name : {"", "/environ", "/mem", "/fdinfo", "/auxv", "/task"}) {
+            CAPTURE(own + name);
+            CHECK(error_of([&] { (void)open_readable(own + name, machine.context); }).code() ==
+                  ErrorCode::permission_denied);
+        }
+        CHECK_NOTHROW((void)open_readable(own + "/status", machine.context));
+    }
+    const pid_t other = ::fork();
+    if (other == 0) {
+        ::pause();
+        ::_exit(0);
+    }
+    CHECK_NOTHROW(
+        (void)open_readable("/proc/" + std::to_string(other) + "/environ", machine.context));
+    ::kill(other, SIGKILL);
+    ::waitpid(other, nullptr, 0);
 }
 
 TEST_CASE("a missing path is told with what is near")
