@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/guest/exec/command_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -67,16 +68,6 @@ UniqueFd open_null()
         throw_errno("open /dev/null");
     }
     return raise_fd(std::move(fd));
-}
-
-/// Two newlines more keep bash from replacing itself by the last command: the shell is then the
-/// same process from beginning to end, ends the same way whatever ran last, and its working
-/// directory is never that of `make -C`. After a backslash they would change the command.
-std::string command_text(const std::string& command)
-{
-    const auto last = command.find_last_not_of('\\');
-    const std::size_t backslashes = command.size() - (last == std::string::npos ? 0 : last + 1);
-    return backslashes % 2 == 0 ? command + "\n\n" : command;
 }
 
 std::vector<std::string> arguments(const ShellProgram& shell, const std::string& command,

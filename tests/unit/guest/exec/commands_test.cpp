@@ -166,6 +166,33 @@ TEST_CASE("a command of a megabyte runs like a short one")
     });
 }
 
+TEST_CASE("a here-document without its end has what was written, as in bash")
+{
+    Guest guest(Mode::subreaper);
+    const auto output = [&](const std::string& command) {
+        return guest.run(command).reply.out.head;
+    };
+    CHECK(output("cat <<EOF\nhello") == "hello\n");
+    CHECK(output("cat <<EOF\nhello\n") == "hello\n");
+    CHECK(output("cat << 'E F'\n$a\n\n") == "$a\n\n");
+    CHECK(output("cat <<-\\EOF; cat <<B\n\ta\n\tEOF\nb") == "a\nb\n");
+    CHECK(output("cat <<A <<B\na\nA\nb") == "b\n");
+}
+
+TEST_CASE("the shell is not replaced by its last command, whatever looks like a here-document")
+{
+    Guest guest(Mode::subreaper);
+    for (const std::string before :
+         {":", ": <<EOF\n'\nEOF", ": <<-'E'\n\tE", "x=$(cat <<EOF\n(\nEOF\n)", ": $((1 << n))",
+          "((n<<a))", ": <<<EOF", ": '<<EOF'", ": \"<<EOF\"", "# <<EOF"}) {
+        CAPTURE(before);
+        const auto out = guest.run(before + "\necho $$\nsh -c 'echo $$'").reply.out.head;
+        const auto end = out.find('\n');
+        REQUIRE(end != std::string::npos);
+        CHECK(out.substr(end + 1) != out.substr(0, end + 1));
+    }
+}
+
 TEST_CASE("environment: the session's, then the request's, then PWD")
 {
     Guest guest(Mode::subreaper, [](protocol::GuestConfig& config) {
