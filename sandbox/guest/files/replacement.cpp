@@ -1,16 +1,15 @@
 #include "sandbox/guest/files/replacement.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/overwrite.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -18,37 +17,9 @@
 namespace berth::guest {
 namespace {
 
-std::string random_name()
-{
-    std::uint64_t number = 0;
-    if (::getrandom(&number, sizeof(number), 0) != sizeof(number)) {
-        throw_errno("getrandom");
-    }
-    std::array<char, 32> name;
-    std::snprintf(name.data(), name.size(), ".berth-%016llx.tmp",
-                  static_cast<unsigned long long>(number));
-    return name.data();
-}
-
 bool same_time(const timespec& a, const timespec& b) noexcept
 {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-/// From the beginning to the beginning; `to` is cut to that size.
-void copy_content(int from, int to, std::uint64_t size, const std::string& path,
-                  const CallContext& context)
-{
-    if (::lseek(to, 0, SEEK_SET) != 0) {
-        throw errno_error(errno, "write " + printable(path));
-    }
-    PieceReader reader(from, 0, size, path, context);
-    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
-        write_piece(to, piece, path);
-    }
-    if (::ftruncate(to, static_cast<off_t>(size)) != 0) {
-        throw_write_error(errno, to, "write " + printable(path));
-    }
 }
 
 /// Names of the extended attributes that a copy of the file should have.
@@ -71,83 +42,13 @@ std::vector<std::string> kept_attributes(const std::string& file)
 
 } // namespace
 
-TemporaryFile::TemporaryFile(int directory, const std::string& directory_path, unsigned mode)
-    : directory_(directory)
-{
-    // Without a name nothing of it stays behind, however this process ends.
-    fd_.reset(::openat(directory, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode));
-    if (fd_) {
-        return;
-    }
-    // Not every file system can do that; where another reason was the true one it comes again.
-    int fd = -1;
-    do {
-        name_ = random_name();
-        fd = ::openat(directory, name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                      mode);
-    } while (fd < 0 && errno == EEXIST);
-    if (fd < 0) {
-        name_.clear();
-        throw_write_error(errno, directory, "create a file in " + printable(directory_path));
-    }
-    fd_.reset(fd);
-}
-
-TemporaryFile::~TemporaryFile()
-{
-    if (!name_.empty()) {
-        ::unlinkat(directory_, name_.c_str(), 0);
-    }
-}
-
-int TemporaryFile::link_to(const std::string& name) const
-{
-    return ::linkat(AT_FDCWD, descriptor_path(fd_.get()).c_str(), directory_, name.c_str(),
-                    AT_SYMLINK_FOLLOW) == 0
-               ? 0
-               : errno;
-}
-
-int TemporaryFile::rename_to(const std::string& name, bool exclusive)
-{
-    if (name_.empty()) {
-        if (exclusive) {
-            return link_to(name);
-        }
-        // A link replaces nothing: for the time of two calls it has a name of its own.
-        std::string own;
-        int error = EEXIST;
-        while (error == EEXIST) {
-            own = random_name();
-            error = link_to(own);
-        }
-        if (error != 0) {
-            return error;
-        }
-        name_ = std::move(own);
-    }
-    int result = ::renameat2(directory_, name_.c_str(), directory_, name.c_str(),
-                             exclusive ? RENAME_NOREPLACE : 0U);
-    if (result != 0 && exclusive && errno == EINVAL) {
-        // A file system that does not know the flag: a link never replaces anything either.
-        result = ::linkat(directory_, name_.c_str(), directory_, name.c_str(), 0);
-        if (result == 0) {
-            return 0; // the destructor removes the other name
-        }
-    }
-    if (result != 0) {
-        return errno;
-    }
-    name_.clear();
-    return 0;
-}
-
 Replacement::Replacement(const WriteTarget& target, Options options)
     : target_(target), options_(options),
       // Private until it is whole; a file that is new gets its mode from the kernel, umask applied.
       temporary_(target.directory.get(), target.directory_path,
                  target.exists() || options.mode ? 0600 : 0644)
 {
+    remove_leftovers(target.directory.get());
 }
 
 void Replacement::write(std::string_view piece)
@@ -206,20 +107,15 @@ void Replacement::write_in_place(const CallContext& context)
         throw errno_error(errno, "look at " + printable(path));
     }
     const auto old_size = static_cast<std::uint64_t>(now.st_size);
-    const TemporaryFile backup(target_.directory.get(), target_.directory_path, 0600);
+    TemporaryFile backup(target_.directory.get(), target_.directory_path, 0600);
     copy_content(file.get(), backup.fd(), old_size, path, context);
-    if (size_ > old_size &&
+    // Of a sparse file the holes too: its own room is no promise that it can be written.
+    if (size_ > 0 &&
         ::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_)) != 0 &&
         errno != EOPNOTSUPP) {
         throw_write_error(errno, file.get(), "write " + printable(path));
     }
-    const CallContext unstoppable{context.config, context.session, {}, {}, {}};
-    try {
-        copy_content(temporary_.fd(), file.get(), size_, path, unstoppable);
-    } catch (...) {
-        copy_content(backup.fd(), file.get(), old_size, path, unstoppable);
-        throw;
-    }
+    overwrite(file.get(), {temporary_.fd(), size_}, {backup, old_size}, target_, context);
     if (options_.mode && ::fchmod(file.get(), *options_.mode & 0777U) != 0) {
         throw_write_error(errno, file.get(), "set the mode of " + printable(path));
     }

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "sandbox/base/sha256.hpp"
-#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/files/temporary_file.hpp"
 #include "sandbox/guest/files/write_target.hpp"
 
 #include <cstdint>
@@ -12,36 +12,13 @@
 
 namespace berth::guest {
 
-/// A file of ours in a directory, gone with this object unless it was renamed, and with the process
-/// too: it has no name. Only where the file system cannot do that (NFS, FUSE) it is called
-/// ".berth-<16 hex digits>.tmp", and a crash leaves it behind.
-class TemporaryFile {
-  public:
-    /// Throws Error. `directory` must outlive it.
-    TemporaryFile(int directory, const std::string& directory_path, unsigned mode);
-    ~TemporaryFile();
-    TemporaryFile(const TemporaryFile&) = delete;
-    TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-
-    /// In the same directory; `exclusive`: never over something. Returns 0 or an errno.
-    [[nodiscard]] int rename_to(const std::string& name, bool exclusive);
-
-  private:
-    [[nodiscard]] int link_to(const std::string& name) const;
-
-    int directory_;
-    std::string name_; ///< empty: none
-    UniqueFd fd_;
-};
-
 /// The new content of a file, which takes the old one's place at once and as a whole in commit().
 ///
 /// Normally by rename. A file with several hard links, or with an owner that could not be kept, is
 /// written in place instead (so that it stays one file, and whose it was): the new content is
 /// complete on the same file system by then, room for it is reserved, and the old content is put
-/// back when writing fails; only a crash in that moment leaves a mixture.
+/// back when writing fails, or kept in a file of its own when that fails too; only a crash in that
+/// moment leaves a mixture.
 class Replacement {
   public:
     struct Options {

@@ -1,0 +1,64 @@
+#include "sandbox/guest/files/overwrite.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/stream.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <cerrno>
+#include <exception>
+
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+[[noreturn]] void throw_both(const Error& failure, const std::string& second,
+                             const std::string& kept, const WriteTarget& target)
+{
+    const std::string what = std::string(failure.what()) + "; putting the old content of " +
+                             printable(target.path()) + " back failed too (" + second + ")";
+    if (kept.empty()) {
+        throw Error(failure.code(), what + ", and no copy of it could be kept",
+                    "look at what the file has now");
+    }
+    const std::string copy = target.directory_path + "/" + kept;
+    throw Error(Error(failure.code(), what + ": it is in " + printable(copy),
+                      "when the cause is gone, copy it back with cp, which keeps the hard links")
+                    .with_detail("backup", copy));
+}
+
+} // namespace
+
+void copy_content(int from, int to, std::uint64_t size, const std::string& path,
+                  const CallContext& context)
+{
+    if (::lseek(to, 0, SEEK_SET) != 0) {
+        throw errno_error(errno, "write " + printable(path));
+    }
+    PieceReader reader(from, 0, size, path, context);
+    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+        write_piece(to, piece, path);
+    }
+    if (::ftruncate(to, static_cast<off_t>(size)) != 0) {
+        throw_write_error(errno, to, "write " + printable(path));
+    }
+}
+
+void overwrite(int file, const NewContent& content, const OldContent& old,
+               const WriteTarget& target, const CallContext& context)
+{
+    const std::string path = target.path();
+    const CallContext unstoppable{context.config, context.session, {}, {}, {}};
+    try {
+        copy_content(content.fd, file, content.size, path, unstoppable);
+    } catch (const Error& failure) {
+        try {
+            copy_content(old.copy.fd(), file, old.size, path, unstoppable);
+        } catch (const Error& second) {
+            throw_both(failure, second.what(), old.copy.keep(), target);
+        }
+        throw;
+    }
+}
+
+} // namespace berth::guest

@@ -1,0 +1,88 @@
+#include "sandbox/guest/files/overwrite.hpp"
+#include "sandbox/guest/files/temporary_file.hpp"
+#include "tests/unit/guest/files/fixture.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include <sys/file.h>
+
+using namespace berth;
+using namespace berth::guest;
+using namespace berth::guest::testing;
+
+namespace {
+
+void put(const Machine& machine, const std::string& path)
+{
+    protocol::WriteFileRequest request;
+    request.path = path;
+    request.content = "new";
+    (void)write_file(request, machine.context);
+}
+
+} // namespace
+
+TEST_CASE("old content that cannot be put back stays in a file, and the error names it")
+{
+    const Machine machine;
+    machine.put("f", "the old content");
+    machine.put("new", "the new content, longer");
+    const WriteTarget target = find_write_target("f", machine.context);
+    // Nothing can be written to it: neither the new content nor, then, the old.
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd content(::open((machine.home + "/new").c_str(), O_RDONLY | O_CLOEXEC));
+    std::string kept;
+    {
+        TemporaryFile backup(target.directory.get(), target.directory_path, 0600);
+        copy_content(file.get(), backup.fd(), 15, "f", machine.context);
+        const Error error = error_of([&] {
+            overwrite(file.get(), {content.get(), 23}, {backup, 15}, target, machine.context);
+        });
+        REQUIRE(error.details().contains("backup"));
+        kept = error.details().at("backup");
+        CHECK(std::string(error.what()).find("it is in " + kept) != std::string::npos);
+    }
+    REQUIRE(kept.starts_with(machine.home + "/berth-backup-"));
+    CHECK(machine.get(kept.substr(machine.home.size() + 1)) == "the old content");
+    CHECK(machine.count() == 3);
+}
+
+TEST_CASE("a write removes what a killed guest has left in the directory, and nothing else")
+{
+    // Another test's directory, with the same inode, must not have been made in the same tick.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const Machine machine;
+    const std::string left = temporary_name();
+    const std::string alive = temporary_name();
+    const std::string users = ".berth-0123456789abcdef-0123456789abcdef.tmp";
+    for (const auto& name : {left, alive, users, left + ".txt", "x" + left}) {
+        machine.put(name, "content");
+    }
+    const std::string directory = temporary_name();
+    const std::string link = temporary_name();
+    ::mkdir((machine.home + "/" + directory).c_str(), 0755);
+    machine.link(users, link);
+    const UniqueFd writer(::open((machine.home + "/" + alive).c_str(), O_RDWR | O_CLOEXEC));
+    REQUIRE(::flock(writer.get(), LOCK_EX | LOCK_NB) == 0);
+
+    put(machine, "f");
+    CHECK_FALSE(machine.exists(left));
+    for (const auto& name : {alive, users, left + ".txt", "x" + left, directory, link}) {
+        CAPTURE(name);
+        CHECK(machine.exists(name));
+    }
+    CHECK(machine.count() == 7);
+}
+
+TEST_CASE("a file that was replaced is not locked")
+{
+    const Machine machine;
+    machine.put("f", "old");
+    const WriteTarget target = find_write_target("f", machine.context);
+    TemporaryFile temporary(target.directory.get(), target.directory_path, 0644);
+    REQUIRE(temporary.rename_to("f", false) == 0);
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    CHECK(::flock(file.get(), LOCK_EX | LOCK_NB) == 0);
+    CHECK(machine.count() == 1);
+}
