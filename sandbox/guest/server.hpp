@@ -31,7 +31,10 @@ class Server : public ConnectionOwner {
     /// In all; further hellos are answered with busy.
     static constexpr std::size_t most_connections = 128;
 
-    /// `listener`: a listening stream socket.
+    /// `listener`: a listening stream socket. Its file stays when the guest ends: it is in a folder
+    /// of the host, outside of the guest's root, and a descriptor of that folder would let commands
+    /// climb out of theirs. The host removes it with the machine, at the next launch, or when it
+    /// looks for sockets that nobody listens at (sandbox/local/stale_sockets.hpp).
     Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler);
     ~Server() override;
 

@@ -56,7 +56,9 @@ class SpillFile {
 };
 
 /// The spill files of a session, in a directory that its commands can write to as well: nothing in
-/// it is believed. Outlives its files. Not synchronised.
+/// it is believed. Begins with none: a machine gets a new /var/tmp, and a guest that ends takes its
+/// machine with it, so there are no files of an earlier guest that would have to be counted.
+/// Outlives its files. Not synchronised.
 class SpillStore {
   public:
     /// Limits in bytes; 0: none.
