@@ -45,8 +45,25 @@ struct Dispatcher::Table {
         }
     }
 
+    /// Room for a message while the result lives; null when there is none.
+    static std::shared_ptr<void> reserve(const std::shared_ptr<Table>& self, std::size_t size,
+                                         std::size_t limit)
+    {
+        const std::lock_guard lock(self->mutex);
+        if (self->bytes != 0 && self->bytes + size > limit) {
+            return nullptr;
+        }
+        self->bytes += size;
+        // Not of the table itself: one that is empty must not be null.
+        return {&self->bytes, [self, size](void*) {
+                    const std::lock_guard release(self->mutex);
+                    self->bytes -= size;
+                }};
+    }
+
     std::mutex mutex;
     std::condition_variable empty;
+    std::size_t bytes = 0;
     std::unordered_map<Id, std::weak_ptr<Call>> calls;
     std::size_t running = 0;
 };
@@ -96,15 +113,14 @@ void Dispatcher::receive(std::string_view text)
 {
     try {
         auto message = read_json(text, limits_.read);
+        auto bytes = Table::reserve(table_, text.size(), limits_.bytes_in_flight);
         if (message.is_array()) {
-            receive_batch(std::move(message));
+            receive_batch(std::move(message), std::move(bytes));
         } else {
-            dispatch(std::move(message), sink_);
+            dispatch(std::move(message), {sink_, std::move(bytes)});
         }
     } catch (const ProtocolError& error) {
         sink_->send(error_message("null", error.code(), error.what(), error.data()));
-    } catch (const std::system_error&) {
-        return; // no thread could be started; the call has been answered with an error
     }
 }
 
@@ -133,7 +149,7 @@ void Dispatcher::too_long(std::string_view outline, std::size_t limit)
     sink_->send(error_message(id, invalid_request, error.what(), {}));
 }
 
-void Dispatcher::receive_batch(nlohmann::json&& messages)
+void Dispatcher::receive_batch(nlohmann::json&& messages, std::shared_ptr<void> bytes)
 {
     if (messages.empty()) {
         throw ProtocolError(invalid_request, "an empty batch");
@@ -142,20 +158,21 @@ void Dispatcher::receive_batch(nlohmann::json&& messages)
         throw ProtocolError(invalid_request,
                             "batches are not part of the protocol revision in use");
     }
-    const auto batch = std::make_shared<Batch>(sink_);
+    const Origin origin{std::make_shared<Batch>(sink_), std::move(bytes)};
     for (auto& message : messages) {
-        dispatch(std::move(message), batch);
+        dispatch(std::move(message), origin);
     }
 }
 
-void Dispatcher::dispatch(nlohmann::json&& message, const std::shared_ptr<Sink>& answers)
+void Dispatcher::dispatch(nlohmann::json&& message, const Origin& origin)
 {
     const Id id = id_for_error(message);
+    const bool notified = is_notification(message);
     try {
         auto taken = take_message(std::move(message));
         switch (taken.kind) {
         case Kind::request:
-            start(std::move(taken), answers);
+            start(std::move(taken), origin);
             break;
         case Kind::notification:
             try {
@@ -168,49 +185,83 @@ void Dispatcher::dispatch(nlohmann::json&& message, const std::shared_ptr<Sink>&
             break; // no request was sent that it could answer
         }
     } catch (const ProtocolError& error) {
-        answers->send(error_message(id, error.code(), error.what(), error.data()));
+        if (!notified) {
+            origin.answers->send(error_message(id, error.code(), error.what(), error.data()));
+        }
     }
 }
 
-void Dispatcher::start(Message message, const std::shared_ptr<Sink>& answers)
+void Dispatcher::refuse(Call& call, const Error& why)
+{
+    const auto result = handler_.refusal(call.message(), why);
+    if (result.empty()) {
+        call.fail(
+            ProtocolError(internal_error, std::string(to_string(why.code())) + ": " + why.what()));
+    } else {
+        call.reply(result);
+    }
+}
+
+void Dispatcher::start(Message message, const Origin& origin)
 {
     // The table outlives the dispatcher through the calls that hold it.
     const auto table = table_;
     const Id id = message.id;
     const auto entered = std::make_shared<bool>(false);
-    auto call = std::make_shared<Call>(std::move(message), answers, sink_, [table, id, entered] {
-        if (*entered) {
-            table->leave(id);
-        }
-    });
+    auto call =
+        std::make_shared<Call>(std::move(message), origin.answers, sink_, [table, id, entered] {
+            if (*entered) {
+                table->leave(id);
+            }
+        });
+    if (!origin.bytes) {
+        refuse(*call, Error(ErrorCode::busy,
+                            "the requests in flight have " +
+                                std::to_string(limits_.bytes_in_flight) + " bytes together",
+                            "Send this one again when some of them are answered."));
+        return;
+    }
     switch (table->enter(call, limits_.in_flight)) {
     case Table::Entered::in_use:
         call->fail(ProtocolError(invalid_request, "a request with this id is in flight"));
         return;
     case Table::Entered::full:
-        call->fail(ProtocolError(internal_error, "busy: " + std::to_string(limits_.in_flight) +
-                                                     " requests are in flight"));
+        refuse(*call,
+               Error(ErrorCode::busy, std::to_string(limits_.in_flight) + " requests are in flight",
+                     "Send this one again when some of them are answered."));
         return;
     case Table::Entered::yes:
         *entered = true;
     }
+    try {
+        run(call, origin.bytes);
+    } catch (const std::system_error& error) {
+        refuse(*call, Error(ErrorCode::busy,
+                            std::string("no thread can be started for it: ") + error.what(),
+                            "Try again in a few seconds."));
+    }
+}
+
+void Dispatcher::run(std::shared_ptr<Call> call, std::shared_ptr<void> bytes)
+{
     // Dropped with the task, also when the task never runs.
-    std::shared_ptr<void> running(nullptr, [table](void*) { table->finished(); });
-    pool_.run(
-        [&handler = handler_, running = std::move(running), call = std::move(call)]() mutable {
-            try {
-                if (call->stop_token().stop_requested()) {
-                    throw ProtocolError(internal_error, "the server is stopping");
-                }
-                handler.request(call);
-            } catch (const ProtocolError& error) {
-                call->fail(error);
-            } catch (const std::exception& error) {
-                call->fail(ProtocolError(internal_error, error.what()));
+    std::shared_ptr<void> running(nullptr, [table = table_](void*) { table->finished(); });
+    pool_.run([&handler = handler_, running = std::move(running), call = std::move(call),
+               bytes = std::move(bytes)]() mutable {
+        try {
+            if (call->stop_token().stop_requested()) {
+                throw ProtocolError(internal_error, "the server is stopping");
             }
-            call.reset(); // the answer leaves, at the latest here
-            running.reset();
-        });
+            handler.request(call);
+        } catch (const ProtocolError& error) {
+            call->fail(error);
+        } catch (const std::exception& error) {
+            call->fail(ProtocolError(internal_error, error.what()));
+        }
+        call.reset(); // the answer leaves, at the latest here
+        bytes.reset();
+        running.reset();
+    });
 }
 
 void Dispatcher::cancel(const Id& id)

@@ -47,6 +47,8 @@ class Handler {
 struct DispatcherLimits {
     ReadLimits read;
     std::size_t in_flight = 256;
+    /// Bytes of all messages that are being worked on; one alone may have more.
+    std::size_t bytes_in_flight = std::size_t{256} << 20U;
 };
 
 /// Turns messages of one peer into calls of a handler, many at a time, and sees to it that each
@@ -80,9 +82,17 @@ class Dispatcher {
     struct Table;
     class Batch;
 
-    void dispatch(nlohmann::json&& message, const std::shared_ptr<Sink>& answers);
-    void start(Message message, const std::shared_ptr<Sink>& answers);
-    void receive_batch(nlohmann::json&& messages);
+    /// Where the answers to one message go, and what its work occupies.
+    struct Origin {
+        std::shared_ptr<Sink> answers;
+        std::shared_ptr<void> bytes; ///< held while it is worked on; null: there was no room
+    };
+
+    void dispatch(nlohmann::json&& message, const Origin& origin);
+    void start(Message message, const Origin& origin);
+    void run(std::shared_ptr<Call> call, std::shared_ptr<void> bytes);
+    void refuse(Call& call, const Error& why);
+    void receive_batch(nlohmann::json&& messages, std::shared_ptr<void> bytes);
 
     Handler& handler_;
     std::shared_ptr<Sink> sink_;

@@ -35,6 +35,15 @@ Id id_for_error(const json& message)
     return "null";
 }
 
+bool is_notification(const json& message)
+{
+    if (!message.is_object() || message.contains("id")) {
+        return false;
+    }
+    const auto method = message.find("method");
+    return method != message.end() && method->is_string();
+}
+
 Message take_message(json&& message)
 {
     if (!message.is_object()) {

@@ -29,6 +29,9 @@ struct Message {
 /// none that could be echoed.
 [[nodiscard]] Id id_for_error(const nlohmann::json& message);
 
+/// Whether it was meant as a notification, however malformed otherwise: those are never answered.
+[[nodiscard]] bool is_notification(const nlohmann::json& message);
+
 /// The id in `value`, or "" when it is neither a string nor an integer.
 [[nodiscard]] Id id_from(const nlohmann::json& value);
 

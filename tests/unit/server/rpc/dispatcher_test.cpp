@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include <pthread.h>
+
 using namespace berth::rpc; // NOLINT(google-build-using-namespace): the subject of the test
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -61,8 +63,9 @@ class Probe final : public Handler {
 };
 
 struct Bench {
-    explicit Bench(std::size_t in_flight = 8)
-        : dispatcher(probe, sink, pool, {.read = {}, .in_flight = in_flight})
+    explicit Bench(std::size_t in_flight = 8, std::size_t bytes_in_flight = 1U << 20U)
+        : dispatcher(probe, sink, pool,
+                     {.read = {}, .in_flight = in_flight, .bytes_in_flight = bytes_in_flight})
     {
     }
 
@@ -215,6 +218,97 @@ TEST_CASE("responses and unknown notifications are ignored")
     bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":"whatever"})");
     CHECK(bench.sink->take().empty());
     CHECK(bench.probe.requests == 0);
+}
+
+TEST_CASE("a notification is never answered, however malformed")
+{
+    Bench bench;
+    for (const auto* text : {R"({"jsonrpc":"2.0","method":"n","params":[1]})",
+                             R"({"jsonrpc":"2.0","method":"cancel","params":7})",
+                             R"({"jsonrpc":"1.0","method":"n"})", R"({"method":"n"})"}) {
+        CAPTURE(text);
+        bench.dispatcher.receive(text);
+        CHECK(bench.sink->take().empty());
+    }
+    // No notification: JSON-RPC's own examples answer it.
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":1,"params":"bar"})");
+    CHECK(error_code(bench.sink->wait(1).at(0)) == invalid_request);
+}
+
+TEST_CASE("requests whose bytes are too many together are told that it is busy")
+{
+    Bench bench(8, 1000);
+    const auto request = [&](const std::string& id, const std::string& method, std::size_t size) {
+        bench.dispatcher.receive(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method +
+                                 R"(","params":{"a":")" + std::string(size, 'x') + R"("}})");
+    };
+    request("1", "wait", 2000); // alone it may be as long as a message is allowed to be
+    request("2", "refusable", 10);
+    CHECK(bench.sink->wait(1).at(0)["result"] == "busy");
+    bench.dispatcher.receive(R"({"jsonrpc":"2.0","method":"cancel","params":{"id":1}})");
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(3s)));
+    bench.sink->take();
+    request("3", "wait", 400);
+    request("4", "wait", 400);
+    request("5", "echo", 400);
+    const auto answers = bench.sink->wait(1);
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0]["id"] == 5);
+    CHECK(answers[0]["error"]["message"].get<std::string>().starts_with("busy: "));
+    bench.dispatcher.stop();
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(3s)));
+    bench.sink->take();
+    request("6", "echo", 900);
+    CHECK(bench.sink->wait(1).at(0).contains("result"));
+}
+
+namespace {
+
+/// While it lives no thread can be started: their stacks are larger than the address space.
+class NoThreads {
+  public:
+    NoThreads()
+    {
+        ::pthread_getattr_default_np(&before_);
+        pthread_attr_t attributes;
+        ::pthread_attr_init(&attributes);
+        ::pthread_attr_setstacksize(&attributes, std::size_t{1} << 48U);
+        ::pthread_setattr_default_np(&attributes);
+        ::pthread_attr_destroy(&attributes);
+    }
+
+    ~NoThreads()
+    {
+        ::pthread_setattr_default_np(&before_);
+        ::pthread_attr_destroy(&before_);
+    }
+
+    NoThreads(const NoThreads&) = delete;
+    NoThreads& operator=(const NoThreads&) = delete;
+
+  private:
+    pthread_attr_t before_{};
+};
+
+} // namespace
+
+TEST_CASE("without threads every request of a batch is answered all the same")
+{
+    Bench bench;
+    {
+        const NoThreads none;
+        bench.dispatcher.receive(R"([{"jsonrpc":"2.0","id":1,"method":"refusable"},
+            {"jsonrpc":"2.0","id":2,"method":"echo"},{"jsonrpc":"2.0","id":3,"method":"echo"}])");
+        bench.request("4", "refusable");
+    }
+    const auto sent = bench.sink->wait(2);
+    REQUIRE(sent.size() == 2);
+    REQUIRE(sent[0].size() == 3);
+    CHECK(sent[0][0]["result"] == "busy");
+    CHECK(sent[0][1]["error"]["message"].get<std::string>().starts_with("busy: "));
+    CHECK(sent[1]["result"] == "busy");
+    bench.request("4", "echo");
+    CHECK(bench.sink->wait(3).at(2)["id"] == 4);
 }
 
 TEST_CASE("a batch is answered by one array, cancelled and malformed members included")
