@@ -118,14 +118,16 @@ TemporaryFile::TemporaryFile(int directory, const std::string& directory_path, u
 bool TemporaryFile::create(const std::string& directory_path, unsigned mode)
 {
     const std::string name = temporary_name();
-    fd_.reset(::openat(directory_, name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                       mode));
-    if (!fd_) {
-        if (errno == EEXIST) {
+    const int fd = ::openat(directory_, name.c_str(),
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0) {
+        const int error = errno;
+        if (error == EEXIST) {
             return false;
         }
-        throw_write_error(errno, directory_, "create a file in " + printable(directory_path));
+        throw_write_error(error, directory_, "create a file in " + printable(directory_path));
     }
+    fd_.reset(fd);
     // Before the lock was held another guest could take it for a leftover.
     struct stat status = {};
     if (!lock(fd_.get()) || ::fstat(fd_.get(), &status) != 0 || status.st_nlink == 0) {

@@ -243,7 +243,10 @@ void unmake_parents(WriteTarget& target) noexcept
 
 void rethrow_with_room(const Error& error, const WriteTarget& target)
 {
-    if (error.code() == ErrorCode::no_space || error.code() == ErrorCode::quota_exceeded) {
+    const bool full =
+        error.code() == ErrorCode::no_space || error.code() == ErrorCode::quota_exceeded;
+    // One that names a backup has a more urgent hint.
+    if (full && !error.details().contains("backup")) {
         throw_no_room(error.code(), error.what(), target.directory.get());
     }
     throw Error(error);

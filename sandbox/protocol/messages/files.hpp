@@ -110,7 +110,7 @@ struct WriteFileReply {
     std::string path;
     std::uint64_t bytes = 0; ///< written by this call
     std::uint64_t size = 0;  ///< of the file now
-    std::string sha256;      ///< of the whole file now
+    std::string sha256;      ///< of the whole file now; empty when it was not computed
     bool created = false;
 
     template <class Self, class Field>

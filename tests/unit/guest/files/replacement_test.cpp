@@ -5,7 +5,9 @@
 #include <chrono>
 #include <thread>
 
+#include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 
 using namespace berth;
 using namespace berth::guest;
@@ -85,4 +87,39 @@ TEST_CASE("a file that was replaced is not locked")
     const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
     CHECK(::flock(file.get(), LOCK_EX | LOCK_NB) == 0);
     CHECK(machine.count() == 1);
+}
+
+TEST_CASE("holes of a file with hard links are as good as a full disk, before it is touched")
+{
+    const Machine machine;
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0 ||
+            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount("berth", machine.home.c_str(), "tmpfs", 0, "size=128k") != 0) {
+            ::_exit(0); // no namespaces here: nothing can be shown
+        }
+        const std::string f = machine.home + "/f";
+        machine.put("f", "old");
+        int failed = ::link(f.c_str(), (machine.home + "/g").c_str());
+        failed |= ::truncate(f.c_str(), 60'000);
+        try {
+            protocol::WriteFileRequest request;
+            request.path = "f";
+            request.content = std::string(50'000, 'n');
+            (void)write_file(request, machine.context);
+            failed |= 2;
+        } catch (const Error& error) {
+            failed |=
+                error.code() == ErrorCode::no_space && error.details().count("backup") == 0 ? 0 : 4;
+        }
+        failed |= machine.get("f") == "old" + std::string(59'997, '\0') ? 0 : 8;
+        failed |= machine.count() == 2 ? 0 : 16;
+        ::_exit(failed);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
 }
