@@ -108,7 +108,7 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
 {
 }
 
-void Commands::State::start(const protocol::ExecuteRequest& request, Done done)
+void Commands::State::start(const protocol::ExecuteRequest& request, const Done& done)
 {
     validate(request);
     if (commands.contains(request.id) || waiting.contains(request.id)) {
@@ -292,9 +292,9 @@ Commands::~Commands()
     state_->remove_cgroups();
 }
 
-void Commands::start(const protocol::ExecuteRequest& request, Done done)
+void Commands::start(const protocol::ExecuteRequest& request, const Done& done)
 {
-    state_->start(request, std::move(done));
+    state_->start(request, done);
 }
 
 void Commands::cancel(const std::string& id)

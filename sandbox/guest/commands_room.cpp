@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 // What a session does that has no process left for a command: a fork bomb left running in the
@@ -29,6 +30,20 @@ std::shared_ptr<Command> greediest(const std::vector<std::shared_ptr<Command>>& 
     return found;
 }
 
+bool is_out_of_processes(const std::exception_ptr& error)
+{
+    try {
+        if (error) {
+            std::rethrow_exception(error);
+        }
+        return false;
+    } catch (const OutOfProcesses&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
 } // namespace
 
 Commands::Done Commands::State::with_room(const protocol::ExecuteRequest& request, Done done)
@@ -40,18 +55,10 @@ Commands::Done Commands::State::with_room(const protocol::ExecuteRequest& reques
     }
     return [this, request, done = std::move(done)](protocol::ExecuteReply reply,
                                                    std::exception_ptr error) {
-        try {
-            if (error) {
-                std::rethrow_exception(error);
-            }
-        } catch (const OutOfProcesses&) {
-            if (make_room(request, done)) {
-                return;
-            }
-        } catch (...) {
-            // As it is: told below.
+        if (is_out_of_processes(error) && make_room(request, done)) {
+            return;
         }
-        done(std::move(reply), error);
+        done(std::move(reply), std::move(error));
     };
 }
 
