@@ -6,6 +6,7 @@
 #include "sandbox/protocol/wire.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace berth::sandbox {
@@ -14,6 +15,7 @@ namespace {
 using protocol::Operation;
 
 constexpr std::chrono::seconds connect_time{10};
+constexpr std::chrono::milliseconds retry_time{20};
 
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
@@ -83,7 +85,7 @@ Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token)
 
 Sandbox::~Sandbox() = default;
 
-Sandbox::Borrowed Sandbox::borrow(bool fresh)
+Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
 {
     if (!fresh) {
         const std::lock_guard lock(mutex_);
@@ -93,10 +95,35 @@ Sandbox::Borrowed Sandbox::borrow(bool fresh)
             return {std::move(connection), true};
         }
     }
-    return {connect(), false};
+    return {connect(stop), false};
 }
 
-std::unique_ptr<GuestConnection> Sandbox::connect()
+/// The guest refuses a connection above its number, which other servers of the session may use up;
+/// one that was closed a moment ago still counts there.
+std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
+{
+    const auto patience = Deadline::after(connect_time);
+    for (;;) {
+        try {
+            return try_to_connect();
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::busy) {
+                throw;
+            }
+            if (patience.expired()) {
+                throw Error(ErrorCode::busy, error.what(),
+                            "Other servers of this session use them all. Wait for their calls to "
+                            "end.");
+            }
+        }
+        if (stop.stop_requested()) {
+            throw Error(ErrorCode::cancelled, "the call was cancelled before it began");
+        }
+        std::this_thread::sleep_for(retry_time);
+    }
+}
+
+std::unique_ptr<GuestConnection> Sandbox::try_to_connect()
 {
     const auto deadline = Deadline::after(connect_time);
     try {
@@ -123,7 +150,7 @@ void Sandbox::give_back(std::unique_ptr<GuestConnection> connection)
 
 template <class Reply, class Request>
 Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
-                    const Deadline& deadline, const DataSink* sink, const DataSource* source)
+                    std::chrono::milliseconds time, const DataSink* sink, const DataSource* source)
 {
     const std::string payload = protocol::encode(request);
     if (payload.size() > protocol::max_payload_size) {
@@ -131,6 +158,8 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                     "the request has " + std::to_string(payload.size()) + " bytes, at most " +
                         std::to_string(protocol::max_payload_size) + " are possible");
     }
+    const auto turn = calls_.enter(stop);
+    const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
     Answered answered = ask({operation, payload, sink, source, stop, deadline, leaving});
     if (answered.answer.is_error) {
@@ -157,7 +186,7 @@ Sandbox::Answered Sandbox::ask(const Exchange& exchange)
     if (exchange.stop.stop_requested()) {
         throw Error(ErrorCode::cancelled, "the call was cancelled before it began");
     }
-    Borrowed borrowed = borrow(/*fresh=*/false);
+    Borrowed borrowed = borrow(/*fresh=*/false, exchange.stop);
     for (;;) {
         try {
             auto answer = sandbox::exchange(*borrowed.connection, exchange);
@@ -181,20 +210,18 @@ Sandbox::Answered Sandbox::ask(const Exchange& exchange)
                 throw Unsent(error);
             }
         }
-        borrowed = borrow(/*fresh=*/true);
+        borrowed = borrow(/*fresh=*/true, exchange.stop);
     }
 }
 
 void Sandbox::ping(const std::stop_token& stop)
 {
-    (void)call<protocol::Empty>(Operation::ping, protocol::Empty{}, stop,
-                                Deadline::after(answer_time));
+    (void)call<protocol::Empty>(Operation::ping, protocol::Empty{}, stop, answer_time);
 }
 
 protocol::InfoReply Sandbox::info(const std::stop_token& stop)
 {
-    return call<protocol::InfoReply>(Operation::info, protocol::Empty{}, stop,
-                                     Deadline::after(answer_time));
+    return call<protocol::InfoReply>(Operation::info, protocol::Empty{}, stop, answer_time);
 }
 
 protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
@@ -204,8 +231,8 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
     // ever.
     const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
-    return call<protocol::ExecuteReply>(Operation::execute, request, stop,
-                                        Deadline::after(timeout + answer_time));
+    const auto turn = commands_.enter(stop);
+    return call<protocol::ExecuteReply>(Operation::execute, request, stop, timeout + answer_time);
 }
 
 protocol::ReadFileReply Sandbox::read_file(const protocol::ReadFileRequest& request,
@@ -251,8 +278,7 @@ protocol::ImportReply Sandbox::import_files(const protocol::ImportRequest& reque
 
 void Sandbox::shutdown()
 {
-    (void)call<protocol::Empty>(Operation::shutdown, protocol::Empty{}, {},
-                                Deadline::after(answer_time));
+    (void)call<protocol::Empty>(Operation::shutdown, protocol::Empty{}, {}, answer_time);
     const std::lock_guard lock(mutex_);
     idle_.clear();
 }

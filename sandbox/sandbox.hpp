@@ -3,6 +3,7 @@
 #include "sandbox/backend.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/protocol/messages.hpp"
+#include "sandbox/turns.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -45,6 +46,12 @@ class Sandbox {
   public:
     static constexpr std::chrono::seconds cancel_time{5};
     static constexpr std::size_t most_idle = 8; ///< connections that are kept for the next call
+    /// Calls at once; the others wait for their turn, and are served in the order they came. With
+    /// the idle ones fewer than the 128 connections that the guest takes, so that there is room for
+    /// another server and for `berth status`.
+    static constexpr std::size_t most_calls = 112;
+    /// Commands among them. The others are quick, and never wait for these.
+    static constexpr std::size_t most_commands = 96;
 
     /// `token`: the guest's secret, which is shown on every new connection together with the
     /// generation of the machine's record. Makes no connection yet.
@@ -89,17 +96,20 @@ class Sandbox {
 
     template <class Reply, class Request>
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
-               const Deadline& deadline = {}, const DataSink* sink = nullptr,
+               std::chrono::milliseconds time = {}, const DataSink* sink = nullptr,
                const DataSource* source = nullptr);
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& exchange);
-    [[nodiscard]] Borrowed borrow(bool fresh);
-    [[nodiscard]] std::unique_ptr<GuestConnection> connect();
+    [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);
+    [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop);
+    [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect();
     void give_back(std::unique_ptr<GuestConnection> connection);
 
     std::unique_ptr<Machine> machine_;
     std::string token_;
     std::atomic<bool> leaving_ = false;
+    Turns calls_{most_calls};
+    Turns commands_{most_commands};
     std::mutex mutex_;
     std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
 };
