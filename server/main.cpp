@@ -1,5 +1,6 @@
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/local_backend.hpp"
+#include "sandbox/local/mount_rules.hpp"
 #include "server/app.hpp"
 #include "server/installation.hpp"
 
@@ -14,6 +15,10 @@ using berth::server::Options;
 
 std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
 {
+    // Else the first call would be the first to say so.
+    for (const auto& mount : options.sessions.mounts) {
+        berth::local::check_mount_target(mount.target);
+    }
     const auto environment = berth::server::process_environment();
     return berth::local::make_backend(
         {.guest_program = berth::server::helper_program("berth-guest", environment),

@@ -18,12 +18,24 @@ namespace {
 constexpr std::size_t id_bytes = 16;
 constexpr std::int64_t longest_timeout = 7200;
 
-/// Claude's built-in Bash counts milliseconds, so models write 120000 and mean two minutes.
-std::string timeout_hint(std::int64_t value)
+/// Claude's built-in Bash counts milliseconds, so models write 120000 and mean two minutes. 7201
+/// and the like are not meant so.
+std::string timeout_hint(std::int64_t value, std::int64_t most)
 {
     constexpr std::int64_t milliseconds = 1000;
-    return "timeout is in seconds; did you mean " +
-           std::to_string(std::max<std::int64_t>(value / milliseconds, 1)) + " s?";
+    constexpr std::int64_t surely_milliseconds = 100'000;
+    const std::int64_t meant = value / milliseconds;
+    const bool likely = value % milliseconds == 0 || value >= surely_milliseconds;
+    if (likely && meant >= 1 && meant <= most) {
+        return "timeout is in seconds; did you mean " + std::to_string(meant) + " s?";
+    }
+    return "timeout is in seconds. What takes longer can run on as a job: append & to the command, "
+           "send its output to a file and read that.";
+}
+
+std::string hint_above_schema(std::int64_t value)
+{
+    return timeout_hint(value, longest_timeout);
 }
 
 std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
@@ -35,7 +47,7 @@ std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
         throw Error(ErrorCode::invalid_argument,
                     "/timeout: " + std::to_string(timeout) + " is above the maximum of " +
                         std::to_string(most) + " s that is set here",
-                    timeout_hint(timeout));
+                    timeout_hint(timeout, most));
     }
     return timeout;
 }
@@ -57,11 +69,17 @@ void check_command(const std::string& command)
 void check_environment(const std::map<std::string, std::string>& environment)
 {
     for (const auto& [key, value] : environment) {
-        if (key.empty() || key.find_first_of(std::string_view("=\0", 2)) != std::string::npos ||
-            value.find('\0') != std::string::npos) {
+        if (key.empty() || key.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
             throw Error(ErrorCode::invalid_argument,
-                        "/env: " + nlohmann::json(key).dump() + " is no environment variable",
-                        "A name is not empty and holds no '='; neither name nor value hold a NUL.");
+                        "/env: " + nlohmann::json(key).dump() +
+                            " is no name of an environment variable",
+                        "A name is not empty and holds neither '=' nor a NUL byte.");
+        }
+        if (value.find('\0') != std::string::npos) {
+            throw Error(ErrorCode::invalid_argument,
+                        "/env: the value of " + key + " contains a NUL byte",
+                        "An environment variable ends at its first NUL. Write the bytes to a file, "
+                        "or pass them as stdin.");
         }
     }
 }
@@ -93,7 +111,7 @@ BashExec::Args BashExec::decode(const nlohmann::json& arguments)
     std::string description;
     Decoder in(arguments);
     in.required("command", args.command);
-    in.optional("timeout", args.timeout, Range{1, longest_timeout, &timeout_hint});
+    in.optional("timeout", args.timeout, Range{1, longest_timeout, &hint_above_schema});
     in.optional("workdir", args.workdir, Length{1});
     in.optional("env", args.env);
     in.optional("stdin", args.input);

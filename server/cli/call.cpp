@@ -172,7 +172,7 @@ int call(Application& application, const std::string& tool, const std::string& a
         parsed = rpc::read_json(arguments == "-" ? read_to_end(STDIN_FILENO) : arguments,
                                 application.options().rpc.read);
     } catch (const rpc::ProtocolError& error) {
-        complain("the arguments of " + tool + " are no JSON object: " + error.what(), example);
+        complain("the arguments of " + tool + " cannot be read: " + error.what(), example);
         return 2;
     }
     if (!parsed.is_object()) {

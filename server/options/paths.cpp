@@ -49,7 +49,8 @@ std::string mount_form()
     std::error_code error;
     const auto here = fs::current_path(error).string();
     return "A mount is HOST:TARGET[:ro|rw], e.g. " + (error ? "/srv/project" : here) +
-           ":/home/user/project:rw";
+           ":/home/user/project:rw. In a flag or variable a comma separates mounts; a path with a "
+           "comma in it can be given in the file.";
 }
 
 [[noreturn]] void refuse(const std::string& text, const std::string& origin, const std::string& why,

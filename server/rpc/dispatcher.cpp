@@ -1,5 +1,7 @@
 #include "server/rpc/dispatcher.hpp"
 
+#include "server/rpc/outline.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <condition_variable>
@@ -68,6 +70,21 @@ struct Dispatcher::Table {
     std::size_t running = 0;
 };
 
+namespace {
+
+Id outlined_id(std::string_view text, const ReadLimits& limits)
+{
+    Outline outline;
+    outline.feed(text);
+    try {
+        return id_for_error(read_json(outline.text(), limits));
+    } catch (const ProtocolError&) {
+        return "null";
+    }
+}
+
+} // namespace
+
 /// Collects the answers of a batch and sends them as one array when its last call is gone.
 class Dispatcher::Batch final : public Sink {
   public:
@@ -120,7 +137,9 @@ void Dispatcher::receive(std::string_view text)
             dispatch(std::move(message), {sink_, std::move(bytes)});
         }
     } catch (const ProtocolError& error) {
-        sink_->send(error_message("null", error.code(), error.what(), error.data()));
+        // What is JSON, but beyond the limits or ambiguous, tells whose it is.
+        const Id id = error.code() == parse_error ? "null" : outlined_id(text, limits_.read);
+        sink_->send(error_message(id, error.code(), error.what(), error.data()));
     }
 }
 

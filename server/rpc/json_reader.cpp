@@ -47,7 +47,8 @@ class Builder {
         auto& members = open_.back()->get_ref<json::object_t&>();
         const auto [member, is_new] = members.try_emplace(std::move(name));
         member_ = &member->second;
-        return is_new || refuse("a key is given twice: " + member->first.substr(0, 64));
+        return is_new || refuse("the key \"" + member->first.substr(0, 64) +
+                                "\" is given twice in one object");
     }
 
     bool parse_error(std::size_t position, const std::string& /*token*/,

@@ -229,6 +229,18 @@ class ProtocolTest(unittest.TestCase):
         self.assertFalse(slow.answered())
         berth.cancel(slow)
 
+    def test_calls_beyond_the_guests_connections_wait_for_their_turn(self):
+        berth = self.start("--config", self.config("[session]\ncalls = 256\n"), era="modern")
+        berth.call_tool("bash_exec", {"command": "true"})
+        calls = [berth.call_async("bash_exec", {"command": f"sleep 0.5; echo {n}"}, n)
+                 for n in range(200)]
+        last = berth.call_async("bash_exec", {"command": "echo never >f"})
+        berth.cancel(last)  # it waits, so it has not begun
+        self.assertFalse(berth.call_tool("session_info", timeout=5).is_error)
+        self.assertEqual([call.result(60).text for call in calls],
+                         [f"{n}\n" for n in range(200)])
+        self.assertEqual(berth.call_tool("bash_exec", {"command": "ls f"}).data["exit_code"], 2)
+
     def test_nothing_follows_a_cancellation(self):
         for era in ("legacy", "modern"):
             with self.subTest(era):
@@ -361,6 +373,25 @@ class ProtocolTest(unittest.TestCase):
         self.assertTrue(json.loads(self.run_command("status", "--json").stdout)["available"])
         self.assertEqual(json.loads(self.run_command("sessions", "list", "--json").stdout), [])
         self.assertEqual(self.run_command("sessions", "kill", "none").returncode, 1)
+
+    def test_a_mount_that_no_machine_can_have_stops_the_start(self):
+        def start(mount):
+            return subprocess.run([binary_path(), "serve", "--mount", mount], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=30,
+                                  env={**os.environ, "BERTH_STATE_DIR": str(self.state.path / "s")})
+        with tempfile.TemporaryDirectory() as folder:
+            for target in ("/etc", "/usr/share/x", "/proc", "/home/user"):
+                done = start(f"{folder}:{target}")
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(f"mount target {target} would hide a part of the sandbox",
+                              done.stderr)
+            odd = os.path.join(folder, "a:b,c")
+            os.mkdir(odd)
+            done = start(f"{odd}:/mnt/x")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("a path with a comma in it can be given in the file", done.stderr)
+            os.rename(odd, odd.replace(",", ":"))
+            self.assertEqual(start(f"{odd.replace(',', ':')}:/mnt/x").returncode, 0)
 
     def test_a_misspelt_variable_is_told_on_stderr(self):
         berth = self.start(env={"BERTH_SESION": "work"}, era="modern")

@@ -85,6 +85,31 @@ TEST_CASE("an operator's lower maximum is told the same way")
     CHECK(contains(error.what(), "60 s"));
 }
 
+TEST_CASE("seconds are proposed only where milliseconds are likely")
+{
+    const auto hint = [](std::int64_t timeout) {
+        return std::string(refusal("bash_exec", {{"command", "a"}, {"timeout", timeout}}).hint());
+    };
+    CHECK(contains(hint(8000), "did you mean 8 s?"));
+    CHECK(contains(hint(123'456), "did you mean 123 s?"));
+    for (const std::int64_t odd : {7201, 9999, 1'000'000'000}) {
+        CAPTURE(odd);
+        CHECK_FALSE(contains(hint(odd), "did you mean"));
+        CHECK(contains(hint(odd), "as a job"));
+    }
+}
+
+TEST_CASE("a NUL in the environment is told with the variable")
+{
+    BashExec::Args args;
+    args.command = "true";
+    args.env = {{"GOOD", "1"}, {"TOKEN", std::string("a\0b", 3)}};
+    const auto error =
+        berth::tools::test::caught([&] { (void)BashExec::request(args, Settings()); });
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    CHECK(contains(error.what(), "the value of TOKEN contains a NUL byte"));
+}
+
 TEST_CASE("an unknown name is told with the nearest known one")
 {
     const auto error = refusal("read_file", {{"path", "a"}, {"ofset", 1}});

@@ -211,6 +211,23 @@ TEST_CASE("a message that is too long is answered by its id, if it is a request 
     }
 }
 
+TEST_CASE("a request that is refused as a whole is answered by its id where it has one")
+{
+    Bench bench;
+    const auto answer = [&](const std::string& params) {
+        bench.dispatcher.receive(R"({"jsonrpc":"2.0","id":"x","method":"echo","params":)" + params +
+                                 '}');
+        return bench.sink->wait(1).at(0);
+    };
+    auto twice = answer(R"({"a":{"path":1,"path":2}})");
+    CHECK(twice["id"] == "x");
+    CHECK(twice["error"]["message"] == "the key \"path\" is given twice in one object");
+    bench.sink->take();
+    CHECK(answer(std::string(70, '[') + std::string(70, ']'))["id"] == "x"); // too deep
+    bench.sink->take();
+    CHECK(answer("{")["id"].is_null());
+}
+
 TEST_CASE("responses and unknown notifications are ignored")
 {
     Bench bench;
