@@ -41,6 +41,7 @@ bool IgnoreRules::add_file(std::string_view content, RuleLease* lease)
     while (!content.empty()) {
         const std::size_t end = std::min(content.find('\n'), content.size());
         const std::string_view line = trim(content.substr(0, end));
+        content.remove_prefix(std::min(end + 1, content.size()));
         try {
             if (!line.empty() && !line.starts_with('#')) {
                 if (rules_.size() >= max_file_rules ||
@@ -50,9 +51,8 @@ bool IgnoreRules::add_file(std::string_view content, RuleLease* lease)
                 add(line, false);
             }
         } catch (const Error&) {
-            // git: a pattern that cannot be parsed matches nothing.
+            continue; // git: a pattern that cannot be parsed matches nothing
         }
-        content.remove_prefix(std::min(end + 1, content.size()));
     }
     return true;
 }

@@ -9,9 +9,19 @@
 #include <sys/file.h>
 #include <sys/mount.h>
 
-using namespace berth;
-using namespace berth::guest;
-using namespace berth::guest::testing;
+using berth::Error;
+using berth::ErrorCode;
+using berth::UniqueFd;
+using berth::guest::copy_content;
+using berth::guest::find_write_target;
+using berth::guest::overwrite;
+using berth::guest::temporary_name;
+using berth::guest::TemporaryFile;
+using berth::guest::write_file;
+using berth::guest::WriteTarget;
+using berth::guest::testing::error_of;
+using berth::guest::testing::Machine;
+namespace protocol = berth::protocol;
 
 namespace {
 
