@@ -329,6 +329,7 @@ class ProtocolTest(unittest.TestCase):
         # A file: the guest of the direct backend holds a pipe open for as long as its session.
         said = tempfile.TemporaryFile("w+")
         self.addCleanup(said.close)
+        self.addCleanup(self.run_command, "sessions", "kill", "work", "--purge")
         for session in ((), ("--session", "work")):
             for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
                 with self.subTest(f"{session} {status}"):
