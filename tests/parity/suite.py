@@ -22,7 +22,9 @@ def backend():
 
 def local_only(test):
     """For a test or a class of what isolates: `direct` has nothing of that, so run.py leaves it out
-    there. Not skipped: a skipped test is a gap, this is none."""
+    there. Not skipped: a skipped test is a gap, this is none. Run on `direct` by other means it
+    fails before it begins: what such a test does to a sandbox (chmod 0 /tmp) it would do to the
+    host."""
     test.local_only = True
     return test
 
@@ -34,6 +36,10 @@ class ParityTest(unittest.TestCase):
     environment = {}  # of the server
 
     def setUp(self):
+        marked = getattr(self, self._testMethodName)
+        if backend() != "local" and (getattr(marked, "local_only", False) or
+                                     getattr(self, "local_only", False)):
+            self.fail("this test is for sandboxes that isolate: run it by tests/parity/run.py")
         self.state = StateDirectory(exclusive=True)
         self.addCleanup(self.end)
         self.berth = self.start("--session", "work")
