@@ -149,7 +149,11 @@ Result EditFile::render(const protocol::EditFileReply& reply, const Settings& se
     std::string text = head + (diff.empty() ? "" : "\n" + diff);
     if (truncated) {
         text += text.ends_with('\n') ? "" : "\n";
-        text += "[the rest of the diff is left out; read_file shows the file]";
+        // Of a single line of 100 MB nothing is shown.
+        text += diff.find("\n@@ ") == std::string::npos
+                    ? "[the diff is left out: what changes is too long to be shown; read_file "
+                      "shows the file]"
+                    : "[the rest of the diff is left out; read_file shows the file]";
     }
     return {text, nlohmann::json{
                       {"message", head},

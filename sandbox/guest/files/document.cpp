@@ -12,8 +12,10 @@
 namespace berth::guest {
 namespace {
 
-/// 24 bytes each, twice while they are made anew: the guest has 256 MiB for everything.
+/// 16 bytes each, twice while they are made anew: the guest has 256 MiB for everything.
 constexpr std::size_t max_pieces = 2'500'000;
+/// Documents with more go one after the other: a few of the largest together would be too much.
+constexpr std::size_t many_pieces = 100'000;
 
 void push(std::vector<Document::Piece>& pieces, const Document::Piece& piece)
 {
@@ -70,7 +72,7 @@ Document::Document(int original, std::uint64_t size, std::string path, const Cal
     : original_(original), original_size_(size), size_(size), path_(std::move(path)),
       context_(context)
 {
-    push(pieces_, {.begin = 0, .size = size, .added = false});
+    push(pieces_, {0, size, false});
 }
 
 OriginalReader Document::original() const
@@ -81,13 +83,16 @@ OriginalReader Document::original() const
 void Document::replace(const std::vector<std::uint64_t>& positions, std::uint64_t length,
                        std::string_view text)
 {
-    const Piece replacement{.begin = added_.size(), .size = text.size(), .added = true};
+    const Piece replacement(added_.size(), text.size(), true);
     added_ += text;
     if (pieces_.size() + 2 * positions.size() > max_pieces) {
         throw Error(ErrorCode::too_large,
                     "the edits of this call make more than " + std::to_string(max_pieces / 2) +
                         " changes in " + printable(path_),
                     "make fewer edits in one call, or use bash_exec, e.g. sed -i");
+    }
+    if (!many_.owns() && pieces_.size() + 2 * positions.size() > many_pieces) {
+        many_ = FileLock("many pieces", context_);
     }
     std::vector<Piece> result;
     result.reserve(pieces_.size() + 2 * positions.size());
@@ -99,7 +104,7 @@ void Document::replace(const std::vector<std::uint64_t>& positions, std::uint64_
             const Piece& piece = pieces_[index];
             const std::uint64_t step = std::min(count, piece.size - within);
             if (keep) {
-                push(result, {.begin = piece.begin + within, .size = step, .added = piece.added});
+                push(result, {piece.begin + within, step, piece.added});
             }
             within += step;
             count -= step;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/files/file_lock.hpp"
 #include "sandbox/guest/files/stream.hpp"
 
 #include <cstdint>
@@ -38,9 +39,14 @@ class OriginalReader {
 class Document {
   public:
     struct Piece {
+        Piece(std::uint64_t where, std::uint64_t bytes, bool is_added) noexcept
+            : begin(where), size(bytes & ~(std::uint64_t{1} << 63U)), added(is_added)
+        {
+        }
+
         std::uint64_t begin;
-        std::uint64_t size;
-        bool added; ///< of added(), else of the original
+        std::uint64_t size : 63; ///< with `added` in one word: there may be millions of pieces
+        bool added : 1;          ///< of added(), else of the original
     };
 
     /// `original` must outlive the document and stay as it is.
@@ -77,6 +83,7 @@ class Document {
     const CallContext& context_;
     std::string added_;
     std::vector<Piece> pieces_;
+    FileLock many_; ///< held with many pieces
 };
 
 /// The present content of a document, from its beginning, in pieces of stream_piece bytes.

@@ -10,8 +10,12 @@ std::optional<Change> ChangeReader::next()
     const auto& pieces = document_.pieces();
     while (!ended_) {
         Change change{.begin = position_, .end = document_.original_size(), .text = {}};
-        while (index_ < pieces.size() && pieces[index_].added) {
-            change.text += document_.added(pieces[index_++]);
+        for (; index_ < pieces.size() && pieces[index_].added; ++index_) {
+            const auto text = document_.added(pieces[index_]);
+            change.too_large |= text.size() > largest_ - change.text.size();
+            if (!change.too_large) {
+                change.text += text;
+            }
         }
         if (index_ < pieces.size()) {
             change.end = pieces[index_].begin;
@@ -20,7 +24,7 @@ std::optional<Change> ChangeReader::next()
         } else {
             ended_ = true;
         }
-        if (change.begin != change.end || !change.text.empty()) {
+        if (change.begin != change.end || !change.text.empty() || change.too_large) {
             return change;
         }
     }
@@ -98,6 +102,10 @@ std::optional<Region> RegionReader::next()
     }
     Region region{.begin = *start, .end = *start, .text = {}};
     do {
+        if (change_->too_large) {
+            gave_up_ = true;
+            return std::nullopt;
+        }
         region.text += lines_.text(region.end, change_->begin) + change_->text;
         region.end = change_->end;
         change_ = changes_.next();

@@ -13,17 +13,23 @@ struct Change {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::string text;
+    bool too_large = false; ///< `text` is not all of it
 };
 
-/// The changes of a document in order, one at a time.
+/// The changes of a document in order, one at a time. Changes without anything kept between them
+/// are one, which may be as large as the file: of its text no more than `largest` bytes are held.
 class ChangeReader {
   public:
-    explicit ChangeReader(const Document& document) : document_(document) {}
+    ChangeReader(const Document& document, std::uint64_t largest)
+        : document_(document), largest_(largest)
+    {
+    }
 
     [[nodiscard]] std::optional<Change> next();
 
   private:
     const Document& document_;
+    std::uint64_t largest_;
     std::size_t index_ = 0;
     std::uint64_t position_ = 0; ///< in the original, behind the last piece of it
     bool ended_ = false;
@@ -68,7 +74,7 @@ class RegionReader {
   public:
     /// A region of more than `largest` bytes is given up on, and all behind it.
     RegionReader(const Document& document, LineReader& lines, std::uint64_t largest)
-        : changes_(document), lines_(lines), largest_(largest), change_(changes_.next())
+        : changes_(document, largest), lines_(lines), largest_(largest), change_(changes_.next())
     {
     }
 

@@ -17,6 +17,8 @@ class FileLock {
     FileLock& operator=(FileLock&& other) noexcept;
     ~FileLock();
 
+    [[nodiscard]] bool owns() const noexcept { return !key_.empty(); }
+
   private:
     std::string key_; ///< empty: nothing is held
 };

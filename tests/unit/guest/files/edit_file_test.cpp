@@ -46,6 +46,31 @@ std::string repeat(const std::string& text, int times)
     return result;
 }
 
+/// Runs `action` in a child that may have `room` bytes more than this process has already; 0 when
+/// it returned true.
+template <class Action>
+int within_memory(rlim_t room, Action action)
+{
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        char line[64] = {};
+        const UniqueFd statm(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+        (void)read_full(statm.get(), line, sizeof(line) - 1);
+        const rlim_t most = std::strtoull(line, nullptr, 10) * 4096 + room;
+        const rlimit limit{most, most};
+        ::setrlimit(RLIMIT_AS, &limit);
+        try {
+            ::_exit(action() ? 0 : 1);
+        } catch (...) {
+            ::_exit(2);
+        }
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 } // namespace
 
 TEST_CASE("edits change what they name and nothing else")
@@ -376,30 +401,41 @@ TEST_CASE("a file of 100 MB is edited within little memory")
         }
         write_full(fd.get(), "the needle\nlast");
     }
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        // What this process has already; then at most 24 MiB more of anything.
-        char line[64] = {};
-        const UniqueFd statm(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
-        (void)read_full(statm.get(), line, sizeof(line) - 1);
-        const rlim_t now = std::strtoull(line, nullptr, 10) * 4096;
-        const rlimit limit{now + (24UL << 20U), now + (24UL << 20U)};
-        ::setrlimit(RLIMIT_AS, &limit);
-        try {
-            const auto reply = edit(machine, "f", {{"the needle", "the pin"}, {"last", "end"}});
-            const bool right =
-                reply.diff.find("@@ -3199998,5 +3199998,5 @@") != std::string::npos &&
-                reply.diff.ends_with("-the needle\n+the pin\n-last\n\\ No newline at end of file\n"
-                                     "+end\n\\ No newline at end of file\n");
-            ::_exit(right ? 0 : 1);
-        } catch (...) {
-            ::_exit(2);
+    const int failed = within_memory(24UL << 20U, [&] {
+        const auto reply = edit(machine, "f", {{"the needle", "the pin"}, {"last", "end"}});
+        return reply.diff.find("@@ -3199998,5 +3199998,5 @@") != std::string::npos &&
+               reply.diff.ends_with("-the needle\n+the pin\n-last\n\\ No newline at end of file\n"
+                                    "+end\n\\ No newline at end of file\n");
+    });
+    CHECK(failed == 0);
+    CHECK(machine.status("f").st_size == 100LL * 32'000 * 33 + 11);
+}
+
+TEST_CASE("one line of 100 MB of which all changes is edited within little memory")
+{
+    const Machine machine;
+    constexpr std::size_t block = 5000;
+    constexpr int blocks = 20'000;
+    {
+        const UniqueFd fd(
+            ::open((machine.home + "/f").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+        const std::string part(100 * block, 'x');
+        for (int i = 0; i < blocks / 100; ++i) {
+            write_full(fd.get(), part);
         }
     }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
-    CHECK(machine.status("f").st_size == 100LL * 32'000 * 33 + 11);
+    const int failed = within_memory(20UL << 20U, [&] {
+        const auto reply =
+            edit(machine, "f", {{std::string(block, 'x'), std::string(block, 'y'), true}});
+        return reply.replacements == blocks && reply.diff_truncated && reply.diff.size() < 1000 &&
+               reply.size == block * blocks;
+    });
+    CHECK(failed == 0);
+    const UniqueFd fd(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    std::string part(100 * block, '\0');
+    for (int i = 0; i < blocks / 100; ++i) {
+        REQUIRE(read_full(fd.get(), part.data(), part.size()) == part.size());
+        REQUIRE(part.find_first_not_of('y') == std::string::npos);
+    }
+    CHECK(read_full(fd.get(), part.data(), 1) == 0);
 }
