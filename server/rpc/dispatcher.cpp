@@ -70,21 +70,6 @@ struct Dispatcher::Table {
     std::size_t running = 0;
 };
 
-namespace {
-
-Id outlined_id(std::string_view text, const ReadLimits& limits)
-{
-    Outline outline;
-    outline.feed(text);
-    try {
-        return id_for_error(read_json(outline.text(), limits));
-    } catch (const ProtocolError&) {
-        return "null";
-    }
-}
-
-} // namespace
-
 /// Collects the answers of a batch and sends them as one array when its last call is gone.
 class Dispatcher::Batch final : public Sink {
   public:
@@ -137,10 +122,29 @@ void Dispatcher::receive(std::string_view text)
             dispatch(std::move(message), {sink_, std::move(bytes)});
         }
     } catch (const ProtocolError& error) {
-        // What is JSON, but beyond the limits or ambiguous, tells whose it is.
-        const Id id = error.code() == parse_error ? "null" : outlined_id(text, limits_.read);
-        sink_->send(error_message(id, error.code(), error.what(), error.data()));
+        answer_unread(text, error);
     }
+}
+
+void Dispatcher::answer_unread(std::string_view text, const ProtocolError& error)
+{
+    // Without its id the client would wait for ever.
+    const auto message = recognise(text);
+    if (message.kind == Kind::response) {
+        return; // an answer to it would be taken for that to a request of this id
+    }
+    if (message.kind == Kind::request) {
+        const Error why(ErrorCode::invalid_argument,
+                        std::string("the request cannot be read: ") + error.what(),
+                        "Nothing of it was done. Send it again whole: complete JSON, and texts "
+                        "made of whole characters.");
+        if (const auto result = handler_.refusal(message, why); !result.empty()) {
+            sink_->send(result_message(message.id, result));
+            return;
+        }
+    }
+    sink_->send(error_message(message.id.empty() ? "null" : message.id, error.code(), error.what(),
+                              error.data()));
 }
 
 void Dispatcher::too_long(std::string_view outline, std::size_t limit)

@@ -88,6 +88,7 @@ class Dispatcher {
         std::shared_ptr<void> bytes; ///< held while it is worked on; null: there was no room
     };
 
+    void answer_unread(std::string_view text, const ProtocolError& error);
     void dispatch(nlohmann::json&& message, const Origin& origin);
     void start(Message message, const Origin& origin);
     void run(std::shared_ptr<Call> call, std::shared_ptr<void> bytes);

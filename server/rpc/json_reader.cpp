@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,15 +48,24 @@ class Builder {
         auto& members = open_.back()->get_ref<json::object_t&>();
         const auto [member, is_new] = members.try_emplace(std::move(name));
         member_ = &member->second;
+        key_ = &member->first;
         return is_new || refuse("the key \"" + member->first.substr(0, 64) +
                                 "\" is given twice in one object");
     }
 
-    bool parse_error(std::size_t position, const std::string& /*token*/,
-                     const json::exception& /*error*/)
+    bool parse_error(std::size_t position, const std::string& token, const json::exception& error)
     {
+        constexpr int number_overflow = 406; // of the library's exceptions
+        const auto where = " at byte " + std::to_string(position);
         code_ = rpc::parse_error;
-        problem_ = "not valid JSON in UTF-8, at byte " + std::to_string(position);
+        if (error.id == number_overflow) {
+            problem_ = "the number " + token.substr(0, 32) + where + " is too large";
+        } else if (std::string_view(error.what()).find("surrogate") != std::string_view::npos) {
+            problem_ = "the text" + (key_ == nullptr ? "" : " in \"" + key_->substr(0, 64) + '"') +
+                       " has half a character, an unpaired \\ud800 to \\udfff," + where;
+        } else {
+            problem_ = "not valid JSON in UTF-8," + where;
+        }
         return false;
     }
 
@@ -116,7 +126,8 @@ class Builder {
     /// The containers around the present position. A parent does not grow while a child is open,
     /// so the pointers stay good.
     std::vector<json*> open_;
-    json* member_ = nullptr; ///< takes the value of the key read last
+    json* member_ = nullptr;           ///< takes the value of the key read last
+    const std::string* key_ = nullptr; ///< the key read last
     std::size_t values_ = 0;
     int code_ = invalid_request;
     std::string problem_ = "not readable";

@@ -1,6 +1,121 @@
 #include "server/rpc/outline.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <utility>
+
 namespace berth::rpc {
+namespace {
+
+using nlohmann::json;
+
+/// Takes the members of the outermost object from the parser's events: those before the text
+/// breaks have come by then.
+class Recogniser {
+  public:
+    bool null() { return take({}); }
+
+    bool boolean(bool /*value*/) { return take({}); }
+
+    bool number_integer(std::int64_t value) { return take(std::to_string(value)); }
+
+    bool number_unsigned(std::uint64_t value) { return take(std::to_string(value)); }
+
+    bool number_float(double /*value*/, const std::string& /*text*/) { return take({}); }
+
+    bool string(std::string& value)
+    {
+        if (depth_ == 1 && key_ == "method") {
+            method_ = value;
+        }
+        take(id_from(value));
+        settle();
+        return true;
+    }
+
+    bool binary(json::binary_t& /*value*/) { return false; }
+
+    bool start_object(std::size_t /*size*/) { return open(); }
+
+    bool end_object() { return close(); }
+
+    bool start_array(std::size_t /*size*/) { return open(); }
+
+    bool end_array() { return close(); }
+
+    bool key(std::string& name)
+    {
+        if (depth_ == 1) {
+            settle();
+            key_ = std::move(name);
+            ids_ += key_ == "id" ? 1 : 0;
+            answers_ = answers_ || key_ == "result" || key_ == "error";
+        }
+        return true;
+    }
+
+    bool parse_error(std::size_t /*position*/, const std::string& token,
+                     const json::exception& /*error*/)
+    {
+        if (token.starts_with('"')) { // a key that was cut off: what is before it is whole
+            settle();
+        }
+        return false;
+    }
+
+    [[nodiscard]] Message message()
+    {
+        Message message;
+        message.id = ids_ == 1 ? id_ : Id();
+        message.kind = method_.empty() && answers_ ? Kind::response
+                       : message.id.empty()        ? Kind::notification
+                                                   : Kind::request;
+        message.method = std::move(method_);
+        return message;
+    }
+
+  private:
+    bool take(Id value)
+    {
+        if (depth_ == 1 && key_ == "id") {
+            value_ = std::move(value);
+        }
+        return true;
+    }
+
+    /// A number at the end of a text that was cut off may have had more digits, so what was taken
+    /// holds only when something follows.
+    void settle()
+    {
+        if (depth_ == 1 && key_ == "id") {
+            id_ = value_;
+        }
+    }
+
+    bool open()
+    {
+        ++depth_;
+        return true;
+    }
+
+    bool close()
+    {
+        settle();
+        --depth_;
+        return true;
+    }
+
+    std::size_t depth_ = 0;
+    std::string key_; ///< of the outermost object, the one read last
+    Id value_;
+    Id id_;
+    int ids_ = 0;
+    std::string method_;
+    bool answers_ = false; ///< it has what only a response has
+};
+
+} // namespace
 
 void Outline::feed(std::string_view piece)
 {
@@ -41,6 +156,15 @@ void Outline::keep(char byte)
     if (!too_long_) {
         text_ += byte;
     }
+}
+
+Message recognise(std::string_view text)
+{
+    Outline outline;
+    outline.feed(text);
+    Recogniser recogniser;
+    (void)json::sax_parse(outline.text(), &recogniser);
+    return recogniser.message();
 }
 
 } // namespace berth::rpc

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "server/rpc/message.hpp"
+
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -31,5 +33,10 @@ class Outline {
     bool escaped_ = false;
     bool too_long_ = false;
 };
+
+/// What a message that cannot be read tells of itself: kind, id and method, as far as they stand
+/// before what breaks its outermost level. A notification where nothing is known. Its id is empty
+/// when there is none, or two: they would be for different readers.
+[[nodiscard]] Message recognise(std::string_view text);
 
 } // namespace berth::rpc

@@ -375,6 +375,19 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(json.loads(self.run_command("sessions", "list", "--json").stdout), [])
         self.assertEqual(self.run_command("sessions", "kill", "none").returncode, 1)
 
+    def test_half_a_character_is_answered_by_its_id(self):
+        request = (r'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write_file",'
+                   r'"arguments":{"path":"f","content":"\ud83d"}}}')
+        done = subprocess.run([binary_path(), "serve"], input=request + "\n", text=True,
+                              capture_output=True, timeout=30,
+                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path / "s")})
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["id"], 7)
+        self.assertTrue(answer["result"]["isError"])
+        text = answer["result"]["content"][0]["text"]
+        self.assertIn('the text in "content" has half a character', text)
+        self.assertIn("Send it again", text)
+
     def test_a_mount_that_no_machine_can_have_stops_the_start(self):
         def start(mount):
             return subprocess.run([binary_path(), "serve", "--mount", mount], stdin=subprocess.DEVNULL,

@@ -211,21 +211,40 @@ TEST_CASE("a message that is too long is answered by its id, if it is a request 
     }
 }
 
-TEST_CASE("a request that is refused as a whole is answered by its id where it has one")
+TEST_CASE("a request that cannot be read is answered by its id where it has one")
 {
     Bench bench;
-    const auto answer = [&](const std::string& params) {
-        bench.dispatcher.receive(R"({"jsonrpc":"2.0","id":"x","method":"echo","params":)" + params +
-                                 '}');
-        return bench.sink->wait(1).at(0);
+    const auto answer = [&](const std::string& text) {
+        bench.dispatcher.receive(text);
+        const auto sent = bench.sink->take();
+        return sent.empty() ? json() : sent.at(0);
     };
-    auto twice = answer(R"({"a":{"path":1,"path":2}})");
+    const auto request = [&](const std::string& params, const std::string& method = "echo") {
+        return answer(R"({"jsonrpc":"2.0","id":"x","method":")" + method + R"(","params":)" +
+                      params + '}');
+    };
+    const auto twice = request(R"({"a":{"path":1,"path":2}})");
     CHECK(twice["id"] == "x");
     CHECK(twice["error"]["message"] == "the key \"path\" is given twice in one object");
-    bench.sink->take();
-    CHECK(answer(std::string(70, '[') + std::string(70, ']'))["id"] == "x"); // too deep
-    bench.sink->take();
-    CHECK(answer("{")["id"].is_null());
+    const auto half = request(R"({"content":"a\ud83d"})");
+    CHECK(half["id"] == "x");
+    CHECK(half["error"]["message"].get<std::string>().starts_with(
+        "the text in \"content\" has half a character"));
+    const auto large = request(R"({"a":1e999})");
+    CHECK(large["id"] == "x");
+    CHECK(large["error"]["message"] == "the number 1e999 at byte 61 is too large");
+    for (const std::string& params : {std::string(70, '[') + std::string(70, ']'), // too deep
+                                      std::string("{"), std::string(R"({"a":"b)")}) {
+        CAPTURE(params);
+        CHECK(request(params)["id"] == "x");
+    }
+    CHECK(request(R"({"a":"\ud83d"})", "refusable")["result"] == "invalid_argument");
+    CHECK(answer(R"({"jsonrpc":"2.0","id":7,"meth)")["id"] == 7);
+    CHECK(answer(R"({"id":7)")["id"].is_null()); // it may have been 71
+    CHECK(answer(R"({"id":7,"id":8,)")["id"].is_null());
+    // Nothing may be taken for the answer to the client's own request 7.
+    CHECK(answer(R"({"jsonrpc":"2.0","id":7,"result":{"a":"\ud83d"}})").is_null());
+    CHECK(bench.probe.requests == 0);
 }
 
 TEST_CASE("responses and unknown notifications are ignored")

@@ -34,3 +34,20 @@ TEST_CASE("an outline is bounded, and forgets")
     outline.feed("]}7{\"id\":2}");
     CHECK(outline.text() == "]}7{\"id\":2}");
 }
+
+TEST_CASE("a message is recognised by what stands in its outermost object")
+{
+    using berth::rpc::Kind;
+    using berth::rpc::recognise;
+    const auto last = recognise(R"({"params":{"id":1,"a":"\ud83d"},"method":"m","id":-7})");
+    CHECK(last.kind == Kind::request);
+    CHECK(last.id == "-7");
+    CHECK(last.method == "m");
+    CHECK(recognise(R"({"id":"a","meth)").id == "\"a\"");
+    CHECK(recognise(R"([{"id":1,"method":"m"},)").id.empty());
+    CHECK(recognise(R"({"id":1.5,"method":"m","params":{"a":}})").id.empty());
+    CHECK(recognise(R"({"id":{},"method":"m"})").id.empty());
+    CHECK(recognise(R"({"id":1,"error":{"a":1e999}})").kind == Kind::response);
+    CHECK(recognise(R"({"method":"m","params":{"a":1e999}})").kind == Kind::notification);
+    CHECK(recognise("").kind == Kind::notification);
+}
