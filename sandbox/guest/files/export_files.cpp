@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/tree_files.hpp"
 #include "sandbox/guest/operations.hpp"
@@ -95,6 +96,8 @@ std::string read_small(int fd, std::uint64_t size, const std::string& path,
 void send_file(Outgoing& out, int fd, const std::string& name, const std::string& path,
                const CallContext& context, ExportReply& reply)
 {
+    const ContentLock lock(fd, ContentLock::Kind::shared, context.stop);
+    throw_if_stopped(context);
     struct stat status = {};
     if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
         throw_changed(path);

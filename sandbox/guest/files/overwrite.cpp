@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/overwrite.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
@@ -17,10 +18,6 @@ namespace {
 {
     const std::string what = std::string(failure.what()) + "; putting the old content of " +
                              printable(target.path()) + " back failed too (" + second + ")";
-    if (kept.empty()) {
-        throw Error(failure.code(), what + ", and no copy of it could be kept",
-                    "look at what the file has now");
-    }
     const std::string copy = target.directory_path + "/" + kept;
     throw Error(Error(failure.code(), what + ": it is in " + printable(copy),
                       "when the cause is gone, copy it back with cp, which keeps the hard links")
@@ -49,6 +46,15 @@ void overwrite(int file, const NewContent& content, const OldContent& old,
 {
     const std::string path = target.path();
     const CallContext unstoppable{context.config, context.session, {}, {}, {}};
+    // From here to the end a kill of this process leaves a mixture in the file. Then the old
+    // content is what must be there to be had: nobody else has it, while the new one is still in
+    // the hands of the caller, whose call has failed and should have changed nothing.
+    if (const int error = old.copy.expose(target.name); error != 0) {
+        throw_write_error(error, target.directory.get(),
+                          "keep the old content of " + printable(path));
+    }
+    const ContentLock lock(file, ContentLock::Kind::exclusive, context.stop);
+    throw_if_stopped(context);
     try {
         copy_content(content.fd, file, content.size, path, unstoppable);
     } catch (const Error& failure) {

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/content_type.hpp"
 #include "sandbox/guest/files/read_directory.hpp"
 #include "sandbox/guest/files/stream.hpp"
@@ -9,6 +10,7 @@
 #include "sandbox/guest/paths.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -240,6 +242,11 @@ ReadFileReply read_file(const ReadFileRequest& request, const CallContext& conte
     Opened file = open_existing(request.path, context);
     if (S_ISDIR(file.status.st_mode)) {
         return read_directory(std::move(file), request, context);
+    }
+    const ContentLock lock(file.fd.get(), ContentLock::Kind::shared, context.stop);
+    throw_if_stopped(context);
+    if (::fstat(file.fd.get(), &file.status) != 0) {
+        throw errno_error(errno, "look at " + printable(file.path));
     }
     ReadFileReply reply;
     if (request.encoding == Encoding::bytes) {

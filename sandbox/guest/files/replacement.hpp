@@ -17,8 +17,9 @@ namespace berth::guest {
 /// Normally by rename. A file with several hard links, or with an owner that could not be kept, is
 /// written in place instead (so that it stays one file, and whose it was): the new content is
 /// complete on the same file system by then, room for it is reserved, and the old content is put
-/// back when writing fails, or kept in a file of its own when that fails too; only a crash in that
-/// moment leaves a mixture.
+/// back when writing fails, or kept in a file of its own when that fails too. Commands that read it
+/// in that moment see a mixture, calls of this guest do not; a kill in that moment leaves a
+/// mixture, and the old content in a file beside it (TemporaryFile::expose()).
 class Replacement {
   public:
     struct Options {

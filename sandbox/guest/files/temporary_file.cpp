@@ -5,6 +5,8 @@
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
+#include <climits>
+
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -190,10 +193,23 @@ int TemporaryFile::rename_to(const std::string& name, bool exclusive)
     return 0;
 }
 
+int TemporaryFile::expose(const std::string& name)
+{
+    const std::string exposed =
+        ("berth-backup-" + random_digits() + "-" + name).substr(0, NAME_MAX);
+    const int error = rename_to(exposed, true);
+    if (error == 0) {
+        if (!name_.empty()) {
+            ::unlinkat(directory_, name_.c_str(), 0);
+        }
+        name_ = exposed;
+    }
+    return error;
+}
+
 std::string TemporaryFile::keep()
 {
-    const std::string name = "berth-backup-" + random_digits();
-    return rename_to(name, true) == 0 ? name : std::string();
+    return std::exchange(name_, {});
 }
 
 void remove_leftovers(int directory) noexcept

@@ -25,7 +25,11 @@ class TemporaryFile {
     /// In the same directory; `exclusive`: never over something. Returns 0 or an errno.
     [[nodiscard]] int rename_to(const std::string& name, bool exclusive);
 
-    /// Leaves it there under a name of its own, which is returned; empty when that fails.
+    /// Gives it a name, "berth-backup-<16 hex digits>-<`name`>", that remove_leftovers() does not
+    /// know: it stays when this process is killed. Returns 0 or an errno.
+    [[nodiscard]] int expose(const std::string& name);
+
+    /// Leaves it there under the name that expose() gave it, which is returned.
     [[nodiscard]] std::string keep();
 
   private:

@@ -35,6 +35,7 @@ BlockReader::BlockReader(SearchLimits& limits)
 void BlockReader::open(int fd, bool whole, std::size_t limit)
 {
     close();
+    lock_ = ContentLock(fd, ContentLock::Kind::shared, limits_.stop());
     fd_ = fd;
     whole_ = whole;
     limit_ = limit;
@@ -58,6 +59,7 @@ void BlockReader::close() noexcept
         buffer_.shrink_to_fit();
     }
     permit_.release();
+    lock_ = ContentLock();
 }
 
 /// A file that is read as a whole needs its size; anything else grows by and by.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/search/buffer_permit.hpp"
 #include "sandbox/guest/search/scan_meter.hpp"
 #include "sandbox/guest/search/search_limits.hpp"
@@ -34,8 +35,8 @@ class BlockReader {
 
     explicit BlockReader(SearchLimits& limits);
 
-    /// `fd` stays the caller's. `whole`: the file is one block. `limit`: of a block; at most
-    /// max_line, or max_whole.
+    /// `fd` stays the caller's. No call of this guest writes the file in place until close().
+    /// `whole`: the file is one block. `limit`: of a block; at most max_line, or max_whole.
     void open(int fd, bool whole, std::size_t limit);
 
     /// Gives back the memory that a large file needed.
@@ -64,6 +65,7 @@ class BlockReader {
     SearchLimits& limits_;
     ScanMeter meter_;
     BufferPermit permit_;
+    ContentLock lock_;
     Utf16Decoder utf16_;
     std::vector<char> buffer_;
     std::string_view block_;

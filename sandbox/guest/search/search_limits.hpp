@@ -39,6 +39,8 @@ class SearchLimits {
         return timed_out_ || stop_.stop_requested();
     }
 
+    [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+
     [[nodiscard]] bool timed_out() const noexcept { return timed_out_; }
 
     [[nodiscard]] bool cancelled() const noexcept { return stop_.stop_requested(); }
