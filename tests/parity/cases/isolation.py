@@ -59,9 +59,19 @@ class SecretsTest(ParityTest):
 
     @local_only
     def test_no_process_inside_has_one(self):
-        found = self.output("cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/*/task/*/environ "
-                            f"2>/dev/null | grep -ac {SECRET[:-4]}'[-]' ; true")
-        self.assertEqual(found, "0\n")
+        def found(text):
+            """Not in the command line that looks for it."""
+            return int(self.output(
+                "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/task/*/environ "
+                f"2>/dev/null | tr '\\0' '\\n' | grep -ac '{text[:-1]}[{text[-1]}]' ; true"))
+        self.output("sleep 300 >/dev/null 2>&1 &", env={"SEEN": "berth-test-seen-1d7e"})
+        self.assertGreater(found("berth-test-seen-1d7e"), 0)  # it looks where such things are
+        self.assertEqual(found(SECRET), 0)
+        if os.geteuid() == 0:  # nobody else may look at a guest
+            (guest,) = self.state.guests()
+            for name in ("environ", "cmdline"):
+                with open(f"/proc/{guest}/{name}", "rb") as file:
+                    self.assertNotIn(SECRET.encode(), file.read(), name)
 
     def test_no_descriptor_reaches_a_command_or_the_guest(self):
         with tempfile.NamedTemporaryFile() as secret, tempfile.TemporaryDirectory() as folder:
