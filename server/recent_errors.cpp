@@ -1,12 +1,16 @@
 #include "server/recent_errors.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/state_directory.hpp"
+#include "server/log.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
 #include <exception>
 #include <optional>
 #include <string_view>
@@ -28,9 +32,39 @@ constexpr std::size_t message_limit = 2048;
 /// Above any that was written by these rules.
 constexpr std::size_t read_limit = 1UL << 20U;
 
+/// Empty when it is not there or is refused: nothing may be written to what is not berth's.
 UniqueFd open_directory(const std::string& path)
 {
-    return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    try {
+        return sandbox::find_state_directory(path);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+/// Empty when it is missing. Throws when it is no ordinary file of ours: a FIFO of this name would
+/// hold up every call, and a link lead to another file.
+UniqueFd open_errors(int directory, const char* name, int flags)
+{
+    UniqueFd file(
+        ::openat(directory, name, flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600));
+    struct stat status{};
+    if (!file && errno == ENOENT) {
+        return file;
+    }
+    const bool special = file ? ::fstat(file.get(), &status) == 0 &&
+                                    (!S_ISREG(status.st_mode) || status.st_nlink != 1 ||
+                                     status.st_uid != ::geteuid())
+                              : errno == ELOOP || errno == ENXIO || errno == EISDIR;
+    if (special) {
+        throw Error(ErrorCode::backend_error,
+                    std::string(name) + " in the state directory is no ordinary file of berth's; "
+                                        "remove it");
+    }
+    if (!file) {
+        throw errno_error(errno, std::string("open ") + name);
+    }
+    return file;
 }
 
 std::string to_line(const RecentError& error)
@@ -66,12 +100,12 @@ std::optional<RecentError> from_line(std::string_view text)
 /// Of one file, oldest first.
 void append_errors(int directory, const char* name, std::vector<RecentError>& errors)
 {
-    std::string text;
-    try {
-        text = read_file_limited(directory, name, read_limit);
-    } catch (const std::exception&) {
-        return; // there is none
+    const auto file = open_errors(directory, name, O_RDONLY);
+    if (!file) {
+        return;
     }
+    std::string text(read_limit, '\0');
+    text.resize(read_full(file.get(), text.data(), text.size()));
     std::string_view rest = text;
     while (!rest.empty()) {
         const auto end = rest.find('\n');
@@ -88,31 +122,37 @@ void remember_error(const std::string& state_directory, const RecentError& error
 {
     try {
         const auto directory = open_directory(state_directory);
-        const UniqueFd file(
-            directory ? ::openat(directory.get(), present_name,
-                                 O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)
-                      : -1);
-        if (!file) {
+        if (!directory) {
             return;
         }
+        const auto file = open_errors(directory.get(), present_name, O_WRONLY | O_APPEND | O_CREAT);
         // One write(2): the lines of several servers do not mix.
         write_full(file.get(), to_line(error));
         struct stat status{};
         if (::fstat(file.get(), &status) == 0 && status.st_size > present_limit) {
             ::renameat(directory.get(), present_name, directory.get(), previous_name);
         }
-    } catch (const std::exception&) {
-        return; // a full disk, no memory: one error less in the list
+    } catch (const std::exception& failure) { // a full disk, no memory: one error less in the list
+        log::write(log::Level::warning, "error not kept for `berth status`",
+                   {{"error", failure.what()}});
     }
 }
 
-std::vector<RecentError> recent_errors(const std::string& state_directory, std::size_t count)
+std::vector<RecentError> recent_errors(const std::string& state_directory, std::size_t count,
+                                       std::string* trouble)
 {
     std::vector<RecentError> errors;
     const auto directory = open_directory(state_directory);
-    if (directory) {
-        append_errors(directory.get(), previous_name, errors);
-        append_errors(directory.get(), present_name, errors);
+    for (const char* name : {previous_name, present_name}) {
+        try {
+            if (directory) {
+                append_errors(directory.get(), name, errors);
+            }
+        } catch (const std::exception& failure) {
+            if (trouble != nullptr) {
+                *trouble = failure.what();
+            }
+        }
     }
     if (errors.size() > count) {
         errors.erase(errors.begin(), errors.end() - static_cast<std::ptrdiff_t>(count));

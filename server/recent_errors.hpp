@@ -18,11 +18,13 @@ struct RecentError {
 
 /// Appends to errors.jsonl of the state directory, which all its servers share and which holds at
 /// most some 128 KiB of the latest, with its predecessor errors.1.jsonl. Where there is no state
-/// directory yet, or it cannot be written, nothing is kept: telling the caller comes first.
+/// directory yet, or it is refused or cannot be written, nothing is kept: telling the caller comes
+/// first.
 void remember_error(const std::string& state_directory, const RecentError& error) noexcept;
 
-/// The latest `count`, newest first. What cannot be read is left out.
+/// The latest `count`, newest first. What cannot be read is left out, and `trouble` says why.
 [[nodiscard]] std::vector<RecentError> recent_errors(const std::string& state_directory,
-                                                     std::size_t count);
+                                                     std::size_t count,
+                                                     std::string* trouble = nullptr);
 
 } // namespace berth::server

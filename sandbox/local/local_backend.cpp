@@ -19,6 +19,7 @@
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/uid_range.hpp"
+#include "sandbox/state_directory.hpp"
 #include "sandbox/unix_channel.hpp"
 
 #include <algorithm>
@@ -46,19 +47,6 @@ struct Host {
     HostFiles files;
     CgroupLayout cgroups;
 };
-
-void make_state_directory(const std::string& path)
-{
-    for (auto slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-        const std::string part = path.substr(0, slash);
-        if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
-            throw_errno("make folder " + part);
-        }
-        if (slash == std::string::npos) {
-            return;
-        }
-    }
-}
 
 std::string real_path(const std::string& path)
 {
@@ -115,6 +103,7 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] std::string description() const override;
 
   private:
+    const CgroupLayout& cgroups();
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
@@ -127,28 +116,36 @@ class LocalBackend final : public sandbox::Backend {
     const bool privileged_ = no_own_uids_.empty();
     Launchers launchers_;
     std::mutex mutex_;
+    std::optional<CgroupLayout> cgroups_;               ///< guarded by mutex_, then immutable
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
     BootClock::time_point looked_;                      ///< guarded by mutex_; for availability_
     std::map<std::string, UniqueFd> lifetimes_;         ///< guarded by mutex_; write ends
 };
 
+/// Without a look at the state directory, which is not made before a session needs it.
+const CgroupLayout& LocalBackend::cgroups()
+{
+    const std::lock_guard lock(mutex_);
+    if (!cgroups_) {
+        auto found = find_cgroups("", privileged_);
+        prepare_delegated(found);
+        cgroups_ = std::move(found);
+    }
+    return *cgroups_;
+}
+
 const Host& LocalBackend::host()
 {
+    (void)cgroups();
     const std::lock_guard lock(mutex_);
     if (!host_) {
         Host host;
-        make_state_directory(settings_.state_directory);
+        host.state_fd = sandbox::open_state_directory(settings_.state_directory);
         host.state = real_path(settings_.state_directory);
-        host.state_fd.reset(
-            ::open(host.state.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-        if (!host.state_fd) {
-            throw_errno("open the state directory " + host.state);
-        }
         host.runtime = runtime_folder(host.state, privileged_);
         host.files = find_host_files("/");
-        host.cgroups = find_cgroups("", privileged_);
-        prepare_delegated(host.cgroups);
+        host.cgroups = *cgroups_;
         host_ = std::move(host);
     }
     return *host_;
@@ -193,7 +190,10 @@ sandbox::Availability LocalBackend::availability()
     }
     sandbox::Availability found;
     try {
-        (void)host();
+        if (sandbox::find_state_directory(settings_.state_directory)) {
+            (void)host();
+        }
+        (void)cgroups();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
                                        : make_probe(false, ::geteuid(), ::getegid());
         const auto result = launchers_.launch(probe, -1);
@@ -203,6 +203,8 @@ sandbox::Availability LocalBackend::availability()
             found.reason = blocker.reason;
             found.remedy = blocker.remedy;
         }
+    } catch (const Error& error) {
+        found = {.available = false, .reason = error.what(), .remedy = error.hint()};
     } catch (const std::exception& error) {
         found.reason = error.what();
     }
@@ -215,8 +217,8 @@ sandbox::Availability LocalBackend::availability()
 std::vector<sandbox::Layer> LocalBackend::limit_layers()
 {
     try {
-        const auto& cgroups = host().cgroups;
-        return local::limit_layers(cgroups, cgroups.kills());
+        const auto& layout = cgroups();
+        return local::limit_layers(layout, layout.kills());
     } catch (const std::exception&) {
         return {}; // availability() says why there is no machine
     }
@@ -346,6 +348,9 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
 
 void LocalBackend::collect(const Deadline& deadline)
 {
+    if (!sandbox::find_state_directory(settings_.state_directory)) {
+        return; // nothing was ever made
+    }
     remove_stale_sockets(host().runtime, host().cgroups, deadline);
 }
 

@@ -4,7 +4,7 @@
 #include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_lock.hpp"
-#include "sandbox/session/state_directory.hpp"
+#include "sandbox/state_directory.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -185,7 +185,7 @@ class FileRegistry : public Registry {
         if (folder) {
             return folder;
         }
-        const UniqueFd state = open_state_directory(state_directory_);
+        const UniqueFd state = sandbox::open_state_directory(state_directory_);
         const UniqueFd sessions = open_or_make_subdirectory(state.get(), "sessions");
         if (sessions) {
             folder = open_or_make_subdirectory(sessions.get(), key);

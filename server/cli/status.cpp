@@ -1,5 +1,6 @@
 #include "server/cli/status.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
@@ -27,6 +28,7 @@ struct Status {
     std::size_t known = 0;
     std::vector<session::Activity> running;
     std::vector<RecentError> errors;
+    std::string unread; ///< why errors could not be read
     std::uint64_t commands = 0;
     std::size_t jobs = 0;
 };
@@ -35,10 +37,14 @@ Status gather(session::SessionManager& sessions, const Options& options)
 {
     Status status;
     status.availability = sessions.backend().availability();
-    collect_leftovers(sessions);
+    try {
+        collect_leftovers(sessions);
+    } catch (const Error&) {
+        status.known = 0; // the state directory is refused: the availability says why
+    }
     status.known = sessions.list().size();
     status.running = sessions.activities();
-    status.errors = recent_errors(options.sessions.state_directory, shown_errors);
+    status.errors = recent_errors(options.sessions.state_directory, shown_errors, &status.unread);
     for (const auto& session : status.running) {
         status.commands += session.info.calls;
         status.jobs += session.info.jobs.size();
@@ -150,6 +156,9 @@ void print_status(const Status& status, std::string_view backend, const std::str
     text += std::string("errors     ") +
             (status.errors.empty() ? "none lately" : "the latest, newest first:") + '\n' +
             errors_text(status);
+    if (!status.unread.empty()) {
+        text += "           not all can be read: " + status.unread + '\n';
+    }
     print(text);
 }
 
@@ -172,6 +181,7 @@ int show_status(session::SessionManager& sessions, const Options& options, bool 
                     {"jobs", jobs_json(status)},
                     {"silent_sessions", silent_json(status)},
                     {"recent_errors", errors_json(status)},
+                    {"unread_errors", status.unread},
                     {"limits", limits_json(options.sessions.limits)}});
     } else {
         print_status(status, sessions.backend().name(), options.sessions.state_directory);

@@ -388,6 +388,32 @@ class ProtocolTest(unittest.TestCase):
         self.assertIn('the text in "content" has half a character', text)
         self.assertIn("Send it again", text)
 
+    def run_berth(self, state, *arguments, stdin="", **options):
+        return subprocess.run([binary_path(), *arguments, "--state-dir", str(state)], text=True,
+                              input=stdin, capture_output=True, timeout=30, **options)
+
+    def test_an_unusable_state_directory_is_the_same_to_everyone_and_stays_as_it_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
+            open(os.path.join(folder, "foreign"), "w").close()
+            for arguments in (("status",), ("doctor",), ("call", "bash_exec", '{"command":"true"}')):
+                done = self.run_berth(folder, *arguments)
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertIn("may be written to by other users", done.stdout + done.stderr)
+                self.assertNotIn("chmod", done.stdout + done.stderr)
+            listed = self.run_berth(folder, stdin='{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
+            tools = {tool["name"]: tool["description"]
+                     for tool in json.loads(listed.stdout)["result"]["tools"]}
+            self.assertIn("DISABLED", tools["bash_exec"])
+            self.assertEqual(os.listdir(folder), ["foreign"])
+
+    def test_what_only_looks_makes_no_state_directory(self):
+        state = self.state.path / "none"
+        self.run_berth(state, "status")
+        self.run_berth(state, "sessions", "list")
+        self.run_berth(state, "call", "session_info")
+        self.assertFalse(state.exists())
+
     def test_a_mount_that_no_machine_can_have_stops_the_start(self):
         def start(mount):
             return subprocess.run([binary_path(), "serve", "--mount", mount], stdin=subprocess.DEVNULL,

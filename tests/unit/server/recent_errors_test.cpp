@@ -82,3 +82,28 @@ TEST_CASE("without a state directory nothing is kept and nothing is made")
     remember_error(state.path(), error("x"));
     CHECK_FALSE(std::filesystem::exists(state / "target"));
 }
+
+TEST_CASE("what is no ordinary file of ours holds nobody up, and is told")
+{
+    const berth::tests::TemporaryDirectory state;
+    const auto path = state / "errors.jsonl";
+    std::string trouble;
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    remember_error(state.path(), error("x"));
+    CHECK(recent_errors(state.path(), 10, &trouble).empty());
+    CHECK(trouble == "errors.jsonl in the state directory is no ordinary file of berth's; "
+                     "remove it");
+    std::filesystem::remove(path);
+    std::ofstream(state / "precious").flush();
+    std::filesystem::create_hard_link(state / "precious", path);
+    remember_error(state.path(), error("x"));
+    CHECK(std::filesystem::file_size(state / "precious") == 0);
+}
+
+TEST_CASE("nothing is written to a state directory that is refused")
+{
+    const berth::tests::TemporaryDirectory state;
+    REQUIRE(::chmod(state.path().c_str(), 0777) == 0);
+    remember_error(state.path(), error("x"));
+    CHECK(std::filesystem::is_empty(state.path()));
+}

@@ -1,6 +1,5 @@
 #include "sandbox/session/lifecycle.hpp"
 #include "sandbox/session/settings.hpp"
-#include "sandbox/session/state_directory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -68,19 +67,5 @@ TEST_SUITE("session/lifecycle")
               "the sandbox was lost; a fresh one is in use; files in the home are kept");
         CHECK(replacement_notice(State::ended, "why") ==
               "the sandbox had ended (why); a fresh one is in use; files in the home are kept");
-    }
-}
-
-TEST_SUITE("session/state_directory")
-{
-    TEST_CASE("network file systems are known by their numbers")
-    {
-        CHECK(network_file_system(0x6969) == "NFS");
-        CHECK(network_file_system(0x01021997) == "9p");
-        CHECK(network_file_system(0xFF534D42) == "SMB");
-        CHECK(network_file_system(static_cast<std::int32_t>(0xFE534D42)) == "SMB");
-        CHECK(network_file_system(0xEF53).empty());     // ext4
-        CHECK(network_file_system(0x01021994).empty()); // tmpfs
-        CHECK(network_file_system(0x794c7630).empty()); // overlayfs
     }
 }

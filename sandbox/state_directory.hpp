@@ -1,0 +1,24 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace berth::sandbox {
+
+/// The name of the network file system with that statfs(2) magic, empty for a local one. Their
+/// locks do not end with a dead server, or exclude only callers of the same host.
+[[nodiscard]] std::string network_file_system(std::int64_t magic);
+
+/// Opens the state directory, made 0700 when missing. Throws Error(sandbox_unavailable), with the
+/// remedy, when it cannot be made, is on a network file system, or belongs to or may be written by
+/// somebody else: they could put a record there and have this server attach to their machine.
+/// Whoever writes there opens it so first: nothing is written to a folder that is not berth's.
+[[nodiscard]] UniqueFd open_state_directory(const std::string& path);
+
+/// The same without making anything: empty when it is missing and could be made, as far as can be
+/// told without trying.
+[[nodiscard]] UniqueFd find_state_directory(const std::string& path);
+
+} // namespace berth::sandbox

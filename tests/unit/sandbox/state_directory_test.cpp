@@ -1,0 +1,98 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/state_directory.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace berth;
+using namespace berth::sandbox;
+
+namespace {
+
+/// Message and hint of the refusal, the same of both functions; empty: none.
+std::string refusal(const std::string& path)
+{
+    std::string texts;
+    for (auto* open : {&find_state_directory, &open_state_directory}) {
+        try {
+            (void)open(path);
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::sandbox_unavailable);
+            CHECK_FALSE(error.hint().empty());
+            texts = std::string(error.what()) + "; " + error.hint();
+        }
+    }
+    return texts;
+}
+
+bool has(const std::string& text, const std::string& part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_SUITE("sandbox/state_directory")
+{
+    TEST_CASE("network file systems are known by their numbers")
+    {
+        CHECK(network_file_system(0x6969) == "NFS");
+        CHECK(network_file_system(0x01021997) == "9p");
+        CHECK(network_file_system(0xFF534D42) == "SMB");
+        CHECK(network_file_system(static_cast<std::int32_t>(0xFE534D42)) == "SMB");
+        CHECK(network_file_system(0xEF53).empty());     // ext4
+        CHECK(network_file_system(0x01021994).empty()); // tmpfs
+        CHECK(network_file_system(0x794c7630).empty()); // overlayfs
+    }
+
+    TEST_CASE("looking for it makes nothing, opening it does")
+    {
+        const tests::TemporaryDirectory folder;
+        CHECK_FALSE(find_state_directory(folder / "a/b"));
+        CHECK(std::filesystem::is_empty(folder.path()));
+        CHECK(open_state_directory(folder / "a/b"));
+        CHECK(find_state_directory(folder / "a/b"));
+    }
+
+    TEST_CASE("chmod is advised for berth's own folder only")
+    {
+        const tests::TemporaryDirectory folder;
+        REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
+        CHECK(has(refusal(folder.path()), "may be written to by other users; run `chmod 700 '"));
+        std::filesystem::create_directory(folder / "sessions");
+        CHECK(has(refusal(folder.path()), "chmod 700"));
+        std::ofstream(folder / "notes.txt").flush();
+        const auto foreign = refusal(folder.path());
+        CHECK_FALSE(has(foreign, "chmod"));
+        CHECK(has(foreign, "--state-dir"));
+    }
+
+    TEST_CASE("another user's folder is told as such")
+    {
+        if (::geteuid() == 0) {
+            const tests::TemporaryDirectory folder;
+            REQUIRE(::chown(folder.path().c_str(), 1, 1) == 0);
+            const auto text = refusal(folder.path());
+            CHECK(has(text, "belongs to another user, "));
+            CHECK_FALSE(has(text, "chmod"));
+            REQUIRE(::chown(folder.path().c_str(), 0, 0) == 0);
+        } else {
+            CHECK(has(refusal("/usr"), "belongs to another user, root"));
+        }
+    }
+
+    TEST_CASE("what can never be made is refused before anything tries, with the remedy")
+    {
+        CHECK(has(refusal("/proc/berth/x"), "--state-dir"));
+        CHECK(has(refusal("/dev/null/x"), "Not a directory"));
+        CHECK(has(refusal("/dev/null"), "Not a directory"));
+    }
+}
