@@ -1,5 +1,6 @@
 #include "sandbox/direct/guest_process.hpp"
 
+#include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/process.hpp"
@@ -20,7 +21,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,20 +62,6 @@ protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::st
     config.lifetime_fd = spec.ends_with_server ? lifetime_fd : -1;
     config.limit_nofile = spec.limits.nofile;
     return config;
-}
-
-/// A memfd and not a file: the token must not be left on the disk.
-UniqueFd config_file(const protocol::GuestConfig& config)
-{
-    UniqueFd file(::memfd_create("berth-config", MFD_CLOEXEC));
-    if (!file) {
-        throw_errno("memfd_create");
-    }
-    write_full(file.get(), protocol::encode(config));
-    if (::lseek(file.get(), 0, SEEK_SET) != 0) {
-        throw_errno("lseek");
-    }
-    return file;
 }
 
 bool wait_readable(int fd, std::chrono::seconds time)
@@ -165,7 +151,9 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
                          const std::string& folder, const std::string& socket)
 {
     const auto listener = sandbox::listen_unix(socket);
-    const auto config = config_file(config_for(spec, folder));
+    // Not a file: the token must not be left on the disk.
+    const auto config =
+        make_memory_file("berth-config", protocol::encode(config_for(spec, folder)));
     auto ready = make_pipe();
     auto lifetime = make_pipe();
     SpawnOptions options;

@@ -50,27 +50,32 @@ TextFile substitute(const std::string& name, const std::string& answer)
 
 } // namespace
 
-std::vector<TextFile> generated_etc_files(const EtcInput& input)
+std::vector<TextFile> generated_etc_files(sandbox::Network network)
 {
-    const bool network = input.network == sandbox::Network::host;
     return {
         {"/etc/passwd", passwd()},
         {"/etc/group", group()},
         {"/etc/hosts", hosts()},
-        {"/etc/nsswitch.conf", name_services(input.network)},
-        {"/etc/resolv.conf", network ? input.host_resolv_conf : std::string()},
+        {"/etc/nsswitch.conf", name_services(network)},
         {"/etc/hostname", std::string(inner_host_name) + "\n"},
-        {"/etc/machine-id", input.machine_id + "\n"},
         {"/etc/gitconfig", git_configuration()},
         {"/etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n"},
     };
 }
 
-std::vector<SymbolicLink> generated_etc_links(const EtcInput& input)
+std::vector<TextFile> machine_files(sandbox::Network network, const std::string& host_resolv_conf,
+                                    const std::string& machine_id)
 {
-    const bool known = input.localtime_target.starts_with("/usr/share/zoneinfo/");
+    const bool names = network == sandbox::Network::host;
+    return {{"/etc/resolv.conf", names ? host_resolv_conf : std::string()},
+            {"/etc/machine-id", machine_id + "\n"}};
+}
+
+std::vector<SymbolicLink> generated_etc_links(const std::string& localtime_target)
+{
+    const bool known = localtime_target.starts_with("/usr/share/zoneinfo/");
     return {
-        {"/etc/localtime", known ? input.localtime_target : "/usr/share/zoneinfo/UTC"},
+        {"/etc/localtime", known ? localtime_target : "/usr/share/zoneinfo/UTC"},
         {"/etc/mtab", "/proc/self/mounts"},
         {"/etc/os-release", "../usr/lib/os-release"},
     };

@@ -12,10 +12,23 @@
 
 namespace berth::local {
 
-/// The descriptor that the launcher is started with, a socket. One byte comes in, with two
-/// descriptors: a memfd with the encoded LaunchSpec, and the read end of the lifetime pipe if there
-/// is one. The encoded LaunchResult goes out. Its end before that: stop.
+/// The descriptor that the launcher is started with, a socket. Its end: stop. What comes in:
+/// - `message_prepare` with a memfd: RootParts, which the next spec will probably have as its base;
+/// - `message_launch` with a memfd, the LaunchSpec, and the read end of the lifetime pipe if there
+///   is one;
+/// - a Handover, once the sources of the `late` binds are there.
+/// The encoded LaunchResult goes out.
 inline constexpr int launcher_control_fd = 3;
+inline constexpr char message_prepare = 'P';
+inline constexpr char message_launch = 'L';
+
+/// An eventfd, a semaphore: so many messages have come. By this the launcher is woken and not by the
+/// socket, whose reader the kernel puts on the processor of the writer, to wait until the server has
+/// nothing more to do: the two are to work side by side.
+inline constexpr int launcher_wake_fd = 5;
+
+/// The launcher's program where that is a sealed memfd. Of no other use to the launcher.
+inline constexpr int launcher_program_fd = 4;
 
 /// What shows a piece of the host inside.
 struct Bind {
@@ -29,6 +42,8 @@ struct Bind {
     bool follow_links = false;
     bool optional = false; ///< skipped when it cannot be opened
     bool devices = false;  ///< device nodes work
+    /// A folder that the server makes while the launch is under way.
+    bool late = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -40,6 +55,7 @@ struct Bind {
         field(5, self.follow_links);
         field(6, self.optional);
         field(7, self.devices);
+        field(8, self.late);
     }
 };
 
@@ -70,8 +86,25 @@ struct SymbolicLink {
     }
 };
 
-/// The cgroups of one session. Each `..._base` is a directory that exists, or empty for none; the
-/// launcher makes `<base>/berth/<name>` in it.
+/// What a root begins with.
+struct RootParts {
+    std::vector<std::string> directories;
+    std::vector<Bind> binds;
+    std::vector<TextFile> files;
+    std::vector<SymbolicLink> links;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.directories);
+        field(2, self.binds);
+        field(3, self.files);
+        field(4, self.links);
+    }
+};
+
+/// The cgroups of one session, `<base>/berth/<name>`. Each `..._base` is a directory that exists,
+/// or empty for none. The launcher makes those of v2, the server meanwhile those of v1.
 struct CgroupSpec {
     std::string name;
     std::string v2_base;
@@ -114,12 +147,16 @@ struct LaunchSpec {
     bool own_network = true;
     std::string host_name;
     std::uint64_t shm_size = 0;
-    std::vector<Bind> binds; ///< mounted in this order
-    std::vector<std::string> directories;
+    RootParts base;          ///< the same for all machines that have the same network
+    std::vector<Bind> binds; ///< of this one; mounted after the others, in this order
     std::vector<TextFile> files;
-    std::vector<SymbolicLink> links;
     CgroupSpec cgroup;
     std::string socket_path;
+    /// The launcher becomes the guest itself, which it has in it, instead of starting
+    /// `guest_program`. Only a launcher that runs from a sealed memfd may: the program of a guest
+    /// is open to it at /proc/self/exe, and one that was taken over could write to an installed
+    /// file that its user owns.
+    bool become_guest = false;
     std::string guest_program;
     protocol::GuestConfig guest; ///< the descriptors in it are filled in by the launcher
 
@@ -135,14 +172,14 @@ struct LaunchSpec {
         field(7, self.own_network);
         field(8, self.host_name);
         field(9, self.shm_size);
-        field(10, self.binds);
-        field(11, self.directories);
+        field(10, self.base);
+        field(11, self.binds);
         field(12, self.files);
-        field(13, self.links);
-        field(14, self.cgroup);
-        field(15, self.socket_path);
-        field(16, self.guest_program);
-        field(17, self.guest);
+        field(13, self.cgroup);
+        field(14, self.socket_path);
+        field(15, self.guest_program);
+        field(16, self.guest);
+        field(17, self.become_guest);
     }
 };
 

@@ -1,18 +1,22 @@
 #include "sandbox/local/launchers.hpp"
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/io.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <exception>
+#include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,39 +25,33 @@ namespace {
 
 // Longer than the launcher's own patience with the guest.
 constexpr std::chrono::seconds patience{30};
+// MFD_EXEC of Linux 6.3, newer than Debian 12's headers.
+constexpr unsigned mfd_exec = 0x0010U;
 
-UniqueFd spec_file(const LaunchSpec& spec)
+/// A copy in memory that nobody can write to any more. Throws std::system_error.
+UniqueFd sealed_copy(const std::string& path)
 {
-    UniqueFd fd(::memfd_create("berth-spec", MFD_CLOEXEC));
-    if (!fd) {
+    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) {
+        throw_errno("open " + path);
+    }
+    constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    UniqueFd copy(::memfd_create("berth-launcher", flags | mfd_exec));
+    if (!copy && errno == EINVAL) {
+        copy.reset(::memfd_create("berth-launcher", flags)); // before Linux 6.3 all are executable
+    }
+    if (!copy) {
         throw_errno("memfd_create");
     }
-    write_full(fd.get(), protocol::encode(spec));
-    if (::lseek(fd.get(), 0, SEEK_SET) != 0) {
-        throw_errno("rewind the spec");
+    ssize_t count = 0;
+    do {
+        count = ::sendfile(copy.get(), file.get(), nullptr, std::size_t{1} << 30U);
+    } while (count > 0 || (count < 0 && errno == EINTR));
+    constexpr int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+    if (count < 0 || ::fcntl(copy.get(), F_ADD_SEALS, seals) != 0) {
+        throw_errno("copy " + path);
     }
-    return fd;
-}
-
-/// False when the launcher is gone.
-bool send_request(int control, int spec_fd, int lifetime_fd)
-{
-    char byte = 'L';
-    iovec data{&byte, 1};
-    const int descriptors[2] = {spec_fd, lifetime_fd};
-    const std::size_t size = (lifetime_fd >= 0 ? 2 : 1) * sizeof(int);
-    alignas(cmsghdr) char space[CMSG_SPACE(sizeof descriptors)] = {};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = space;
-    message.msg_controllen = CMSG_SPACE(size);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(size);
-    std::memcpy(CMSG_DATA(header), descriptors, size);
-    return ::sendmsg(control, &message, MSG_NOSIGNAL) == 1;
+    return copy;
 }
 
 LaunchResult failure(const char* text)
@@ -106,7 +104,10 @@ void end(Process& launcher) noexcept
 
 } // namespace
 
-Launchers::Launchers(std::string program) : program_(std::move(program)) {}
+Launchers::Launchers(std::string program, bool with_guest)
+    : program_(std::move(program)), with_guest_(with_guest)
+{
+}
 
 Launchers::~Launchers()
 {
@@ -120,19 +121,58 @@ Launchers::~Launchers()
     }
 }
 
-Launchers::Launcher Launchers::start() const
+Launchers::Launcher Launchers::start()
 {
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         throw_errno("socketpair");
     }
-    UniqueFd ours(pair[0]);
+    Launcher launcher{.process = {},
+                      .control = UniqueFd(pair[0]),
+                      .wake = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE))};
     const UniqueFd theirs(pair[1]);
+    if (!launcher.wake) {
+        throw_errno("eventfd");
+    }
     SpawnOptions options;
     options.arguments = {"berth-launcher"};
-    options.descriptors = {{theirs.get(), launcher_control_fd}};
+    options.descriptors = {{theirs.get(), launcher_control_fd},
+                           {launcher.wake.get(), launcher_wake_fd}};
     options.new_session = true;
-    return {Process::spawn(program_, options), std::move(ours)};
+    if (const int program = sealed_program(); program >= 0) {
+        options.descriptors.emplace_back(program, launcher_program_fd);
+        try {
+            launcher.process =
+                Process::spawn("/proc/self/fd/" + std::to_string(launcher_program_fd), options);
+            launcher.has_guest = true;
+            return launcher;
+        } catch (const std::system_error& error) {
+            if (error.code().value() != EACCES && error.code().value() != EPERM) {
+                throw;
+            }
+            // A policy of the host forbids to run what is no file.
+            options.descriptors.pop_back();
+        }
+    }
+    launcher.process = Process::spawn(program_, options);
+    return launcher;
+}
+
+int Launchers::sealed_program()
+{
+    if (!with_guest_) {
+        return -1;
+    }
+    const std::lock_guard lock(program_mutex_);
+    if (!sealed_) {
+        try {
+            sealed_ = sealed_copy(program_);
+        } catch (const std::system_error&) {
+            // vm.memfd_noexec = 2, or no memory: the installed file serves, an exec slower.
+            return -1;
+        }
+    }
+    return sealed_.get();
 }
 
 Launchers::Launcher Launchers::take()
@@ -148,15 +188,71 @@ Launchers::Launcher Launchers::take()
     return start();
 }
 
-LaunchResult Launchers::launch(const LaunchSpec& spec, int lifetime_fd)
+namespace {
+
+/// For the moment of its waking. In a virtual machine a processor that has nothing to do looks
+/// preempted to the kernel, which then leaves a woken process on the waker's: it would wait until
+/// the server has nothing more to do, and the two are to work side by side.
+void keep_off_this_processor(const Process& launcher)
 {
-    const UniqueFd file = spec_file(spec);
+    cpu_set_t allowed; // on a host with more than 1024 processors this fails, and nothing is lost
+    const int here = ::sched_getcpu();
+    if (here < 0 || ::sched_getaffinity(launcher.pid(), sizeof allowed, &allowed) != 0) {
+        return;
+    }
+    CPU_CLR(static_cast<std::size_t>(here), &allowed);
+    if (CPU_COUNT(&allowed) > 0) {
+        (void)::sched_setaffinity(launcher.pid(), sizeof allowed, &allowed);
+    }
+}
+
+} // namespace
+
+/// False when the launcher is gone.
+bool Launchers::send(const Launcher& launcher, char message, const std::string& content,
+                     int lifetime_fd)
+{
+    const UniqueFd file = make_memory_file("berth-spec", content);
+    std::vector<int> descriptors{file.get()};
+    if (lifetime_fd >= 0) {
+        descriptors.push_back(lifetime_fd);
+    }
+    return send_descriptors(launcher.control.get(), {&message, 1}, descriptors) &&
+           ::eventfd_write(launcher.wake.get(), 1) == 0;
+}
+
+bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, int lifetime_fd)
+{
+    spec.become_guest = launcher.has_guest;
+    keep_off_this_processor(launcher.process);
+    return send(launcher, message_launch, protocol::encode(spec), lifetime_fd);
+}
+
+void Launchers::expect(const RootParts& base)
+{
+    std::string encoded = protocol::encode(base);
+    const std::lock_guard lock(mutex_);
+    expected_ = std::move(encoded);
+}
+
+LaunchResult Launchers::launch(LaunchSpec spec, int lifetime_fd,
+                               const std::function<Handover()>& meanwhile)
+{
     Launcher launcher = take();
-    if (!send_request(launcher.control.get(), file.get(), lifetime_fd)) {
+    if (!send(launcher, spec, lifetime_fd)) {
         // The one that waited was killed by someone.
         done(std::move(launcher));
         launcher = start();
-        (void)send_request(launcher.control.get(), file.get(), lifetime_fd);
+        (void)send(launcher, spec, lifetime_fd);
+    }
+    try {
+        // One that has failed has answered already.
+        (void)send_handover(launcher.control.get(), meanwhile());
+    } catch (...) {
+        // It sees the end of the socket, and removes what it has made by then.
+        launcher.control.reset();
+        end(launcher.process);
+        throw;
     }
     LaunchResult result = read_result(launcher.control.get());
     done(std::move(launcher));
@@ -188,14 +284,18 @@ void Launchers::keep_one_waiting(const std::stop_token& stop)
     while (changed_.wait(lock, stop, [this] { return wanted_ || !ending_.empty(); })) {
         auto ending = std::exchange(ending_, {});
         const bool start_one = std::exchange(wanted_, false) && !waiting_;
+        const std::string expected = expected_;
         lock.unlock();
-        for (auto& [process, control] : ending) {
-            end(process);
+        for (auto& launcher : ending) {
+            end(launcher.process);
         }
         std::optional<Launcher> started;
         try {
             if (start_one) {
                 started = start();
+                if (!expected.empty()) {
+                    (void)send(*started, message_prepare, expected, -1); // else the launch sees it
+                }
             }
         } catch (const std::exception&) {
             // The next launch tries it too, and says why it cannot be.

@@ -2,9 +2,11 @@
 
 #include "sandbox/base/process.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/handover.hpp"
 #include "sandbox/local/launch_spec.hpp"
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,37 +17,57 @@ namespace berth::local {
 
 /// Launches machines, each by a launcher process of its own. After the first launch one launcher is
 /// kept waiting for the next: the start of a program is a fifth of what a machine takes. It has
-/// made nothing yet, no namespace and no cgroup, and ends when this process does. Safe to call from
-/// several threads.
+/// made nothing of a machine yet, no namespace and no cgroup, and ends when this process does. Safe
+/// to call from several threads.
 class Launchers {
   public:
-    explicit Launchers(std::string program);
+    /// `with_guest`: the launchers become the guest themselves, where this host lets a sealed copy
+    /// of `program` in memory run; else they start the one that the spec names.
+    explicit Launchers(std::string program, bool with_guest = false);
     ~Launchers();
     Launchers(const Launchers&) = delete;
     Launchers& operator=(const Launchers&) = delete;
 
     /// Gives a launcher the spec and waits for its answer. `lifetime_fd`: the read end of the
-    /// lifetime pipe, or -1. Throws std::system_error when no launcher can be started; everything
-    /// else is in the result.
-    [[nodiscard]] LaunchResult launch(const LaunchSpec& spec, int lifetime_fd);
+    /// lifetime pipe, or -1. `meanwhile` makes the server's part of the handover, and the sources
+    /// of the late binds, while the launcher is at work; when it throws the launch is undone and
+    /// that exception passed on. Throws std::system_error when no launcher can be started;
+    /// everything else is in the result.
+    [[nodiscard]] LaunchResult launch(
+        LaunchSpec spec, int lifetime_fd,
+        const std::function<Handover()>& meanwhile = [] { return Handover(); });
+
+    /// The launchers that will wait from here on put a root with this base together ahead. Only as
+    /// root: an ordinary user may mount nothing outside of a sandbox.
+    void expect(const RootParts& base);
 
   private:
     struct Launcher {
         Process process;
         UniqueFd control;
+        UniqueFd wake;
+        bool has_guest = false; ///< it runs from the sealed copy
     };
 
-    [[nodiscard]] Launcher start() const;
+    [[nodiscard]] Launcher start();
+    [[nodiscard]] int sealed_program();
+    [[nodiscard]] static bool send(const Launcher& launcher, char message,
+                                   const std::string& content, int lifetime_fd);
+    [[nodiscard]] static bool send(const Launcher& launcher, LaunchSpec& spec, int lifetime_fd);
     [[nodiscard]] Launcher take();
     void done(Launcher launcher) noexcept;
     void keep_one_waiting(const std::stop_token& stop);
 
     const std::string program_;
+    const bool with_guest_;
+    std::mutex program_mutex_;
+    UniqueFd sealed_; ///< guarded by program_mutex_, then kept
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::optional<Launcher> waiting_; ///< guarded by mutex_
     std::vector<Launcher> ending_;    ///< guarded by mutex_; have answered
     bool wanted_ = false;             ///< guarded by mutex_; one is to be started
+    std::string expected_;            ///< guarded by mutex_; encoded base of the next specs
     std::jthread keeper_;             ///< started by the first launch; last: it uses the others
 };
 

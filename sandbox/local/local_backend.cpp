@@ -6,7 +6,9 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/cgroup_v1.hpp"
 #include "sandbox/local/destroy.hpp"
+#include "sandbox/local/failure.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
@@ -23,6 +25,7 @@
 #include "sandbox/unix_channel.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -85,7 +88,7 @@ class LocalBackend final : public sandbox::Backend {
         : settings_(std::move(settings)),
           no_own_uids_(::geteuid() == 0 ? no_own_uids(settings_.uid_base, settings_.uid_count)
                                         : "berth does not run as root"),
-          launchers_(settings_.launcher_program)
+          launchers_(settings_.launcher_program, settings_.guest_in_launcher)
     {
     }
 
@@ -107,14 +110,19 @@ class LocalBackend final : public sandbox::Backend {
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
-    LaunchSpec plan(const sandbox::MachineSpec& spec, const SessionFolder& folder,
-                    const std::string& id);
+    void expect_root();
+    class Making;
+    [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
+    [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
+                                  const std::string& id);
+    [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
     UniqueFd open_lifetime(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
     const std::string no_own_uids_; ///< why sessions share the uid of the user who runs berth
     const bool privileged_ = no_own_uids_.empty();
     Launchers launchers_;
+    std::atomic<bool> expecting_{false};
     std::mutex mutex_;
     std::optional<CgroupLayout> cgroups_;               ///< guarded by mutex_, then immutable
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
@@ -177,6 +185,14 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     return to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
 }
 
+/// From the first look or machine on launchers wait with a root for the usual network.
+void LocalBackend::expect_root()
+{
+    if (privileged_ && !expecting_.exchange(true)) {
+        launchers_.expect(base_parts(host().files, sandbox::Network::none));
+    }
+}
+
 sandbox::Availability LocalBackend::availability()
 {
     {
@@ -192,6 +208,7 @@ sandbox::Availability LocalBackend::availability()
     try {
         if (sandbox::find_state_directory(settings_.state_directory)) {
             (void)host();
+            expect_root();
         }
         (void)cgroups();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
@@ -224,25 +241,25 @@ std::vector<sandbox::Layer> LocalBackend::limit_layers()
     }
 }
 
-LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, const SessionFolder& folder,
-                              const std::string& id)
+UidRange::Claim LocalBackend::choose_uid(const std::string& key_hash)
+{
+    if (!privileged_) {
+        return {.uid = ::geteuid()};
+    }
+    return UidRange(host().state_fd.get(), settings_.uid_base, settings_.uid_count)
+        .choose(key_hash);
+}
+
+LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const std::string& id)
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
     checked.mounts = checked_mounts(spec.mounts, {here.state, here.runtime});
-    unsigned uid = ::geteuid();
-    unsigned gid = ::getegid();
-    if (privileged_) {
-        UidRange range(here.state_fd.get(), settings_.uid_base, settings_.uid_count);
-        uid = range.claim(spec.key_hash);
-        gid = uid;
-    }
-    folder.prepare(uid, gid);
     return make_plan({.spec = checked,
                       .host = here.files,
                       .cgroups = here.cgroups,
                       .machine_id = id,
-                      .folder = folder.path(),
+                      .folder = SessionFolder::path_of(here.state, spec.key_hash),
                       .socket_path = here.runtime + "/" + id + ".sock",
                       .guest_program = settings_.guest_program,
                       .host_resolv_conf = spec.network == sandbox::Network::host
@@ -250,7 +267,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, const SessionFol
                                               : std::string(),
                       .privileged = privileged_,
                       .host_uid = uid,
-                      .host_gid = gid});
+                      .host_gid = privileged_ ? uid : ::getegid()});
 }
 
 UniqueFd LocalBackend::open_lifetime(const sandbox::MachineSpec& spec, const std::string& id)
@@ -264,44 +281,107 @@ UniqueFd LocalBackend::open_lifetime(const sandbox::MachineSpec& spec, const std
     return std::move(pipe.read);
 }
 
+/// What a creation has made on the server's side, undone by the destructor unless it was kept.
+class LocalBackend::Making {
+  public:
+    Making(LocalBackend& backend, const sandbox::MachineSpec& spec, std::string id)
+        : backend_(backend), spec_(spec), id_(std::move(id)),
+          uid_(backend.choose_uid(spec.key_hash))
+    {
+    }
+
+    ~Making()
+    {
+        if (kept_) {
+            return;
+        }
+        if (folder_) {
+            (void)folder_->remove_temporary(); // what stays, the next creation removes or names
+            folder_->forget_generation();
+            if (!had_home_) {
+                (void)remove_home(*folder_, spec_.key_hash, backend_.host().state_fd.get(),
+                                  backend_.privileged_);
+            }
+        }
+        const std::lock_guard lock(backend_.mutex_);
+        backend_.lifetimes_.erase(id_);
+    }
+
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+
+    [[nodiscard]] unsigned uid() const noexcept { return uid_.uid; }
+
+    /// While the launcher works.
+    [[nodiscard]] Handover make(const LaunchSpec& launch)
+    {
+        folder_.emplace(backend_.host().state, spec_.key_hash);
+        had_home_ = folder_->has_home();
+        uid_.write();
+        folder_->set_generation(spec_.generation);
+        folder_->prepare(launch.host_uid, launch.host_gid);
+        cgroups_.emplace(launch.cgroup);
+        return cgroups_->take();
+    }
+
+    void keep() noexcept
+    {
+        kept_ = true;
+        if (cgroups_) {
+            cgroups_->keep();
+        }
+    }
+
+  private:
+    LocalBackend& backend_;
+    const sandbox::MachineSpec& spec_;
+    const std::string id_;
+    UidRange::Claim uid_;
+    std::optional<SessionFolder> folder_;
+    bool had_home_ = false;
+    std::optional<V1Cgroups> cgroups_;
+    bool kept_ = false;
+};
+
+MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id)
+{
+    const Host& here = host();
+    MachineFacts facts;
+    facts.state = here.state;
+    facts.folder = spec.key_hash;
+    facts.boot = boot_id();
+    facts.cgroups = session_cgroups(here.cgroups, id);
+    Making making(*this, spec, id);
+    const LaunchSpec launch = plan(spec, making.uid(), id);
+    expect_root();
+    const UniqueFd lifetime = open_lifetime(spec, id);
+    const auto result =
+        launchers_.launch(launch, lifetime.get(), [&] { return making.make(launch); });
+    if (!result.ok) {
+        throw unavailable(explain(result, ""));
+    }
+    making.keep();
+    facts.socket_path = launch.socket_path;
+    facts.pid = static_cast<pid_t>(result.pid);
+    facts.start_time = result.start_time;
+    facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
+    return facts;
+}
+
 std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpec& spec)
 {
     if (!is_folder_name(spec.key_hash)) {
         throw Error(ErrorCode::invalid_argument, "the session's key hash is no folder name");
     }
     try {
-        const Host& here = host();
         const std::string id = machine_id(spec.key_hash);
-        const SessionFolder folder(here.state, spec.key_hash);
-        MachineFacts facts;
-        facts.state = here.state;
-        facts.folder = spec.key_hash;
-        facts.boot = boot_id();
-        facts.cgroups = session_cgroups(here.cgroups, id);
-        const bool had_home = folder.has_home();
-        folder.set_generation(spec.generation);
-        try {
-            const LaunchSpec launch = plan(spec, folder, id);
-            facts.socket_path = launch.socket_path;
-            const UniqueFd lifetime = open_lifetime(spec, id);
-            const auto result = launchers_.launch(launch, lifetime.get());
-            if (!result.ok) {
-                throw unavailable(explain(result, ""));
-            }
-            facts.pid = static_cast<pid_t>(result.pid);
-            facts.start_time = result.start_time;
-            facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
-        } catch (...) {
-            (void)folder.remove_temporary(); // what stays, the next creation removes or names
-            folder.forget_generation();
-            if (!had_home) {
-                (void)remove_home(folder, spec.key_hash, here.state_fd.get(), privileged_);
-            }
-            const std::lock_guard lock(mutex_);
-            lifetimes_.erase(id);
-            throw;
-        }
-        return make_machine(to_record(id, spec.generation, facts));
+        return make_machine(to_record(id, spec.generation, make(spec, id)));
+    } catch (const Failure& failure) {
+        LaunchResult result;
+        result.step = failure.step();
+        result.error = failure.error();
+        result.text = failure.what();
+        throw unavailable(explain(result, ""));
     } catch (const std::system_error& error) {
         throw Error(ErrorCode::sandbox_unavailable,
                     std::string("no sandbox can be made: ") + error.what(), "berth doctor");

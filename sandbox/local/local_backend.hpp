@@ -12,7 +12,10 @@ namespace berth::local {
 struct Settings {
     std::string guest_program;    ///< the installed berth-guest
     std::string launcher_program; ///< the installed berth-launcher
-    std::string state_directory;  ///< <state>: machines live in <state>/sessions/<key hash>
+    /// The guest is the one that the launcher has in it, a program start less, where this host
+    /// allows that; guest_program only elsewhere.
+    bool guest_in_launcher = false;
+    std::string state_directory; ///< <state>: machines live in <state>/sessions/<key hash>
     /// root only: host uids for sessions, one each, first and how many
     unsigned uid_base = 2'000'000;
     unsigned uid_count = 100'000;

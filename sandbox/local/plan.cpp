@@ -21,11 +21,12 @@ void append(auto& to, const auto& from)
 
 std::vector<Bind> session_binds(const std::string& folder)
 {
+    const std::string home(inner_home);
     return {
-        {.source = folder + "/home", .target = std::string(inner_home), .writable = true},
-        {.source = folder + "/tmp", .target = "/tmp", .writable = true},
-        {.source = folder + "/var-tmp", .target = "/var/tmp", .writable = true},
-        {.source = folder + "/run", .target = "/run", .writable = true},
+        {.source = folder + "/home", .target = home, .writable = true, .late = true},
+        {.source = folder + "/tmp", .target = "/tmp", .writable = true, .late = true},
+        {.source = folder + "/var-tmp", .target = "/var/tmp", .writable = true, .late = true},
+        {.source = folder + "/run", .target = "/run", .writable = true, .late = true},
     };
 }
 
@@ -93,6 +94,18 @@ protocol::GuestConfig guest_config(const PlanInput& input)
 
 } // namespace
 
+RootParts base_parts(const HostFiles& host, sandbox::Network network)
+{
+    RootParts parts;
+    parts.directories = {"/mnt", "/srv", "/root", "/dev/empty"};
+    parts.binds = host.binds;
+    parts.files = generated_etc_files(network);
+    append(parts.files, substitute_programs());
+    parts.links = host.links;
+    append(parts.links, generated_etc_links(host.localtime_target));
+    return parts;
+}
+
 LaunchSpec make_plan(const PlanInput& input)
 {
     const auto& spec = input.spec;
@@ -103,16 +116,10 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.own_network = spec.network == sandbox::Network::none;
     plan.host_name = inner_host_name;
     plan.shm_size = spec.limits.memory / 2;
-    plan.binds = input.host.binds;
-    append(plan.binds, session_binds(input.folder));
+    plan.base = base_parts(input.host, spec.network);
+    plan.binds = session_binds(input.folder);
     append(plan.binds, user_binds(input));
-    const EtcInput etc{spec.network, input.host_resolv_conf, input.host.localtime_target,
-                       random_hex(16)};
-    plan.files = generated_etc_files(etc);
-    append(plan.files, substitute_programs());
-    plan.links = input.host.links;
-    append(plan.links, generated_etc_links(etc));
-    plan.directories = {"/mnt", "/srv", "/root", "/dev/empty"};
+    plan.files = machine_files(spec.network, input.host_resolv_conf, random_hex(16));
     plan.cgroup = cgroup_spec(input);
     plan.socket_path = input.socket_path;
     plan.guest_program = input.guest_program;
@@ -129,7 +136,7 @@ LaunchSpec make_probe(bool privileged, unsigned host_uid, unsigned host_gid)
     probe.host_gid = host_gid;
     probe.host_name = inner_host_name;
     probe.shm_size = 1U << 20U;
-    probe.binds = {
+    probe.base.binds = {
         {.source = "/usr", .target = "/usr", .follow_links = true},
         {.source = "/dev/null", .target = "/dev/null", .follow_links = true, .devices = true}};
     return probe;

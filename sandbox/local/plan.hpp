@@ -24,6 +24,9 @@ struct PlanInput {
     unsigned host_gid = 0;
 };
 
+/// What is the same for every machine with this network.
+[[nodiscard]] RootParts base_parts(const HostFiles& host, sandbox::Network network);
+
 /// The whole of what the launcher shall do. `spec.mounts` must have been checked. Pure but for the
 /// random machine-id.
 [[nodiscard]] LaunchSpec make_plan(const PlanInput& input);

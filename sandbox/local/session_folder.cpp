@@ -63,8 +63,8 @@ void make_private(const std::string& path)
 
 } // namespace
 
-SessionFolder::SessionFolder(const std::string& state, std::string name)
-    : path_(state + "/sessions/" + std::move(name))
+SessionFolder::SessionFolder(const std::string& state, const std::string& name)
+    : path_(path_of(state, name))
 {
     make_private(state + "/sessions");
     make_private(path_);

@@ -16,7 +16,12 @@ class SessionFolder {
   public:
     /// Makes the folder when missing. `state` is the path of the state directory, which must exist.
     /// Throws std::system_error.
-    SessionFolder(const std::string& state, std::string name);
+    SessionFolder(const std::string& state, const std::string& name);
+
+    [[nodiscard]] static std::string path_of(const std::string& state, const std::string& name)
+    {
+        return state + "/sessions/" + name;
+    }
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 

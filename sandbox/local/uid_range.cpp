@@ -52,47 +52,43 @@ std::string read_small(int state, const std::string& path)
     }
 }
 
-/// Holds the exclusive lock; its file also remembers where the last search ended.
-class Lock {
-  public:
-    explicit Lock(int state)
-    {
-        if (::mkdirat(state, "uids", 0700) != 0 && errno != EEXIST) {
-            throw_errno("make the folder of uids");
-        }
-        fd_.reset(::openat(state, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-        if (!fd_) {
-            throw_errno("open the lock of uids");
-        }
-        while (::flock(fd_.get(), LOCK_EX) != 0) {
-            if (errno != EINTR) {
-                throw_errno("lock the uids");
-            }
+/// The exclusive lock, freed with the descriptor. Its file also remembers where the last search
+/// ended.
+UniqueFd lock_uids(int state)
+{
+    if (::mkdirat(state, "uids", 0700) != 0 && errno != EEXIST) {
+        throw_errno("make the folder of uids");
+    }
+    UniqueFd lock(::openat(state, lock_name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!lock) {
+        throw_errno("open the lock of uids");
+    }
+    while (::flock(lock.get(), LOCK_EX) != 0) {
+        if (errno != EINTR) {
+            throw_errno("lock the uids");
         }
     }
+    return lock;
+}
 
-    [[nodiscard]] unsigned next() const
-    {
-        std::string text(hint_size, '\0');
-        const ssize_t size = ::pread(fd_.get(), text.data(), text.size(), 0);
-        text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-        return parse(text).value_or(0);
+unsigned next_offset(const UniqueFd& lock)
+{
+    std::string text(hint_size, '\0');
+    const ssize_t size = ::pread(lock.get(), text.data(), text.size(), 0);
+    text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    return parse(text).value_or(0);
+}
+
+void set_next_offset(const UniqueFd& lock, unsigned next)
+{
+    // Only a hint: a wrong one makes a search longer, no more. Always of one length, so that
+    // nothing is cut off: ext4 writes a file that was truncated to the disk when it is closed.
+    std::string text = std::to_string(next);
+    text.insert(text.begin(), hint_size - text.size(), '0');
+    if (::pwrite(lock.get(), text.data(), text.size(), 0) < 0) {
+        throw_errno("write the lock of uids");
     }
-
-    void set_next(unsigned next) const
-    {
-        // Only a hint: a wrong one makes a search longer, no more. Always of one length, so that
-        // nothing is cut off: ext4 writes a file that was truncated to the disk when it is closed.
-        std::string text = std::to_string(next);
-        text.insert(text.begin(), hint_size - text.size(), '0');
-        if (::pwrite(fd_.get(), text.data(), text.size(), 0) < 0) {
-            throw_errno("write the lock of uids");
-        }
-    }
-
-  private:
-    UniqueFd fd_;
-};
+}
 
 } // namespace
 
@@ -107,35 +103,53 @@ bool UidRange::is_taken(unsigned uid) const
     return !owner.empty() && parse(read_small(state_, record_path(owner))) == uid;
 }
 
-unsigned UidRange::claim(const std::string& name)
+UidRange::Claim UidRange::choose(const std::string& name) const
 {
-    const Lock lock(state_);
+    Claim claim{.uid = 0, .name = name, .lock = lock_uids(state_), .state = state_};
     const auto recorded = parse(read_small(state_, record_path(name)));
     if (recorded && read_small(state_, claim_path(*recorded)) == name) {
-        return *recorded;
+        claim.uid = *recorded;
+        claim.lock.reset(); // it is on the disk
+        return claim;
     }
-    unsigned offset = lock.next();
+    unsigned offset = next_offset(claim.lock);
     for (unsigned tried = 0; tried < count_; ++tried, ++offset) {
         const unsigned uid = base_ + offset % count_;
-        if (is_taken(uid)) {
-            continue;
+        if (!is_taken(uid)) {
+            claim.uid = uid;
+            claim.next = offset % count_ + 1;
+            return claim;
         }
-        // In this order: after a crash between the two the claim is stale, and the folder has no
-        // uid that another session could have as well.
-        write_file_atomically(state_, claim_path(uid), name, 0600, /*sync=*/false);
-        write_file_atomically(state_, record_path(name), std::to_string(uid), 0600, false);
-        lock.set_next(offset % count_ + 1);
-        return uid;
     }
     throw Error(ErrorCode::sandbox_unavailable,
                 "all " + std::to_string(count_) + " host uids for sessions are in use",
                 "remove old sessions with 'berth sessions kill --purge'");
 }
 
+void UidRange::Claim::write()
+{
+    if (!lock) {
+        return;
+    }
+    // In this order: after a crash between the two the claim is stale, and the folder has no uid
+    // that another session could have as well.
+    write_file_atomically(state, claim_path(uid), name, 0600, /*sync=*/false);
+    write_file_atomically(state, record_path(name), std::to_string(uid), 0600, false);
+    set_next_offset(lock, next);
+    lock.reset();
+}
+
+unsigned UidRange::claim(const std::string& name) const
+{
+    auto claim = choose(name);
+    claim.write();
+    return claim.uid;
+}
+
 void UidRange::release(const std::string& name) noexcept
 {
     try {
-        const Lock lock(state_);
+        const UniqueFd lock = lock_uids(state_);
         const auto recorded = parse(read_small(state_, record_path(name)));
         if (!recorded) {
             return;

@@ -16,10 +16,25 @@ class UidRange {
     /// `state`: an open directory that only berth can write.
     UidRange(int state, unsigned base, unsigned count);
 
-    /// The uid of the session in folder `<state>/sessions/<name>`, which must exist; the same one
-    /// every time. Serialised between processes by a lock file. Throws Error(sandbox_unavailable)
-    /// when the range is used up, std::system_error.
-    [[nodiscard]] unsigned claim(const std::string& name);
+    /// A uid that is chosen for a session, and on the disk once it is written.
+    struct Claim {
+        unsigned uid = 0;
+        std::string name;
+        UniqueFd lock; ///< held until it is written: nobody else may choose meanwhile
+        int state = -1;
+        unsigned next = 0;
+
+        /// The session's folder must exist. Nothing happens when it is written already.
+        void write();
+    };
+
+    /// The uid of the session in folder `<state>/sessions/<name>`, the same one every time.
+    /// Serialised between processes by a lock file. Throws Error(sandbox_unavailable) when the
+    /// range is used up, std::system_error.
+    [[nodiscard]] Claim choose(const std::string& name) const;
+
+    /// Both in one.
+    [[nodiscard]] unsigned claim(const std::string& name) const;
 
     /// The session's files are gone. Nothing happens without a claim.
     void release(const std::string& name) noexcept;

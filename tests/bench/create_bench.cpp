@@ -43,6 +43,7 @@ void run(const std::string& state, int rounds)
     berth::local::Settings settings;
     settings.guest_program = BERTH_GUEST;
     settings.launcher_program = BERTH_LAUNCHER;
+    settings.guest_in_launcher = true;
     settings.state_directory = state;
     const auto backend = berth::local::make_backend(settings);
     // As the server does before its first machine.

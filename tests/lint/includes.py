@@ -23,6 +23,7 @@ ALLOWED = {
     "sandbox/workspace": ("sandbox/base",),
     "sandbox/session": MODEL,
     "sandbox/local": (*MODEL, "sandbox/local/*"),
+    "sandbox/local/launcher": (*MODEL, "sandbox/local", "sandbox/guest"),
     "sandbox/direct": MODEL,
     "sandbox/e2b": MODEL,
     "schemas": (),

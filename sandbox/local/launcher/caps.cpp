@@ -1,7 +1,7 @@
 #include "sandbox/local/launcher/caps.hpp"
 
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 
 #include <array>
 

@@ -1,10 +1,12 @@
 #include "sandbox/local/launcher/child.hpp"
 
 #include "sandbox/base/io.hpp"
+#include "sandbox/local/failure.hpp"
+#include "sandbox/local/handover.hpp"
 #include "sandbox/local/launcher/caps.hpp"
+#include "sandbox/local/launcher/cgroup.hpp"
 #include "sandbox/local/launcher/dev.hpp"
 #include "sandbox/local/launcher/exec.hpp"
-#include "sandbox/local/launcher/failure.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 #include "sandbox/local/launcher/net.hpp"
 #include "sandbox/local/launcher/proc.hpp"
@@ -13,7 +15,9 @@
 #include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/protocol/wire.hpp"
 
+#include <cstddef>
 #include <exception>
+#include <utility>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,46 +33,68 @@ void wait_for_maps(int fd)
     require(read_full(fd, &byte, 1) == 1, "identity", "wait for the identity maps");
 }
 
-/// As an ordinary user nobody outside may clone mounts; here the user's own namespace may.
-void take_trees(ChildSetup& setup)
+Handover wait_for_handover(int fd)
 {
-    if (setup.spec.privileged) {
-        return;
+    auto handover = receive_handover(fd);
+    if (!handover) {
+        throw Failure("launcher", EPIPE, "the launcher is gone");
     }
-    setup.trees = clone_trees(setup.spec);
-    if (!setup.spec.probe) {
-        setup.program = open_program(setup.spec.guest_program);
-    }
-    if (!setup.cgroups.run_path().empty()) {
-        setup.run_cgroup = clone_directory(setup.cgroups.run_path());
-    }
+    return std::move(*handover);
 }
 
-/// Returns whether nested user namespaces could be closed by their limit.
-bool build_root(const ChildSetup& setup)
+/// All that needs nothing of the session. Returns whether nested user namespaces could be closed by
+/// their limit.
+bool build_root(const Root& root, const ChildSetup& setup, bool prepared)
 {
     const auto& spec = setup.spec;
-    const Root root;
-    for (const auto& directory : spec.directories) {
-        (void)root.make_directory(directory);
-    }
-    for (std::size_t i = 0; i < spec.binds.size(); ++i) {
-        if (setup.trees.at(i).mount) {
-            root.attach(setup.trees.at(i), spec.binds.at(i).target);
-        }
+    if (!prepared) {
+        root.add(spec.base, setup.base_trees);
     }
     for (const auto& file : spec.files) {
         root.write_file(file);
-    }
-    for (const auto& link : spec.links) {
-        root.make_link(link);
     }
     make_dev(root, spec.shm_size);
     mount_proc(root);
     const bool closed = close_nested_namespaces(root);
     mask_proc(root);
-    root.enter();
     return closed;
+}
+
+/// As an ordinary user nobody outside may clone mounts; here the user's own namespace may.
+void take_early_trees(ChildSetup& setup)
+{
+    if (setup.spec.privileged) {
+        return;
+    }
+    setup.base_trees = clone_trees(setup.spec.base.binds, setup.spec);
+    setup.trees = clone_trees(setup.spec.binds, setup.spec);
+    if (!setup.spec.probe && !setup.spec.become_guest) {
+        setup.program = open_program(setup.spec.guest_program);
+    }
+}
+
+void take_late_trees(ChildSetup& setup, Handover& handover)
+{
+    const auto& binds = setup.spec.binds;
+    if (!setup.spec.privileged) {
+        auto late = clone_trees(binds, setup.spec, /*late=*/true);
+        for (std::size_t i = 0; i < binds.size(); ++i) {
+            if (binds[i].late) {
+                setup.trees.at(i) = std::move(late.at(i));
+            }
+        }
+        if (const auto run = run_cgroup_path(setup.spec.cgroup); !run.empty()) {
+            handover.run_cgroup = clone_directory(run);
+        }
+        return;
+    }
+    auto next = handover.mounts.begin();
+    for (std::size_t i = 0; i < binds.size(); ++i) {
+        if (binds[i].late) {
+            require(next != handover.mounts.end(), "mounts", "take over the session's folders");
+            setup.trees.at(i).mount = std::move(*next++);
+        }
+    }
 }
 
 void report(int fd, const ChildReport& what) noexcept
@@ -81,35 +107,52 @@ void report(int fd, const ChildReport& what) noexcept
     }
 }
 
-void set_up(ChildSetup& setup)
+/// Before anything of the session is there, while the launcher makes that.
+bool prepare(const Root& root, const ChildSetup& setup, bool prepared)
 {
-    const auto& spec = setup.spec;
-    // Process group and session 1: nothing of the host's terminal, and the filter knows the number.
-    require(::setsid() == 1, "identity", "setsid");
-    wait_for_maps(setup.maps_written_fd);
-    setup.cgroups.join_v1_guest();
-    if (setup.listen_fd >= 0) {
-        // Again, now as pid 1: it is the one whom SO_PEERCRED names to a connecting server, by
-        // which a machine is found that no record knows yet.
-        require(::listen(setup.listen_fd, listen_backlog) == 0, "socket", "listen");
-    }
-    take_trees(setup);
-    assume_identity(spec);
-    ::umask(022);
-    const bool closed = build_root(setup);
-    require(::sethostname(spec.host_name.data(), spec.host_name.size()) == 0, "uts",
-            "set the host name");
-    if (spec.own_network) {
+    const bool closed = build_root(root, setup, prepared);
+    const auto& name = setup.spec.host_name;
+    require(::sethostname(name.data(), name.size()) == 0, "uts", "set the host name");
+    if (setup.spec.own_network) {
         bring_up_loopback();
     }
+    return closed;
+}
+
+Handover set_up(ChildSetup& setup)
+{
+    // Process group and session 1: nothing of the host's terminal, and the filter knows the number.
+    require(::setsid() == 1, "identity", "setsid");
+    wait_for_maps(setup.handover_fd);
+    assume_identity(setup.spec);
+    ::umask(022);
+    take_early_trees(setup);
+    const bool prepared = setup.prepared_root.valid();
+    const Root root(std::move(setup.prepared_root));
+    const bool closed = prepare(root, setup, prepared);
+
+    Handover handover = wait_for_handover(setup.handover_fd);
+    take_late_trees(setup, handover);
+    root.attach_all(setup.trees, setup.spec.binds);
+    for (const auto& tasks : handover.guest_tasks) {
+        // While this process is single-threaded: later each thread would have to be written.
+        require(::write(tasks.get(), "0", 1) == 1, "cgroup", "join the guest's cgroup");
+    }
+    if (handover.listen) {
+        // Again, now as pid 1: it is the one whom SO_PEERCRED names to a connecting server, by
+        // which a machine is found that no record knows yet.
+        require(::listen(handover.listen.get(), listen_backlog) == 0, "socket", "listen");
+    }
+    root.enter();
     drop_privileges();
     install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
     if (!closed) {
         ChildReport note;
         note.nested_closed_by_filter = true;
         report(setup.report_fd, note);
-        setup.run_cgroup.reset();
+        handover.run_cgroup.reset();
     }
+    return handover;
 }
 
 } // namespace
@@ -118,12 +161,12 @@ void run_child(ChildSetup setup) noexcept
 {
     ChildReport failed;
     try {
-        set_up(setup);
+        const Handover handover = set_up(setup);
         if (setup.spec.probe) {
             write_full(setup.ready_fd, "R");
             ::_exit(0);
         }
-        exec_guest(setup);
+        become_guest(setup, handover);
     } catch (const Failure& failure) {
         failed = {failure.step(), failure.error(), failure.what(), false};
     } catch (const std::exception& error) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sandbox/local/launch_spec.hpp"
-#include "sandbox/local/launcher/cgroup.hpp"
+#include "sandbox/local/launcher/process_name.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
 #include "sandbox/local/launcher/trees.hpp"
 
@@ -9,23 +9,22 @@
 
 namespace berth::local {
 
-/// What the child has from the launcher.
+/// What the child has from the launcher when it is born. The rest is handed over later.
 struct ChildSetup {
-    const LaunchSpec& spec;
-    const Cgroups& cgroups;
+    LaunchSpec& spec;
     const FilterProgram& filter; ///< without a rule against namespaces
-    std::vector<Tree> trees;     ///< as root, else made by the child
-    UniqueFd program;            ///< likewise
-    UniqueFd run_cgroup;         ///< likewise
-    int maps_written_fd = -1;    ///< one byte when the identity maps are there
-    int report_fd = -1;          ///< takes a ChildReport; closed by the exec
-    int ready_fd = -1;           ///< becomes the guest's
-    int listen_fd = -1;
+    const ProcessName& process_name;
+    UniqueFd prepared_root;       ///< as root, with the spec's base in it; none: it is to be made
+    std::vector<Tree> base_trees; ///< as root, unless the root is prepared; else made by the child
+    std::vector<Tree> trees;      ///< as root, without the late ones; else made by the child
+    UniqueFd program;             ///< likewise; none when the child becomes the guest itself
+    int handover_fd = -1;         ///< one byte when the identity maps are there, then the Handover
+    int report_fd = -1;           ///< takes a ChildReport; closed when the guest begins
+    int ready_fd = -1;            ///< becomes the guest's
     int lifetime_fd = -1;
 };
 
-/// Everything between clone3 and the exec of the guest, as pid 1 of the new namespaces. Does not
-/// return.
+/// Everything between clone3 and the guest, as pid 1 of the new namespaces. Does not return.
 [[noreturn]] void run_child(ChildSetup setup) noexcept;
 
 } // namespace berth::local

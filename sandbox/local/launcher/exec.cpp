@@ -1,20 +1,23 @@
 #include "sandbox/local/launcher/exec.hpp"
 
-#include "sandbox/base/io.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/base/descriptors.hpp"
+#include "sandbox/guest/guest.hpp"
+#include "sandbox/local/failure.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <string>
+#include <utility>
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace berth::local {
 namespace {
 
 constexpr const char* step = "guest";
+constexpr const char* guest_name = "berth-guest";
 
 void stay_open(int fd)
 {
@@ -23,19 +26,19 @@ void stay_open(int fd)
     }
 }
 
-protocol::GuestConfig complete(const ChildSetup& setup)
+protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
 {
-    protocol::GuestConfig config = setup.spec.guest;
-    config.listen_fd = setup.listen_fd;
+    protocol::GuestConfig config = std::move(setup.spec.guest);
+    config.listen_fd = handover.listen.get();
     config.ready_fd = setup.ready_fd;
     config.lifetime_fd = setup.lifetime_fd;
-    config.commands_cgroup_fd = setup.run_cgroup.get();
+    config.commands_cgroup_fd = handover.run_cgroup.get();
     config.limits_by_cgroup = config.commands_cgroup_fd >= 0 && setup.spec.cgroup.v2_controllers;
     config.v1_tasks_fds.clear();
-    for (const auto& tasks : setup.cgroups.command_tasks()) {
+    for (const auto& tasks : handover.command_tasks) {
         config.v1_tasks_fds.push_back(tasks.get());
     }
-    config.oom_events_fd = setup.cgroups.oom_events_fd();
+    config.oom_events_fd = handover.oom_events.get();
     return config;
 }
 
@@ -62,24 +65,32 @@ void replace_standard_streams()
     }
 }
 
-} // namespace
-
-void exec_guest(const ChildSetup& setup)
+void exec_guest(const ChildSetup& setup, const protocol::GuestConfig& config)
 {
-    const protocol::GuestConfig config = complete(setup);
-    const UniqueFd config_fd(::memfd_create("berth-config", MFD_CLOEXEC));
-    require(config_fd.valid(), step, "memfd_create");
-    write_full(config_fd.get(), protocol::encode(config));
-    require(::lseek(config_fd.get(), 0, SEEK_SET) == 0, step, "rewind the configuration");
-    replace_standard_streams();
+    const UniqueFd config_fd = make_memory_file("berth-config", protocol::encode(config));
     keep_only(config, config_fd.get());
-    std::string name = "berth-guest";
+    std::string name = guest_name;
     std::string option = "--config-fd";
     std::string number = std::to_string(config_fd.get());
     char* const arguments[] = {name.data(), option.data(), number.data(), nullptr};
     char* const environment[] = {nullptr};
     ::execveat(setup.program.get(), "", arguments, environment, AT_EMPTY_PATH);
     throw Failure(step, errno, "start " + setup.spec.guest_program);
+}
+
+} // namespace
+
+void become_guest(ChildSetup& setup, const Handover& handover)
+{
+    protocol::GuestConfig config = complete(setup, handover);
+    replace_standard_streams();
+    if (!setup.spec.become_guest) {
+        exec_guest(setup, config);
+    }
+    setup.process_name.show(guest_name);
+    // As after an exec: until the guest itself takes it back its own files in /proc are its own.
+    require(::prctl(PR_SET_DUMPABLE, 1) == 0, step, "PR_SET_DUMPABLE");
+    guest::run(std::move(config));
 }
 
 } // namespace berth::local

@@ -2,7 +2,7 @@
 
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 
 #include <csignal>
 #include <string>

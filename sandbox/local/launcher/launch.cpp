@@ -1,11 +1,13 @@
 #include "sandbox/local/launcher/launch.hpp"
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/failure.hpp"
+#include "sandbox/local/handover.hpp"
 #include "sandbox/local/launcher/cgroup.hpp"
 #include "sandbox/local/launcher/child.hpp"
-#include "sandbox/local/launcher/failure.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 #include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/local/launcher/trees.hpp"
@@ -15,11 +17,13 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,32 +125,16 @@ void answer(const LaunchResult& result)
     ::shutdown(launcher_control_fd, SHUT_WR);
 }
 
-void launch_or_throw(const LaunchSpec& spec, const FilterProgram& filter, int lifetime_fd)
+/// Where the C library keeps this thread's number; null where that cannot be found out.
+int* thread_number() noexcept
 {
-    std::optional<ListenSocket> socket;
-    if (!spec.probe) {
-        socket.emplace(spec.socket_path);
-    }
-    Cgroups cgroups(spec);
-    ChildSetup setup{.spec = spec, .cgroups = cgroups, .filter = filter};
-    if (spec.privileged) {
-        setup.trees = clone_trees(spec);
-        if (!spec.probe) {
-            setup.program = open_program(spec.guest_program);
-        }
-        if (!cgroups.run_path().empty()) {
-            setup.run_cgroup = clone_directory(cgroups.run_path());
-        }
-    }
-    Pipe maps = make_pipe();
-    Pipe report = make_pipe();
-    Pipe ready = make_pipe();
-    setup.maps_written_fd = maps.read.get();
-    setup.report_fd = report.write.get();
-    setup.ready_fd = ready.write.get();
-    setup.listen_fd = socket ? socket->fd() : -1;
-    setup.lifetime_fd = lifetime_fd;
+    int* address = nullptr; // Linux 3.5, with CONFIG_CHECKPOINT_RESTORE
+    const bool known = ::prctl(PR_GET_TID_ADDRESS, &address) == 0 && address != nullptr;
+    return known && *address == ::gettid() ? address : nullptr;
+}
 
+clone_args clone_arguments(const LaunchSpec& spec, const Cgroups& cgroups)
+{
     clone_args args{};
     args.flags = namespaces(spec);
     args.exit_signal = SIGCHLD;
@@ -154,50 +142,151 @@ void launch_or_throw(const LaunchSpec& spec, const FilterProgram& filter, int li
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = static_cast<unsigned>(cgroups.guest_fd());
     }
-    const pid_t pid = sys::clone3(args);
-    require(pid >= 0, "namespaces", "make the namespaces (clone3)");
-    if (pid == 0) {
-        // Held open here the launcher's end could not be seen.
-        maps.write.reset();
+    // As the C library's fork does it. Else the guest's first thread would keep the launcher's
+    // number, which one of its other threads may have in the new pid namespace, and a recursive
+    // mutex would take the two for one.
+    if (int* number = thread_number(); number != nullptr) {
+        args.flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
+        args.child_tid = reinterpret_cast<std::uintptr_t>(number);
+    }
+    return args;
+}
+
+/// What the child's end is closed in, and the launcher's.
+struct Wires {
+    std::array<UniqueFd, 2> handover; ///< the launcher's, the child's
+    Pipe report = make_pipe();
+    Pipe ready = make_pipe();
+
+    Wires()
+    {
+        int pair[2];
+        require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, "launch",
+                "socketpair");
+        handover = {UniqueFd(pair[0]), UniqueFd(pair[1])};
+    }
+
+    /// In the child: held open here the launcher's ends could not be seen to close.
+    void keep_childs_ends()
+    {
+        handover.front().reset();
         ready.read.reset();
         report.read.reset();
+    }
+
+    void keep_launchers_ends()
+    {
+        handover.back().reset();
+        ready.write.reset();
+        report.write.reset();
+    }
+};
+
+pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
+{
+    auto& spec = launch.spec;
+    ChildSetup setup{.spec = spec, .filter = launch.filter, .process_name = launch.process_name};
+    if (spec.privileged) {
+        if (launch.prepared_root) {
+            setup.prepared_root = launch.prepared_root->take_for(spec);
+        }
+        if (!setup.prepared_root) {
+            setup.base_trees = clone_trees(spec.base.binds, spec);
+        }
+        setup.trees = clone_trees(spec.binds, spec);
+        if (!spec.probe && !spec.become_guest) {
+            setup.program = open_program(spec.guest_program);
+        }
+    }
+    setup.handover_fd = wires.handover.back().get();
+    setup.report_fd = wires.report.write.get();
+    setup.ready_fd = wires.ready.write.get();
+    setup.lifetime_fd = launch.lifetime.get();
+    const pid_t pid = sys::clone3(clone_arguments(spec, cgroups));
+    require(pid >= 0, "namespaces", "make the namespaces (clone3)");
+    if (pid == 0) {
+        wires.keep_childs_ends();
         ::close(launcher_control_fd);
         run_child(std::move(setup));
     }
-    Child child(pid);
-    maps.read.reset();
-    report.write.reset();
-    ready.write.reset();
-    write_identity_maps(pid, spec);
-    write_full(maps.write.get(), "m");
-    wait_until_ready(ready.read.get(), report.read.get());
+    wires.keep_launchers_ends();
+    return pid;
+}
 
+/// What the server has made meanwhile.
+Handover wait_for_server()
+{
+    auto handover = receive_handover(launcher_control_fd);
+    if (!handover) {
+        throw Failure("server", EPIPE, "the server is gone");
+    }
+    return std::move(*handover);
+}
+
+/// What the child does not need until its root is built.
+void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSocket>& socket,
+               int child)
+{
+    UniqueFd listen;
+    if (!spec.probe) {
+        socket.emplace(spec.socket_path);
+        listen = socket->take();
+    }
+    CommandCgroups commands = cgroups.make_for_commands();
+    Handover handover = wait_for_server();
+    handover.listen = std::move(listen);
+    handover.run_cgroup = std::move(commands.run);
+    if (commands.oom_events) {
+        handover.oom_events = std::move(commands.oom_events);
+    }
+    if (spec.privileged) {
+        for (auto& tree : clone_trees(spec.binds, spec, /*late=*/true)) {
+            if (tree.mount) {
+                handover.mounts.push_back(std::move(tree.mount));
+            }
+        }
+    }
+    // A child that is gone has said why.
+    (void)send_handover(child, handover);
+}
+
+void make_or_throw(Launch& launch)
+{
+    const auto& spec = launch.spec;
+    std::optional<ListenSocket> socket;
+    Cgroups cgroups(spec);
+    Wires wires;
+    Child child(start_child(launch, cgroups, wires));
+    const int to_child = wires.handover.front().get();
+    write_identity_maps(child.pid(), spec);
+    (void)send_descriptors(to_child, "m", {});
     LaunchResult result;
-    read_notes(report.read.get(), result);
+    result.pid = child.pid();
+    result.start_time = start_time(child.pid()).value_or(0);
+    hand_over(spec, cgroups, socket, to_child);
+    wait_until_ready(wires.ready.read.get(), wires.report.read.get());
+
+    read_notes(wires.report.read.get(), result);
     if (result.nested_closed_by_filter) {
-        cgroups.keep_commands_with_guest(spec.cgroup);
+        cgroups.keep_commands_with_guest();
     }
     result.ok = true;
-    if (spec.probe) {
-        answer(result);
-        return;
-    }
-    result.pid = pid;
-    result.start_time = start_time(pid).value_or(0);
     // Before anything is let go of: if the server is gone by now, nobody knows of the machine.
     answer(result);
-    socket->keep();
-    cgroups.keep();
-    child.release();
+    if (!spec.probe) {
+        socket->keep();
+        cgroups.keep();
+        child.release();
+    }
 }
 
 } // namespace
 
-bool launch(const LaunchSpec& spec, const FilterProgram& filter, int lifetime_fd)
+bool make_machine(Launch& launch)
 {
     LaunchResult result;
     try {
-        launch_or_throw(spec, filter, lifetime_fd);
+        make_or_throw(launch);
         return true;
     } catch (const Failure& failure) {
         result.step = failure.step();

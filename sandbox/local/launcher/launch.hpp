@@ -1,14 +1,27 @@
 #pragma once
 
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/launcher/prepared_root.hpp"
+#include "sandbox/local/launcher/process_name.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
+
+#include <optional>
 
 namespace berth::local {
 
-/// `lifetime_fd`: the read end of the lifetime pipe, or -1. Makes the machine, waits until its
-/// guest is ready, and answers on the control socket. False when something failed, or the server
-/// went away meanwhile: then nothing is left behind. Throws std::system_error when a failure could
-/// not be told either.
-[[nodiscard]] bool launch(const LaunchSpec& spec, const FilterProgram& filter, int lifetime_fd);
+/// What is wanted, and what is there already.
+struct Launch {
+    LaunchSpec& spec;
+    UniqueFd lifetime; ///< read end of the lifetime pipe, if there is one
+    const FilterProgram& filter;
+    const ProcessName& process_name;
+    std::optional<PreparedRoot> prepared_root;
+};
+
+/// Makes the machine, waits until its guest is ready, and answers on the control socket. False when
+/// something failed, or the server went away meanwhile: then nothing is left behind. Throws
+/// std::system_error when a failure could not be told either.
+[[nodiscard]] bool make_machine(Launch& launch);
 
 } // namespace berth::local

@@ -1,7 +1,7 @@
 #include "sandbox/local/launcher/net.hpp"
 
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 
 #include <cstring>
 #include <net/if.h>

@@ -1,5 +1,6 @@
 #include "sandbox/local/launcher/request.hpp"
 
+#include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -10,53 +11,61 @@
 #include <string>
 #include <utility>
 
-#include <sys/socket.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 
 namespace berth::local {
 namespace {
 
-/// The spec's descriptor and, if there is one, the lifetime pipe's; none at the end of the socket.
-std::array<UniqueFd, 2> receive_descriptors(int control)
+void wait_for_request()
 {
-    char byte = 0;
-    iovec data{&byte, 1};
-    std::array<int, 2> numbers{-1, -1};
-    alignas(cmsghdr) char space[CMSG_SPACE(sizeof numbers)] = {};
-    msghdr message{};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = space;
-    message.msg_controllen = sizeof space;
-    ssize_t size = -1;
-    do {
-        size = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
-    } while (size < 0 && errno == EINTR);
-    if (size < 0) {
-        throw_errno("receive the spec");
+    // Only the end of the socket is of interest here, and is told unasked.
+    std::array<pollfd, 2> waiting{{{launcher_wake_fd, POLLIN, 0}, {launcher_control_fd, 0, 0}}};
+    while (::poll(waiting.data(), waiting.size(), -1) < 0) {
+        if (errno != EINTR) {
+            throw_errno("wait for a request");
+        }
     }
-    const cmsghdr* header = CMSG_FIRSTHDR(&message);
-    if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
-        std::memcpy(numbers.data(), CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+    if (waiting.front().revents != 0) {
+        eventfd_t count = 0;
+        (void)::eventfd_read(launcher_wake_fd, &count); // a semaphore: one for each request
     }
-    return {UniqueFd(numbers[0]), UniqueFd(numbers[1])};
 }
 
-} // namespace
-
-std::optional<Request> receive_request(int control)
+std::string content_of(const UniqueFd& file)
 {
-    auto [file, lifetime] = receive_descriptors(control);
-    if (!file) {
-        return std::nullopt;
-    }
     struct stat status{};
     if (::fstat(file.get(), &status) != 0) {
         throw_errno("stat the spec");
     }
     std::string text(static_cast<std::size_t>(status.st_size), '\0');
     text.resize(read_full(file.get(), text.data(), text.size()));
-    return Request{protocol::decode<LaunchSpec>(text), std::move(lifetime)};
+    return text;
+}
+
+} // namespace
+
+std::optional<Request> receive_request()
+{
+    wait_for_request();
+    auto message = receive_descriptors(launcher_control_fd, 1);
+    if (message.descriptors.empty()) {
+        return std::nullopt;
+    }
+    std::string text = content_of(message.descriptors.front());
+    Request request;
+    if (message.bytes.front() == message_prepare) {
+        request.base = protocol::decode<RootParts>(text);
+        return request;
+    }
+    request.spec = protocol::decode<LaunchSpec>(text);
+    // This memory may become the guest's, which keeps no second copy of its token.
+    ::explicit_bzero(text.data(), text.size());
+    if (message.descriptors.size() > 1) {
+        request.lifetime = std::move(message.descriptors[1]);
+    }
+    return request;
 }
 
 } // namespace berth::local

@@ -7,14 +7,16 @@
 
 namespace berth::local {
 
-/// What the server wants of this launcher.
+/// What the server wants of this launcher: to make a machine, or, without a spec, to prepare for
+/// one with this base.
 struct Request {
-    LaunchSpec spec;
+    std::optional<LaunchSpec> spec;
+    RootParts base;
     UniqueFd lifetime; ///< read end of the lifetime pipe, if there is one
 };
 
-/// Waits for the request; nothing when the server ended before it had one. Throws
-/// std::system_error, protocol::WireError.
-[[nodiscard]] std::optional<Request> receive_request(int control);
+/// Waits for the next request on the descriptors of launch_spec.hpp; nothing when the server ended
+/// before it had one. Throws std::system_error, protocol::WireError.
+[[nodiscard]] std::optional<Request> receive_request();
 
 } // namespace berth::local

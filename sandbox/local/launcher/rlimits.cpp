@@ -1,7 +1,7 @@
 #include "sandbox/local/launcher/rlimits.hpp"
 
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>

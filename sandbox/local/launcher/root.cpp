@@ -2,7 +2,7 @@
 
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 
 #include <utility>
 
@@ -58,14 +58,16 @@ UniqueFd new_mount(const char* type,
 
 } // namespace
 
-Root::Root()
+Root::Root(UniqueFd prepared) : root_(std::move(prepared))
 {
     mount_attr attributes{};
     attributes.propagation = MS_PRIVATE;
     require(::mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &attributes, sizeof attributes) == 0, step,
             "make the mounts private");
-    root_ = new_mount("tmpfs", {{"size", "4m"}, {"nr_inodes", "4096"}, {"mode", "0755"}},
-                      MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    if (!root_) {
+        root_ = new_mount("tmpfs", {{"size", "4m"}, {"nr_inodes", "4096"}, {"mode", "0755"}},
+                          MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    }
     require(::move_mount(root_.get(), "", AT_FDCWD, base, MOVE_MOUNT_F_EMPTY_PATH) == 0, step,
             std::string("mount the new root over ") + base);
 }
@@ -133,6 +135,29 @@ void Root::attach(const Tree& tree, const std::string& target) const
     // an error, or covered, and leads nowhere.
     require(::move_mount(tree.mount.get(), "", parent, name.c_str(), MOVE_MOUNT_F_EMPTY_PATH) == 0,
             step, "mount " + target);
+}
+
+void Root::attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& binds) const
+{
+    for (std::size_t i = 0; i < binds.size(); ++i) {
+        if (trees.at(i).mount) {
+            attach(trees.at(i), binds[i].target);
+        }
+    }
+}
+
+void Root::add(const RootParts& parts, const std::vector<Tree>& trees) const
+{
+    for (const auto& directory : parts.directories) {
+        (void)make_directory(directory);
+    }
+    attach_all(trees, parts.binds);
+    for (const auto& file : parts.files) {
+        write_file(file);
+    }
+    for (const auto& link : parts.links) {
+        make_link(link);
+    }
 }
 
 void Root::mount_new(const char* type, const std::string& target,

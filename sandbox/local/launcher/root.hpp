@@ -16,8 +16,9 @@ namespace berth::local {
 /// symbolic link: the home is the session's, and an earlier machine may have left links in it.
 class Root {
   public:
-    /// Mounts the tmpfs. The sources of all binds must have been opened before.
-    Root();
+    /// Mounts the tmpfs, or `prepared`, a detached one with something in it already. The sources of
+    /// all binds must have been opened before.
+    explicit Root(UniqueFd prepared = UniqueFd());
 
     [[nodiscard]] int fd() const noexcept { return root_.get(); }
 
@@ -28,6 +29,10 @@ class Root {
 
     /// Attaches `tree` at `target`, whose directories (or empty file) are made when missing.
     void attach(const Tree& tree, const std::string& target) const;
+
+    /// Everything of `parts`. `trees`: those of its binds.
+    void add(const RootParts& parts, const std::vector<Tree>& trees) const;
+    void attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& binds) const;
 
     /// A new file system of `type` ("tmpfs", "devpts", "proc") at `target`; `options` are
     /// NAME=VALUE or NAME.

@@ -2,7 +2,7 @@
 
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 
 #include <seccomp.h>
 

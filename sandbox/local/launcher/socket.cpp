@@ -1,6 +1,6 @@
 #include "sandbox/local/launcher/socket.hpp"
 
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 
 #include <cstring>
 #include <utility>

@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 
 #include <string>
+#include <utility>
 
 namespace berth::local {
 
@@ -19,7 +20,8 @@ class ListenSocket {
 
     void keep() noexcept { kept_ = true; }
 
-    [[nodiscard]] int fd() const noexcept { return socket_.get(); }
+    /// It can be taken once.
+    [[nodiscard]] UniqueFd take() noexcept { return std::move(socket_); }
 
   private:
     std::string path_;

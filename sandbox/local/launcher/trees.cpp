@@ -1,7 +1,7 @@
 #include "sandbox/local/launcher/trees.hpp"
 
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/local/launcher/failure.hpp"
+#include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 
 #include <fcntl.h>
@@ -84,12 +84,12 @@ UniqueFd clone_with(const char* failing, const std::string& path, std::uint64_t 
 
 } // namespace
 
-std::vector<Tree> clone_trees(const LaunchSpec& spec)
+std::vector<Tree> clone_trees(const std::vector<Bind>& binds, const LaunchSpec& spec, bool late)
 {
     std::vector<Tree> trees;
-    trees.reserve(spec.binds.size());
-    for (const auto& bind : spec.binds) {
-        trees.push_back(clone_tree(bind, spec));
+    trees.reserve(binds.size());
+    for (const auto& bind : binds) {
+        trees.push_back(bind.late == late ? clone_tree(bind, spec) : Tree());
     }
     return trees;
 }

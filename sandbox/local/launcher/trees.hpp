@@ -15,8 +15,11 @@ struct Tree {
 
 /// Opens the source of every bind and clones it with its flags set: read-only or writable, nosuid,
 /// nodev, private. As root this is done in the launcher, which may open what the session's user
-/// may not, and alone may map ids; else in the child, which owns its mount namespace.
-[[nodiscard]] std::vector<Tree> clone_trees(const LaunchSpec& spec);
+/// may not, and alone may map ids; else in the child, which owns its mount namespace. Only of the
+/// binds that are `late`, or of those that are not; the others' trees are empty. The spec is for
+/// the ids.
+[[nodiscard]] std::vector<Tree> clone_trees(const std::vector<Bind>& binds, const LaunchSpec& spec,
+                                            bool late = false);
 
 /// The guest's program, opened through a read-only mount of its own: /proc/1/exe leads to that
 /// mount, so nothing inside can write to the installed file, whoever owns it.

@@ -20,24 +20,22 @@ std::string content(const std::vector<TextFile>& files, const std::string& path)
 
 TEST_CASE("without a network no name server is named")
 {
-    EtcInput input;
-    input.host_resolv_conf = "nameserver 192.0.2.53\n";
-    CHECK(content(generated_etc_files(input), "/etc/resolv.conf").empty());
-    CHECK(content(generated_etc_files(input), "/etc/nsswitch.conf").find("dns") ==
+    const auto none = sandbox::Network::none;
+    const auto host = sandbox::Network::host;
+    const std::string servers = "nameserver 192.0.2.53\n";
+    CHECK(content(machine_files(none, servers, "1"), "/etc/resolv.conf").empty());
+    CHECK(content(generated_etc_files(none), "/etc/nsswitch.conf").find("dns") ==
           std::string::npos);
-    input.network = sandbox::Network::host;
-    CHECK(content(generated_etc_files(input), "/etc/resolv.conf") == input.host_resolv_conf);
-    CHECK(content(generated_etc_files(input), "/etc/nsswitch.conf").find("files dns") !=
+    CHECK(content(machine_files(host, servers, "1"), "/etc/resolv.conf") == servers);
+    CHECK(content(generated_etc_files(host), "/etc/nsswitch.conf").find("files dns") !=
           std::string::npos);
 }
 
 TEST_CASE("localtime follows the host's zone and nothing else of the host")
 {
-    EtcInput input;
-    input.localtime_target = "/usr/share/zoneinfo/Europe/Berlin";
-    CHECK(generated_etc_links(input).at(0).target == "/usr/share/zoneinfo/Europe/Berlin");
-    input.localtime_target = "/home/somebody/zone";
-    CHECK(generated_etc_links(input).at(0).target == "/usr/share/zoneinfo/UTC");
+    CHECK(generated_etc_links("/usr/share/zoneinfo/Europe/Berlin").at(0).target ==
+          "/usr/share/zoneinfo/Europe/Berlin");
+    CHECK(generated_etc_links("/home/somebody/zone").at(0).target == "/usr/share/zoneinfo/UTC");
 }
 
 TEST_CASE("programs that cannot work are replaced by one line")

@@ -54,7 +54,9 @@ TEST_CASE("a plan survives its way to the launcher")
     CHECK_FALSE(bind("/mnt/r").id_mapped);
     CHECK_FALSE(bind("/mnt/w").follow_links);
     CHECK_FALSE(bind("/home/user").follow_links);
-    CHECK_FALSE(bind("/usr").writable);
+    CHECK(bind("/home/user").late);
+    CHECK_FALSE(bind("/mnt/w").late);
+    CHECK_FALSE(plan.base.binds.front().writable);
     CHECK_FALSE(plan_for(spec, false).binds.back().id_mapped);
 }
 

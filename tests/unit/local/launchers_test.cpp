@@ -70,7 +70,7 @@ TEST_CASE("what failed inside is told, and the next launch is not harmed by it")
 {
     Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
     LaunchSpec wrong = probe();
-    wrong.binds.push_back({.source = "/nowhere/at/all", .target = "/nowhere"});
+    wrong.base.binds.push_back({.source = "/nowhere/at/all", .target = "/nowhere"});
     const auto result = launchers.launch(wrong, -1);
     CHECK_FALSE(result.ok);
     CHECK(result.step == "mounts");
@@ -83,7 +83,7 @@ TEST_CASE("a long reason comes whole")
     Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
     LaunchSpec wrong = probe();
     const std::string name(6000, 'a');
-    wrong.directories.push_back("/" + name);
+    wrong.base.directories.push_back("/" + name);
     const auto result = launchers.launch(wrong, -1);
     CHECK_FALSE(result.ok);
     CHECK(result.step == "mounts");

@@ -119,7 +119,7 @@ TEST_CASE("an unnamed session ends with its server")
 TEST_CASE("a guest that cannot be started leaves nothing behind")
 {
     Bench bench;
-    auto backend = local::make_backend({.guest_program = "/nonexistent/guest",
+    auto backend = local::make_backend({.guest_program = bench.state() + "/no-guest",
                                         .launcher_program = program("BERTH_TEST_LAUNCHER"),
                                         .state_directory = bench.state()});
     const auto spec = Bench::spec();

@@ -1,0 +1,91 @@
+#include "sandbox/guest/guest.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "sandbox/guest/commands.hpp"
+#include "sandbox/guest/dispatch.hpp"
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/exec/oom_score.hpp"
+#include "sandbox/guest/lifetime.hpp"
+#include "sandbox/guest/server.hpp"
+#include "sandbox/guest/startup.hpp"
+#include "sandbox/guest/workers.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include <unistd.h>
+
+namespace berth::guest {
+namespace {
+
+/// The token leaves the config: handlers see that, and have no use for a secret.
+Credentials take_credentials(protocol::GuestConfig& config)
+{
+    Credentials credentials{.token = config.token, .generation = config.generation};
+    ::explicit_bzero(config.token.data(), config.token.size());
+    config.token.clear();
+    return credentials;
+}
+
+void tell_ready(int fd)
+{
+    if (fd >= 0) {
+        const UniqueFd ready(fd);
+        write_full(ready.get(), "R");
+    }
+}
+
+[[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
+{
+    auto credentials = take_credentials(config);
+    EventLoop loop;
+    SessionState session(config.home);
+    Workers workers;
+    auto commands = std::make_unique<Commands>(loop, config, session, std::move(oom_score));
+    const auto end = [&loop] { loop.stop(); };
+    const Server* connections = nullptr;
+    const Dispatcher dispatcher({.config = config,
+                                 .session = session,
+                                 .workers = workers,
+                                 .commands = *commands,
+                                 .connections = [&] { return connections->connections(); },
+                                 .end = end});
+    const Server server(
+        loop, UniqueFd(config.listen_fd), std::move(credentials),
+        [&](const auto& call, const auto& request) { dispatcher.begin(call, request); });
+    connections = &server;
+    const auto in_use = [&] {
+        return server.connections() > 0 || commands->running() > 0 || !commands->jobs().empty();
+    };
+    const auto idle_end = std::chrono::milliseconds(static_cast<std::int64_t>(config.idle_end));
+    const Lifetime lifetime(
+        loop, {.lifetime_fd = config.lifetime_fd, .idle_end = idle_end, .in_use = in_use}, end);
+    tell_ready(config.ready_fd);
+    loop.run();
+    commands.reset();
+    // The rest is not taken apart: a worker on a hung mount would hold up the end for ever.
+    ::_exit(0);
+}
+
+} // namespace
+
+void run(protocol::GuestConfig config) noexcept
+{
+    try {
+        keep_only_descriptors_of(config);
+        auto oom_score = OomScore::of_this_process();
+        confine_process();
+        make_directories(config);
+        serve(std::move(config), std::move(oom_score));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "berth-guest: %s\n", error.what());
+        ::_exit(1);
+    }
+}
+
+} // namespace berth::guest

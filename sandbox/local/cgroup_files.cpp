@@ -1,0 +1,74 @@
+#include "sandbox/local/cgroup_files.hpp"
+
+#include "sandbox/local/cgroup_tree.hpp"
+#include "sandbox/local/failure.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local::cgroup {
+namespace {
+
+constexpr const char* step = "cgroup";
+
+} // namespace
+
+std::string session_path(const std::string& base, const CgroupSpec& spec)
+{
+    return base + "/berth/" + spec.name;
+}
+
+std::string make_session_directory(const std::string& base, const CgroupSpec& spec)
+{
+    std::string session = session_path(base, spec);
+    if (::mkdir(session.c_str(), 0755) == 0) {
+        return session;
+    }
+    if (errno == ENOENT) {
+        const std::string all = base + "/berth";
+        require(::mkdir(all.c_str(), 0755) == 0 || errno == EEXIST, step, "make cgroup " + all);
+    } else {
+        require(errno == EEXIST, step, "make cgroup " + session);
+        kill_cgroup(session);
+        remove_cgroup(session, Deadline::after(std::chrono::seconds(2)));
+    }
+    make_directory(session);
+    return session;
+}
+
+void make_directory(const std::string& path)
+{
+    require(::mkdir(path.c_str(), 0755) == 0, step, "make cgroup " + path);
+}
+
+bool try_write(const std::string& path, std::string_view value)
+{
+    const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    return fd &&
+           ::write(fd.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
+}
+
+void write(const std::string& path, std::string_view value)
+{
+    require(try_write(path, value), step, "write " + path);
+}
+
+UniqueFd open_file(const std::string& path, int flags)
+{
+    UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC));
+    require(fd.valid(), step, "open " + path);
+    return fd;
+}
+
+std::uint64_t guest_quota(const CgroupSpec& spec)
+{
+    constexpr std::uint64_t whole = 100'000; // of cpu_period
+    return std::max(spec.cpu_quota, whole);
+}
+
+} // namespace berth::local::cgroup

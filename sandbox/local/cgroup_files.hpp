@@ -1,0 +1,32 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/launch_spec.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace berth::local::cgroup {
+
+// The steps of making a session's cgroups, of either version. Failures are thrown as Failure.
+
+inline constexpr std::string_view cpu_period = "100000"; ///< microseconds
+
+/// <base>/berth/<name>
+[[nodiscard]] std::string session_path(const std::string& base, const CgroupSpec& spec);
+
+/// Makes that folder. What an interrupted launch of this very session has left there is ended: the
+/// caller holds the session's lock, so nobody else can be making it.
+[[nodiscard]] std::string make_session_directory(const std::string& base, const CgroupSpec& spec);
+
+void make_directory(const std::string& path);
+void write(const std::string& path, std::string_view value);
+bool try_write(const std::string& path, std::string_view value);
+[[nodiscard]] UniqueFd open_file(const std::string& path, int flags);
+
+/// The guest searches files for the session, so it may take as much CPU time as a command; at least
+/// one whole processor, because all calls wait for it.
+[[nodiscard]] std::uint64_t guest_quota(const CgroupSpec& spec);
+
+} // namespace berth::local::cgroup

@@ -1,0 +1,102 @@
+#include "sandbox/local/handover.hpp"
+
+#include "sandbox/base/descriptors.hpp"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace berth::local {
+namespace {
+
+// One byte for each descriptor says what it is, after one that is always there: without a byte
+// nothing can be sent.
+constexpr char begin = '.';
+
+/// Calls `visit(kind, field)` for each field; a kind that comes more than once is a vector.
+template <class Parts, class Visit>
+void each_part(Parts& parts, const Visit& visit)
+{
+    visit('l', parts.listen);
+    visit('o', parts.oom_events);
+    visit('r', parts.run_cgroup);
+    visit('g', parts.guest_tasks);
+    visit('c', parts.command_tasks);
+    visit('m', parts.mounts);
+}
+
+class Collector {
+  public:
+    void operator()(char kind, const UniqueFd& fd)
+    {
+        if (fd) {
+            kinds_ += kind;
+            descriptors_.push_back(fd.get());
+        }
+    }
+
+    void operator()(char kind, const std::vector<UniqueFd>& all)
+    {
+        for (const auto& fd : all) {
+            (*this)(kind, fd);
+        }
+    }
+
+    [[nodiscard]] bool send(int socket) const
+    {
+        return send_descriptors(socket, kinds_, descriptors_);
+    }
+
+  private:
+    std::string kinds_{begin};
+    std::vector<int> descriptors_;
+};
+
+/// Takes a descriptor if it is of the kind of this part.
+class Placer {
+  public:
+    Placer(char kind, UniqueFd& fd) : kind_(kind), fd_(fd) {}
+
+    void operator()(char kind, UniqueFd& part) const
+    {
+        if (kind == kind_) {
+            part = std::move(fd_);
+        }
+    }
+
+    void operator()(char kind, std::vector<UniqueFd>& part) const
+    {
+        if (kind == kind_) {
+            part.push_back(std::move(fd_));
+        }
+    }
+
+  private:
+    char kind_;
+    UniqueFd& fd_;
+};
+
+} // namespace
+
+bool send_handover(int socket, const Handover& handover)
+{
+    Collector collector;
+    each_part(handover, [&](char kind, const auto& part) { collector(kind, part); });
+    return collector.send(socket);
+}
+
+std::optional<Handover> receive_handover(int socket)
+{
+    auto message = receive_descriptors(socket, max_descriptors + 1);
+    if (message.bytes.size() != message.descriptors.size() + 1) {
+        return std::nullopt;
+    }
+    Handover handover;
+    for (std::size_t i = 0; i < message.descriptors.size(); ++i) {
+        const Placer place(message.bytes[i + 1], message.descriptors[i]);
+        each_part(handover, place);
+    }
+    return handover;
+}
+
+} // namespace berth::local

@@ -1,0 +1,45 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/launch_spec.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/stat.h>
+
+namespace berth::local {
+
+/// A root with the parts in it that are the same for all machines, put together as root before
+/// there is a machine to make: a detached mount, which nothing and nobody can see yet.
+class PreparedRoot {
+  public:
+    /// Nothing where it cannot be made: then the launch makes it, and says what is wrong.
+    [[nodiscard]] static std::optional<PreparedRoot> make(const RootParts& parts) noexcept;
+
+    /// The mount, the folders in it given to the session's user, who will add to them. Nothing when
+    /// the spec has another base, or the host has put something else in the place of a source (as
+    /// ldconfig does with its cache). Once only.
+    [[nodiscard]] UniqueFd take_for(const LaunchSpec& spec);
+
+  private:
+    struct Source {
+        std::string path;
+        bool found = false;
+        struct stat status{};
+    };
+
+    PreparedRoot() = default;
+
+    static Source look_at(const std::string& path);
+    static bool same(const Source& a, const Source& b);
+    [[nodiscard]] bool is_current() const;
+
+    std::string encoded_; ///< the parts
+    std::vector<Source> sources_;
+    std::vector<std::string> folders_;
+    UniqueFd mount_;
+};
+
+} // namespace berth::local

@@ -1,0 +1,97 @@
+// The launcher that becomes the guest itself. What the guest does is shown by the parity suite.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/local/local_backend.hpp"
+#include "sandbox/local/local_machine.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/local/machine_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace berth;
+using namespace berth::local;
+using namespace berth::local::test;
+
+namespace {
+
+std::unique_ptr<sandbox::Backend> backend_with_guest(const Bench& bench)
+{
+    return make_backend({.guest_program = "/nowhere/berth-guest",
+                         .launcher_program = program("BERTH_TEST_LAUNCHER"),
+                         .guest_in_launcher = true,
+                         .state_directory = bench.state()});
+}
+
+std::string link_target(const std::string& path)
+{
+    std::array<char, 256> target{};
+    const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+    return size < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(size));
+}
+
+} // namespace
+
+TEST_CASE("the guest is the launcher's own, looks like one, and its program cannot be written")
+{
+    Bench bench;
+    const auto backend = backend_with_guest(bench);
+    for (const char* round : {"the first launcher", "one that waited"}) {
+        CAPTURE(round);
+        const auto spec = Bench::spec(round);
+        const auto machine = backend->create(spec);
+        const auto facts = facts_from(machine->record());
+        CHECK(machine->connect(Deadline::after(std::chrono::seconds(5))) != nullptr);
+        const std::string process = "/proc/" + std::to_string(facts.pid);
+        CHECK(read_text(process + "/comm") == "berth-guest\n");
+        const auto command_line = read_text(process + "/cmdline");
+        CHECK(command_line.substr(0, command_line.find('\0')) == "berth-guest");
+        CHECK(command_line.find("launcher") == std::string::npos);
+        if (is_root()) { // the guest is not dumpable
+            CHECK(link_target(process + "/exe").starts_with("/memfd:berth-launcher"));
+            const UniqueFd program(::open((process + "/exe").c_str(), O_RDONLY | O_CLOEXEC));
+            REQUIRE(program.valid());
+            CHECK(::fcntl(program.get(), F_GET_SEALS) ==
+                  (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL));
+            CHECK(::open((process + "/exe").c_str(), O_WRONLY | O_CLOEXEC) < 0);
+        }
+        backend->destroy(machine->record(), true);
+        CHECK_FALSE(open_guest(facts).valid());
+    }
+}
+
+TEST_CASE("a launch whose folders cannot be made is undone")
+{
+    if (!is_root()) {
+        return;
+    }
+    Bench bench;
+    const auto backend = backend_with_guest(bench);
+    const auto spec = Bench::spec();
+    const auto record = backend->create(spec)->record();
+    const auto facts = facts_from(record);
+    backend->destroy(record, false);
+    // A home that is another's is refused, while the launcher is at work already.
+    const std::string folder = bench.state() + "/sessions/" + spec.key_hash;
+    REQUIRE(::chown((folder + "/home").c_str(), 12345, 12345) == 0);
+    CHECK_THROWS_AS((void)backend->create(spec), Error);
+    for (const auto& cgroup : facts.cgroups) {
+        CAPTURE(cgroup);
+        CHECK_FALSE(exists(cgroup));
+    }
+    CHECK_FALSE(exists(facts.socket_path));
+    CHECK_FALSE(exists(folder + "/tmp"));
+    CHECK(exists(folder + "/home"));
+    REQUIRE(::chown((folder + "/home").c_str(), 0, 0) == 0);
+    const auto machine = backend->create(spec);
+    CHECK(machine != nullptr);
+    backend->destroy(machine->record(), true);
+}
