@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import queue
+import select
 import subprocess
 import threading
 import time
@@ -297,6 +298,22 @@ class Berth:
         self._threads[0].join(timeout)
         self._threads[1].join(0.2)  # the guest of the direct backend holds it open
         return status
+
+    def seconds_to_end(self, end, timeout=5):
+        """From end(self), which closes stdin or sends a signal, to the exit of the process; what is
+        read of its pipes after that does not count. The exit status must be 0."""
+        process = os.pidfd_open(self.pid)
+        try:
+            started = time.monotonic()
+            end(self)
+            ended, _, _ = select.select([process], [], [], timeout)
+            took = time.monotonic() - started
+        finally:
+            os.close(process)
+        status = self.wait(timeout)
+        if not ended or status != 0:
+            raise AssertionError(f"exit status {status} after {took:.3f} s; {self.stderr[-2000:]}")
+        return took
 
     def signal(self, number):
         self.process.send_signal(number)
