@@ -1,10 +1,13 @@
+#include "sandbox/base/error.hpp"
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/mount_rules.hpp"
 #include "server/app.hpp"
 #include "server/installation.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,12 +16,23 @@ namespace {
 using berth::server::Check;
 using berth::server::Options;
 
+/// At the start: else the first call would be the first to say so.
+void check_mounts(const Options& options)
+{
+    const auto setting =
+        std::find_if(options.settings.begin(), options.settings.end(),
+                     [](const berth::server::Setting& each) { return each.key == "mount"; });
+    try {
+        (void)berth::local::checked_mounts(options.sessions.mounts, {});
+    } catch (const berth::Error& error) {
+        throw berth::Error(berth::ErrorCode::invalid_argument,
+                           std::string(error.what()) + " (" + setting->origin + ')', error.hint());
+    }
+}
+
 std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
 {
-    // Else the first call would be the first to say so.
-    for (const auto& mount : options.sessions.mounts) {
-        berth::local::check_mount_target(mount.target);
-    }
+    check_mounts(options);
     const auto environment = berth::server::process_environment();
     return berth::local::make_backend(
         {.guest_program = berth::server::helper_program("berth-guest", environment),

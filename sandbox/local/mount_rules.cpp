@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -24,9 +25,9 @@ namespace {
 
 // On these or anywhere below: the sandbox's own parts, or read-only ones where no mount point can
 // be made.
-constexpr std::array<std::string_view, 14> closed_trees{
-    "/proc", "/dev",   "/sys",   "/usr",    "/etc", "/bin",       "/sbin",
-    "/lib",  "/lib32", "/lib64", "/libx32", "/opt", "/run/berth", "/boot"};
+constexpr std::array<std::string_view, 15> closed_trees{
+    "/proc",  "/dev",   "/sys",    "/usr", "/etc",       "/bin",  "/sbin",         "/lib",
+    "/lib32", "/lib64", "/libx32", "/opt", "/run/berth", "/boot", "/var/tmp/berth"};
 // On exactly these, which would hide what the session keeps there.
 constexpr std::array<std::string_view, 7> closed_folders{"/",    "/home",    "/home/user", "/tmp",
                                                          "/var", "/var/tmp", "/run"};
@@ -148,6 +149,26 @@ void refuse_kernel_file_system(int fd, const std::string& source)
     }
 }
 
+/// The launcher makes the folder or file that a mount covers; in a read-only mount it cannot.
+void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner)
+{
+    const auto place = outer.source + inner.target.substr(outer.target.size());
+    struct stat wanted{};
+    struct stat found{};
+    if (::stat(inner.source.c_str(), &wanted) != 0) {
+        throw errno_error(errno, "stat " + inner.source);
+    }
+    const bool there = ::stat(place.c_str(), &found) == 0;
+    if (there ? S_ISDIR(found.st_mode) == S_ISDIR(wanted.st_mode) : outer.writable) {
+        return;
+    }
+    const std::string kind = S_ISDIR(wanted.st_mode) ? "folder" : "file";
+    throw refusal("mount target " + inner.target + " lies in the " +
+                      (outer.writable ? "" : "read-only ") + "mount on " + outer.target +
+                      ", where there is no " + kind + " to mount it on",
+                  "make the " + kind + ' ' + place + " on the host, or mount it elsewhere");
+}
+
 } // namespace
 
 void check_mount_target(const std::string& target)
@@ -208,6 +229,14 @@ std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
                            [](const auto& a, const auto& b) { return a.target == b.target; });
     if (twice != mounts.end()) {
         throw refusal("two mounts have the target " + twice->target, "give each its own");
+    }
+    for (auto inner = mounts.begin(); inner != mounts.end(); ++inner) {
+        const auto outer =
+            std::find_if(std::make_reverse_iterator(inner), mounts.rend(),
+                         [&](const auto& each) { return is_in(inner->target, each.target); });
+        if (outer != mounts.rend()) {
+            check_place(*outer, *inner);
+        }
     }
     return mounts;
 }

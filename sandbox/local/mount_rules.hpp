@@ -17,7 +17,8 @@ void check_mount_target(const std::string& target);
 /// `private_folders` (berth's state and sockets: with them a sandbox could reach every other).
 void check_mount_source(const std::string& source, const std::vector<std::string>& private_folders);
 
-/// Checks all, and that no two targets are the same; returns them parents first.
+/// Checks all, that no two targets are the same, and that what lies in a read-only one has a place
+/// there; returns them parents first.
 [[nodiscard]] std::vector<sandbox::Mount>
 checked_mounts(std::vector<sandbox::Mount> mounts, const std::vector<std::string>& private_folders);
 

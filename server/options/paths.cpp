@@ -112,6 +112,9 @@ sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
         refuse(text, origin, "HOST or TARGET is missing");
     }
     mount.target = rest.substr(colon + 1);
+    while (mount.target.size() > 1 && mount.target.ends_with('/')) {
+        mount.target.pop_back();
+    }
     if (mount.target.find('/') == std::string::npos && rest.find(":/") < colon) {
         refuse(text, origin, "the mode is ro or rw, not \"" + mount.target + '"');
     }

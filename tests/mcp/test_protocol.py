@@ -422,6 +422,12 @@ class ProtocolTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertIn(f"mount target {target} would hide a part of the sandbox",
                               done.stderr)
+            done = start(f"{folder}:/mnt/a,{folder}:/mnt/a/:rw")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("two mounts have the target /mnt/a (flag --mount)", done.stderr)
+            done = start(f"{folder}:/mnt/a,{folder}:/mnt/a/none:rw")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"make the folder {folder}/none on the host", done.stderr)
             odd = os.path.join(folder, "a:b,c")
             os.mkdir(odd)
             done = start(f"{odd}:/mnt/x")

@@ -19,12 +19,33 @@ TEST_CASE("a target must be plain and hide nothing")
         CAPTURE(good);
         CHECK_NOTHROW(check_mount_target(good));
     }
-    for (const char* bad :
-         {"",         "a",          "/",         "//",           "/a/",        "/a//b",
-          "/./a",     "/a/..",      "/a/../etc", "/home",        "/home/user", "/tmp",
-          "/var",     "/var/tmp",   "/run",      "/run/berth/x", "/proc",      "/proc/1",
-          "/dev/shm", "/usr/local", "/etc",      "/etc/passwd",  "/bin",       "/lib64/x",
-          "/opt/x",   "/sys"}) {
+    for (const char* bad : {"",
+                            "a",
+                            "/",
+                            "//",
+                            "/a/",
+                            "/a//b",
+                            "/./a",
+                            "/a/..",
+                            "/a/../etc",
+                            "/home",
+                            "/home/user",
+                            "/tmp",
+                            "/var",
+                            "/var/tmp",
+                            "/run",
+                            "/run/berth/x",
+                            "/proc",
+                            "/proc/1",
+                            "/dev/shm",
+                            "/usr/local",
+                            "/etc",
+                            "/etc/passwd",
+                            "/bin",
+                            "/lib64/x",
+                            "/opt/x",
+                            "/sys",
+                            "/var/tmp/berth"}) {
         CAPTURE(bad);
         CHECK_THROWS_AS(check_mount_target(bad), Error);
     }
@@ -79,4 +100,30 @@ TEST_CASE("mounts come parents first and never twice at one place")
     CHECK(sorted.at(1).target == "/mnt/x");
     CHECK(sorted.at(1).writable);
     CHECK_THROWS_AS((void)checked_mounts({{a, "/mnt/x", false}, {a, "/mnt/x", true}}, {}), Error);
+}
+
+TEST_CASE("a mount in a read-only one needs its place there")
+{
+    const TemporaryTree host;
+    host.add("outer/folder/x", "x");
+    host.add("inner/x", "x");
+    const auto outer = host.path() + "/outer";
+    const auto inner = host.path() + "/inner";
+    const auto check = [&](const std::string& source, bool writable, const std::string& target) {
+        try {
+            (void)checked_mounts({{inner, target, true}, {source, "/mnt/a", writable}}, {});
+        } catch (const Error& error) {
+            return std::string(error.what()) + "; " + error.hint();
+        }
+        return std::string();
+    };
+    CHECK(check(outer, false, "/mnt/a/folder").empty());
+    CHECK(check(outer, true, "/mnt/a/none").empty());
+    CHECK(check(outer, false, "/mnt/ab").empty());
+    CHECK(
+        check(outer, false, "/mnt/a/none") ==
+        "mount target /mnt/a/none lies in the read-only mount on /mnt/a, where there is no folder "
+        "to mount it on; make the folder " +
+            outer + "/none on the host, or mount it elsewhere");
+    CHECK_FALSE(check(outer, true, "/mnt/a/folder/x").empty()); // a file
 }

@@ -205,6 +205,8 @@ TEST_CASE("mounts are resolved and kept away from the state directory")
     };
     CHECK(mount(bench.directory + "/project:/home/user/project").empty());
     CHECK_FALSE(bench.make().sessions.mounts.at(0).writable);
+    CHECK(mount(bench.directory + "/project:/mnt/a//").empty());
+    CHECK(bench.make().sessions.mounts.at(0).target == "/mnt/a");
     CHECK(mount(bench.directory + "/./project/../project:/p:rw").empty());
     CHECK(bench.make().sessions.mounts.at(0).writable);
     CHECK(bench.make().sessions.mounts.at(0).source ==
