@@ -12,6 +12,8 @@ import stat
 import tempfile
 import time
 
+from mcp_client import binary_path
+
 CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
 
 
@@ -59,7 +61,7 @@ def _has_ended(pid):
 def _berth_programs():
     """Guests, launchers and shims of this user that come from the build under test. What cannot be
     told (such a process shows nothing of itself to an ordinary user) counts as from there."""
-    build = os.environ.get("BERTH_BINARY", "").rpartition("/server/")[0]
+    build = os.path.realpath(binary_path()).rpartition("server/")[0]
     for name in os.listdir("/proc"):
         if (name.isdigit() and _read(f"/proc/{name}/comm").startswith(b"berth-")
                 and not _has_ended(name)):

@@ -1,14 +1,10 @@
 """edit_file changes what it was told to, all of it or nothing."""
 
 import base64
-import contextlib
 import hashlib
-import os
-import signal
 import threading
-import time
 
-from suite import ParityTest, local_only, peak_kilobytes, resident_kilobytes
+from suite import ParityTest, peak_kilobytes, resident_kilobytes
 
 
 class EditsTest(ParityTest):
@@ -101,44 +97,6 @@ class EditsTest(ParityTest):
         # The places of the changes are in it; the file and its diff are not.
         self.assertLess(peak_kilobytes(guest), 120_000)
         self.assertEqual(self.state.guests(), [guest])
-
-    def check_whole(self, kill, delays):
-        """A large file is changed again and again, and `kill` strikes in the midst of it: the file is
-        the old one or the new one, and nothing else is there."""
-        size = 20_000_000
-        self.output(f"mkdir d; head -c {size} /dev/zero | tr '\\0' a >d/f")
-        old, new = "a", "b"
-        for number, delay in enumerate(delays):
-            with self.subTest(delay=delay, number=number):
-                if number % 2:
-                    call = self.berth.call_async("write_file", {"path": "d/f", "content": new * size})
-                else:
-                    call = self.berth.call_async("edit_file", {
-                        "path": "d/f", "old_text": old * 1000, "new_text": new * 1000,
-                        "replace_all": True})
-                time.sleep(delay)
-                kill()
-                with contextlib.suppress(EOFError):
-                    call.result(20)
-                # Told of the loss, if there was one; then the next call finds all in order.
-                self.berth.call_tool("bash_exec", {"command": "true"})
-                found = self.output("tr -s ab <d/f; echo; stat -c %s d/f; ls -A d").splitlines()
-                self.assertIn(found[0], ("a", "b"))
-                self.assertEqual(found[1:], [str(size), "f"])
-                old, new = ("a", "b") if found[0] == "a" else ("b", "a")
-
-    def test_nothing_is_half_written_when_the_server_is_killed(self):
-        def kill():
-            self.berth.kill()
-            self.berth = self.start("--session", "work")
-        self.check_whole(kill, [n * 0.03 for n in range(12)])
-
-    @local_only
-    def test_nothing_is_half_written_when_the_guest_is_killed(self):
-        def kill():
-            for guest in self.state.guests():
-                os.kill(guest, signal.SIGKILL)
-        self.check_whole(kill, [n * 0.03 for n in range(12)])
 
     def test_two_at_once_both_survive(self):
         lines = [f"line {n}.\n" for n in range(20)]

@@ -1,0 +1,139 @@
+"""Nothing is ever half written: whoever is killed, and whoever reads meanwhile. Each for a file with
+one name, which is replaced by a rename, and for one with two, which is written in place."""
+
+import contextlib
+import hashlib
+import os
+import signal
+import threading
+import time
+
+from suite import ParityTest, local_only
+
+SIZE = 20_000_000
+
+
+class WholeTest(ParityTest):
+    def make(self, letter, linked):
+        self.output(f"rm -rf d; mkdir d; head -c {SIZE} /dev/zero | tr '\\0' {letter} >d/f" +
+                    ("; ln d/f d/g" if linked else ""))
+
+    def begin_change(self, number, old, new):
+        if number % 2:
+            return self.berth.call_async("write_file", {"path": "d/f", "content": new * SIZE})
+        return self.berth.call_async("edit_file", {"path": "d/f", "old_text": old * 1000,
+                                                   "new_text": new * 1000, "replace_all": True})
+
+    def outcome(self, call):
+        with contextlib.suppress(EOFError):
+            call.result(20)
+        # Told of the loss, if there was one; then the next call finds all in order.
+        self.berth.call_tool("bash_exec", {"command": "true"})
+        return self.output("tr -s ab <d/f; echo; stat -c %s d/f; ls -A d").splitlines()
+
+    def check_whole(self, kill, linked):
+        """A large file is changed again and again, and `kill` strikes in the midst of it: the file is
+        the old one or the new one, and nothing else is there."""
+        self.make("a", linked)
+        old, new = "a", "b"
+        for number in range(12):
+            with self.subTest(number):
+                call = self.begin_change(number, old, new)
+                time.sleep(number * 0.03)
+                kill()
+                found = self.outcome(call)
+                self.assertIn(found[0], ("a", "b"))
+                self.assertEqual(found[1:], [str(SIZE), "f"] + (["g"] if linked else []))
+                old, new = ("a", "b") if found[0] == "a" else ("b", "a")
+
+    def kill_server(self):
+        self.berth.kill()
+        self.berth = self.start("--session", "work")
+
+    def kill_guests(self):
+        for guest in self.state.guests():
+            os.kill(guest, signal.SIGKILL)
+
+    def test_when_the_server_is_killed(self):
+        self.check_whole(self.kill_server, linked=False)
+
+    def test_when_the_server_is_killed_in_place(self):
+        self.check_whole(self.kill_server, linked=True)
+
+    @local_only
+    def test_when_the_guest_is_killed(self):
+        self.check_whole(self.kill_guests, linked=False)
+
+    @local_only
+    def test_when_the_guest_is_killed_in_place(self):
+        """Then the file may be a mixture, but its old content is beside it, whole."""
+        struck = 0
+        for number in range(8):
+            with self.subTest(number):
+                self.make("a", linked=True)
+                (folder,) = self.state.path.glob("sessions/*/home/d")
+                (guest,) = self.state.guests()
+                call = self.begin_change(number, "a", "b")
+                self.wait_for_the_first_byte(folder / "f", call)
+                os.kill(guest, signal.SIGKILL)
+                found = self.outcome(call)
+                self.assertEqual(self.output("test d/f -ef d/g && cmp d/f d/g && echo one"), "one\n")
+                if found[0] in ("a", "b") and found[1:] == [str(SIZE), "f", "g"]:
+                    continue
+                struck += 1
+                (backup,) = set(found[2:]) - {"f", "g"}
+                self.assertRegex(backup, "^berth-backup-[0-9a-f]{16}-f$")
+                self.assertEqual(self.output(f"tr -s ab <d/{backup}; echo; stat -c %s d/{backup}"),
+                                 f"a\n{SIZE}\n")
+        self.assertGreater(struck, 0, "no kill struck in the midst")
+
+    def wait_for_the_first_byte(self, path, call):
+        """Until the write in place has begun, seen from the host."""
+        with open(path, "rb", buffering=0) as file:
+            while os.pread(file.fileno(), 1, 0) == b"a" and not call.answered():
+                pass
+
+    def check_reads(self, linked):
+        """One writes, three look: nobody is shown anything but one of the two contents."""
+        contents = {"a": "a\n" * 1_000_000, "b": "b\n" * 800_000}
+        hashes = {hashlib.sha256(text.encode()).hexdigest() for text in contents.values()}
+        self.call("write_file", path="f", content=contents["a"])
+        if linked:
+            self.output("ln f g")
+        path, done, torn, seen = ("g" if linked else "f"), threading.Event(), [], [0, 0, 0]
+        writer = self.start("--session", "work")
+
+        def look(number, tool, arguments, fact, accepted):
+            while not done.is_set():
+                result = self.berth.call_tool(tool, arguments)
+                value = fact(result.data) if not result.is_error else result.text
+                if value not in accepted:
+                    torn.append((tool, value))
+                seen[number] += 1
+        threads = [threading.Thread(target=look, args=arguments) for arguments in (
+            (0, "read_file", {"path": path, "limit": 1}, lambda data: data["sha256"], hashes),
+            (1, "grep_files", {"path": path, "pattern": "^a$", "output_mode": "count"},
+             lambda data: data["total_matches"], (0, 1_000_000)),
+            (2, "save_to_workspace", {"sandbox_path": path, "workspace_path": "/saved"},
+             lambda data: data["files"][0]["sha256"], hashes))]
+        for thread in threads:
+            thread.start()
+        try:
+            for number in range(30):
+                letter = "ba"[number % 2]
+                result = writer.call_tool("write_file", {"path": "f", "content": contents[letter]})
+                self.assertFalse(result.is_error, result)
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join(30)
+        self.assertEqual(torn, [])
+        self.assertGreater(min(seen), 5)
+        if linked:
+            self.output("test f -ef g")
+
+    def test_who_reads_while_others_write(self):
+        self.check_reads(linked=False)
+
+    def test_who_reads_while_others_write_in_place(self):
+        self.check_reads(linked=True)
