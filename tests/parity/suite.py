@@ -11,6 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 
 from mcp_client import Berth, binary_path, peak_kilobytes, resident_kilobytes
+from schema import mistakes, output_schema
 from state_directory import StateDirectory
 
 BACKENDS = {"local": "berth", "direct": "berth-direct"}
@@ -27,6 +28,33 @@ def local_only(test):
     host."""
     test.local_only = True
     return test
+
+
+class CheckedBerth(Berth):
+    """Every result that a test looks at must be what its tool's schema says, whatever else it is
+    looked at for."""
+
+    def call_async(self, name, arguments=None, progress_token=None):
+        pending = super().call_async(name, arguments, progress_token)
+        result = pending.result
+
+        def checked(timeout=30):
+            found = result(timeout)
+            check_result(name, found)
+            return found
+        pending.result = checked
+        return pending
+
+
+def check_result(tool, result):
+    if result.is_error:
+        wrong = [key for key in ("code", "message") if not result.error.get(key)]
+    else:
+        wrong = mistakes(result.structured, output_schema(tool))
+        if result.data != result.structured:
+            wrong.append("_meta and structuredContent differ")
+    if wrong:
+        raise AssertionError(f"{tool} returned what its schema does not have: {wrong}")
 
 
 class ParityTest(unittest.TestCase):
@@ -48,8 +76,9 @@ class ParityTest(unittest.TestCase):
         """Structured, so that `data` has the bodies too."""
         if structured:
             arguments += ("--structured-content",)
-        berth = Berth(*arguments, state=self.state, binary=binary_path(BACKENDS[backend()]),
-                      env={**self.environment, **(env or {})}, **options)
+        kind = CheckedBerth if structured else Berth
+        berth = kind(*arguments, state=self.state, binary=binary_path(BACKENDS[backend()]),
+                     env={**self.environment, **(env or {})}, **options)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth
 
