@@ -1,6 +1,7 @@
 """The protocol's rules on the real binary: both eras, framing, limits, cancellation, and its end.
 
-Calls run on berth-direct, which needs nothing of the host: what isolates is tested elsewhere."""
+Calls run on berth-direct, which needs nothing of the host: what isolates is tested elsewhere.
+What many calls at once do is in test_in_flight.py, for sandboxes as well."""
 
 import json
 import os
@@ -16,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from mcp_client import LEGACY, MODERN, Berth, Pending, RpcError, binary_path
 from state_directory import StateDirectory
+from test_in_flight import Cases
 
 META = {"io.modelcontextprotocol/protocolVersion": MODERN,
         "io.modelcontextprotocol/clientCapabilities": {}}
@@ -209,51 +211,7 @@ class ProtocolTest(unittest.TestCase):
             self.assertLess(time.monotonic(), end, "it did not come")
             time.sleep(0.01)
 
-    def test_stdout_carries_the_protocol_alone(self):
-        berth = self.start("--log-level", "debug", era="modern")
-        berth.call_tool("bash_exec", {"command": "echo out; echo err >&2; echo hi >/proc/1/fd/1"})
-        berth.close()
-        self.assertEqual(berth.strays, [])
-        self.assertIn("serving", berth.stderr)
-        self.assertNotIn("echo out", berth.stderr)
-
-    # ---- many calls, cancellation
-
-    def test_many_calls_in_flight_and_none_held_by_a_slow_one(self):
-        berth = self.start("--config", self.config("[session]\ncalls = 64\n"), era="modern")
-        slow = berth.call_async("bash_exec", SLEEP)
-        calls = [berth.call_async("session_info") for _ in range(100)]
-        calls += [berth.call_async("bash_exec", {"command": f"echo {n}"}) for n in range(20)]
-        for call in calls:
-            self.assertFalse(call.result(30).is_error)
-        self.assertFalse(slow.answered())
-        berth.cancel(slow)
-
-    def test_calls_beyond_the_guests_connections_wait_for_their_turn(self):
-        berth = self.start("--config", self.config("[session]\ncalls = 256\n"), era="modern")
-        berth.call_tool("bash_exec", {"command": "true"})
-        calls = [berth.call_async("bash_exec", {"command": f"sleep 0.5; echo {n}"}, n)
-                 for n in range(200)]
-        last = berth.call_async("bash_exec", {"command": "echo never >f"})
-        berth.cancel(last)  # it waits, so it has not begun
-        self.assertFalse(berth.call_tool("session_info", timeout=5).is_error)
-        self.assertEqual([call.result(60).text for call in calls],
-                         [f"{n}\n" for n in range(200)])
-        self.assertEqual(berth.call_tool("bash_exec", {"command": "ls f"}).data["exit_code"], 2)
-
-    def test_nothing_follows_a_cancellation(self):
-        for era in ("legacy", "modern"):
-            with self.subTest(era):
-                berth = self.start(era=era)
-                slow = berth.call_async("bash_exec", SLEEP, progress_token="t")
-                time.sleep(0.3)
-                berth.cancel(slow)
-                berth.cancel(slow)
-                berth.cancel("never seen")
-                self.assertEqual(berth.call_tool("bash_exec", {"command": "echo on"}).text, "on\n")
-                time.sleep(1)
-                self.assertFalse(slow.answered())
-                self.assertEqual(berth.strays, [])
+    # ---- calls in flight
 
     def test_an_id_in_flight_is_not_taken_twice(self):
         berth = self.start(era="modern")
@@ -473,6 +431,10 @@ class ProtocolTest(unittest.TestCase):
         result = berth.call_tool("bash_exec", {"command": "echo hi"})
         self.assertEqual(result.structured["stdout"], "hi\n")
         self.assertEqual(result.data, result.structured)
+
+
+class InFlightTest(Cases, unittest.TestCase):
+    program = "berth-direct"
 
 
 if __name__ == "__main__":

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Many calls at once, none held by another, none answered after its cancel, and nothing but the
+protocol on stdout: in sandboxes, as root and as an ordinary user. The same on berth-direct is in
+test_protocol.py."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from mcp_client import Berth, binary_path
+from state_directory import StateDirectory
+
+SLEEP = {"command": "sleep 30"}
+NOBODY = 65534
+
+
+class Cases:
+    program = "berth"
+    prefix = ()  # of the command line
+
+    def setUp(self):
+        self.state = StateDirectory()
+        self.addCleanup(self.end)
+        self.own(self.state.path)
+        self.environment = {}
+        status = subprocess.run(
+            [*self.prefix, binary_path(self.program), "status", "--json"], timeout=30, text=True,
+            env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)}, capture_output=True,
+            check=False)
+        self.assertEqual(status.returncode, 0, status)
+        if not json.loads(status.stdout)["available"]:
+            self.skipTest(f"no sandbox works here: {status.stdout}")
+
+    def own(self, path):
+        """Gives the folder to whom the server runs as."""
+
+    def end(self):
+        try:
+            self.assertEqual(self.state.wait_for_no_leaks(), [])
+        finally:
+            self.state.__exit__(None, None, None)
+
+    def start(self, *arguments, **options):
+        command = [*self.prefix, binary_path(self.program), *arguments]
+        self.own(self.state.temporary)
+        berth = Berth(*command[1:], state=self.state, binary=command[0], env=self.environment,
+                      **options)
+        self.addCleanup(berth.__exit__, None, None, None)
+        return berth
+
+    def config(self, text):
+        path = self.state.path / "berth.toml"
+        path.write_text(text)
+        return str(path)
+
+    def test_stdout_carries_the_protocol_alone(self):
+        berth = self.start("--log-level", "debug", era="modern")
+        berth.call_tool("bash_exec", {"command": "echo out; echo err >&2; echo hi >/proc/1/fd/1"})
+        berth.close()
+        self.assertEqual(berth.strays, [])
+        self.assertIn("serving", berth.stderr)
+        self.assertNotIn("echo out", berth.stderr)
+
+    def test_many_calls_in_flight_and_none_held_by_a_slow_one(self):
+        berth = self.start("--config", self.config("[session]\ncalls = 64\n"), era="modern")
+        slow = berth.call_async("bash_exec", SLEEP)
+        calls = [berth.call_async("session_info") for _ in range(100)]
+        calls += [berth.call_async("bash_exec", {"command": f"echo {n}"}) for n in range(20)]
+        for call in calls:
+            self.assertFalse(call.result(30).is_error)
+        self.assertFalse(slow.answered())
+        berth.cancel(slow)
+
+    def test_calls_beyond_the_guests_connections_wait_for_their_turn(self):
+        berth = self.start("--config", self.config("[session]\ncalls = 256\n"), era="modern")
+        berth.call_tool("bash_exec", {"command": "true"})
+        calls = [berth.call_async("bash_exec", {"command": f"sleep 0.5; echo {n}"}, n)
+                 for n in range(200)]
+        last = berth.call_async("bash_exec", {"command": "echo never >f"})
+        berth.cancel(last)  # it waits, so it has not begun
+        self.assertFalse(berth.call_tool("session_info", timeout=5).is_error)
+        self.assertEqual([call.result(60).text for call in calls],
+                         [f"{n}\n" for n in range(200)])
+        self.assertEqual(berth.call_tool("bash_exec", {"command": "ls f"}).data["exit_code"], 2)
+
+    def test_nothing_follows_a_cancellation(self):
+        for era in ("legacy", "modern"):
+            with self.subTest(era):
+                berth = self.start(era=era)
+                slow = berth.call_async("bash_exec", SLEEP, progress_token="t")
+                time.sleep(0.3)
+                berth.cancel(slow)
+                berth.cancel(slow)
+                berth.cancel("never seen")
+                self.assertEqual(berth.call_tool("bash_exec", {"command": "echo on"}).text, "on\n")
+                time.sleep(1)
+                self.assertFalse(slow.answered())
+                self.assertEqual(berth.strays, [])
+
+
+class SandboxTest(Cases, unittest.TestCase):
+    """As whoever runs the tests."""
+
+
+@unittest.skipIf(os.geteuid() != 0, "SandboxTest is that of an ordinary user already")
+class OrdinaryUserTest(Cases, unittest.TestCase):
+    prefix = (shutil.which("setpriv") or "setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
+              "--clear-groups")
+
+    def setUp(self):
+        readable = subprocess.run([*self.prefix, "test", "-r", binary_path()], check=False)
+        if readable.returncode != 0:
+            self.skipTest(f"uid {NOBODY} may not read {binary_path()}")
+        super().setUp()
+        runtime = tempfile.TemporaryDirectory(prefix="berth-test-runtime-")
+        self.addCleanup(runtime.cleanup)
+        self.own(runtime.name)
+        self.environment = {"XDG_RUNTIME_DIR": runtime.name, "HOME": runtime.name}
+
+    def own(self, path):
+        os.chown(path, NOBODY, NOBODY)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
