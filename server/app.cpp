@@ -14,6 +14,7 @@
 #include "server/version.hpp"
 #include "tools/tool.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -39,7 +40,8 @@ void warn_of_unknown_variables()
     }
 }
 
-/// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force.
+/// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force,
+/// Error(invalid_argument) when there is none of that name.
 void insist(const Options& options, sandbox::Backend& backend, const Composition& composition)
 {
     if (options.required_layers.empty()) {
@@ -50,7 +52,16 @@ void insist(const Options& options, sandbox::Backend& backend, const Composition
                     "--require: no sandbox can be made: " + availability.reason,
                     availability.remedy);
     }
-    const auto missing = cli::missing_layers(options.required_layers, composition.examine(backend));
+    const auto checks = composition.examine(backend);
+    for (const auto& layer : options.required_layers) {
+        if (std::none_of(checks.begin(), checks.end(),
+                         [&](const Check& check) { return check.name == layer; })) {
+            throw Error(ErrorCode::invalid_argument,
+                        "--require: there is no layer \"" + layer + '"',
+                        "`berth doctor` shows the name of each.");
+        }
+    }
+    const auto missing = cli::missing_layers(options.required_layers, checks);
     if (!missing.empty()) {
         throw Error(ErrorCode::sandbox_unavailable, "--require: not in force:" + missing,
                     "`berth doctor` shows every layer.");

@@ -26,7 +26,7 @@ void rename(json& arguments, const Alias& alias)
     json value = std::move(*found);
     arguments.erase(found);
     if (!alias.unsupported.empty() && !value.is_null() && value != json(false)) {
-        throw Error(ErrorCode::unsupported, "/" + std::string(alias.from) + " is not supported",
+        throw Error(ErrorCode::unsupported, std::string(alias.from) + " is not supported",
                     std::string(alias.unsupported));
     }
     if (alias.to.empty() || value.is_null()) {
@@ -37,7 +37,7 @@ void rename(json& arguments, const Alias& alias)
         arguments[std::string(alias.to)] = std::move(value);
     } else if (*canonical != value) {
         throw Error(ErrorCode::invalid_argument,
-                    "/" + std::string(alias.to) + " and /" + std::string(alias.from) +
+                    std::string(alias.to) + " and " + std::string(alias.from) +
                         " are the same argument and have different values",
                     "Give only " + std::string(alias.to) + ".");
     }

@@ -29,7 +29,8 @@ std::string timeout_hint(std::int64_t value, std::int64_t most)
     if (likely && meant >= 1 && meant <= most) {
         return "timeout is in seconds; did you mean " + std::to_string(meant) + " s?";
     }
-    return "timeout is in seconds. What takes longer can run on as a job: append & to the command, "
+    return "timeout is in seconds, at most " + std::to_string(most) +
+           ". What takes longer can run on as a job: append & to the command, "
            "send its output to a file and read that.";
 }
 
@@ -45,7 +46,7 @@ std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
         args.timeout.value_or(std::min<std::int64_t>(settings.exec_timeout.count(), most));
     if (timeout > most) {
         throw Error(ErrorCode::invalid_argument,
-                    "/timeout: " + std::to_string(timeout) + " is above the maximum of " +
+                    "timeout: " + std::to_string(timeout) + " is above the maximum of " +
                         std::to_string(most) + " s that is set here",
                     timeout_hint(timeout, most));
     }
@@ -55,13 +56,13 @@ std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
 void check_command(const std::string& command)
 {
     if (command.find_first_not_of(" \t\r\n") == std::string::npos) {
-        throw Error(ErrorCode::empty_command, "/command: there is nothing to run",
+        throw Error(ErrorCode::empty_command, "command: there is nothing to run",
                     "If the command was cut off because it was too long, write it to a file with "
                     "write_file and run that.");
     }
     // The kernel ends an argument at its first NUL: the rest of the command would silently not run.
     if (command.find('\0') != std::string::npos) {
-        throw Error(ErrorCode::invalid_argument, "/command: a command cannot contain a NUL byte",
+        throw Error(ErrorCode::invalid_argument, "command: a command cannot contain a NUL byte",
                     "Use printf '\\0' to write one.");
     }
 }
@@ -71,13 +72,13 @@ void check_environment(const std::map<std::string, std::string>& environment)
     for (const auto& [key, value] : environment) {
         if (key.empty() || key.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
             throw Error(ErrorCode::invalid_argument,
-                        "/env: " + nlohmann::json(key).dump() +
+                        "env: " + nlohmann::json(key).dump() +
                             " is no name of an environment variable",
                         "A name is not empty and holds neither '=' nor a NUL byte.");
         }
         if (value.find('\0') != std::string::npos) {
             throw Error(ErrorCode::invalid_argument,
-                        "/env: the value of " + key + " contains a NUL byte",
+                        "env: the value of " + key + " contains a NUL byte",
                         "An environment variable ends at its first NUL. Write the bytes to a file, "
                         "or pass them as stdin.");
         }

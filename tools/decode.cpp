@@ -80,25 +80,27 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
     return text;
 }
 
-std::string escaped(std::string_view key)
+std::string element(std::string_view key, std::size_t index)
 {
-    constexpr std::size_t shown = 64; // a key may be as long as the whole request
-    std::string text;
-    for (const char c : utf8::prefix_bytes(key, shown)) {
-        text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-    }
-    return text;
+    return std::string(key) + '[' + std::to_string(index) + ']';
+}
+
+std::string allowed(const Range& range)
+{
+    return "Allowed: " + std::to_string(range.minimum) +
+           (range.maximum >= max_count ? " or more."
+                                       : " to " + std::to_string(range.maximum) + '.');
 }
 
 } // namespace
 
-Decoder::Decoder(const json& object, std::string pointer)
-    : object_(&object), pointer_(std::move(pointer))
+Decoder::Decoder(const json& object, std::string place) : object_(&object), place_(std::move(place))
 {
     if (!object.is_object()) {
         problem_ = Error(ErrorCode::invalid_argument,
-                         (pointer_.empty() ? "the arguments" : pointer_) +
-                             ": expected an object, got " + describe_value(object));
+                         (place_.empty() ? "the arguments" : place_) +
+                             ": expected an object, got " + describe_value(object),
+                         "Write it as {\"NAME\": VALUE, ...}.");
     }
 }
 
@@ -119,7 +121,8 @@ const json* Decoder::find(std::string_view key)
 
 std::string Decoder::at(std::string_view key) const
 {
-    return pointer_ + "/" + escaped(key);
+    constexpr std::size_t shown = 64; // a key may be as long as the whole request
+    return place_ + (place_.empty() ? "" : ".") + std::string(utf8::prefix_bytes(key, shown));
 }
 
 void Decoder::complain(std::string_view key, const std::string& what, std::string hint)
@@ -131,7 +134,8 @@ void Decoder::complain(std::string_view key, const std::string& what, std::strin
 
 void Decoder::wrong_type(std::string_view key, const json& got, std::string_view expected)
 {
-    complain(key, "expected " + std::string(expected) + ", got " + describe_value(got));
+    complain(key, "expected " + std::string(expected) + ", got " + describe_value(got),
+             "Send " + at(key) + " as " + std::string(expected) + '.');
 }
 
 bool Decoder::take_string(std::string_view key, const json& value, std::string& to, Length length)
@@ -141,7 +145,7 @@ bool Decoder::take_string(std::string_view key, const json& value, std::string& 
         return false;
     }
     if (value.get_ref<const std::string&>().size() < length.minimum) {
-        complain(key, "may not be empty");
+        complain(key, "may not be empty", "Allowed: a text of at least one character.");
         return false;
     }
     to = value.get<std::string>();
@@ -196,12 +200,13 @@ std::optional<std::int64_t> Decoder::take_integer(std::string_view key, const Ra
         return std::nullopt;
     }
     if (*number < range.minimum) {
-        complain(key, value->dump() + " is below the minimum of " + std::to_string(range.minimum));
+        complain(key, value->dump() + " is below the minimum of " + std::to_string(range.minimum),
+                 allowed(range));
         return std::nullopt;
     }
     if (*number > range.maximum) {
         complain(key, value->dump() + " is above the maximum of " + std::to_string(range.maximum),
-                 range.hint_above != nullptr ? range.hint_above(*number) : std::string());
+                 range.hint_above != nullptr ? range.hint_above(*number) : allowed(range));
         return std::nullopt;
     }
     return number;
@@ -257,15 +262,12 @@ void Decoder::string_or_list(std::string_view key, std::vector<std::string>& to,
         return;
     }
     if (value->size() > most) {
-        complain(key, "more than " + std::to_string(most) + " elements");
+        complain(key, std::to_string(value->size()) + " elements",
+                 "Allowed: at most " + std::to_string(most) + '.');
         return;
     }
     for (std::size_t i = 0; i < value->size(); ++i) {
-        Decoder inner(*object_, at(key));
-        inner.take_string(std::to_string(i), (*value)[i], to.emplace_back(), Length{1});
-        if (inner.problem_ && !problem_) {
-            problem_ = std::move(inner.problem_);
-        }
+        take_string(element(key, i), (*value)[i], to.emplace_back(), Length{1});
     }
 }
 
@@ -321,14 +323,16 @@ std::vector<Decoder> Decoder::elements(std::string_view key, std::size_t most)
         return {};
     }
     if (value->empty() || value->size() > most) {
-        complain(key, "expected 1 to " + std::to_string(most) + " elements, got " +
-                          std::to_string(value->size()));
+        complain(key,
+                 "expected 1 to " + std::to_string(most) + " elements, got " +
+                     std::to_string(value->size()),
+                 "Put at least one into the list, or make several calls.");
         return {};
     }
     std::vector<Decoder> result;
     result.reserve(value->size());
     for (std::size_t i = 0; i < value->size(); ++i) {
-        result.emplace_back((*value)[i], at(key) + "/" + std::to_string(i));
+        result.emplace_back((*value)[i], element(at(key), i));
     }
     return result;
 }
@@ -357,17 +361,21 @@ Error Decoder::missing_members() const
     for (const auto& [name, value] : object_->items()) {
         arrived.push_back(name);
     }
-    const std::string where = pointer_.empty() ? "" : pointer_ + ": ";
+    const bool has_content =
+        std::find(missing_.begin(), missing_.end(), "content") != missing_.end();
+    const std::string where = place_.empty() ? "" : place_ + ": ";
+    // What is long is what is cut off.
+    const std::string hint =
+        has_content ? "If the call was cut off because it was too long, send the content in "
+                      "pieces: write_file with a part of it, then more calls with mode append."
+                    : "Send the call again with " + join(missing_, ", ") +
+                          "; a call that is too long arrives cut off.";
     if (arrived.empty()) {
         return {ErrorCode::invalid_argument,
-                where + "no arguments arrived; needed: " + join(missing_, ", "),
-                "The call was probably cut off because it was too long. Send it in pieces: "
-                "write_file with a part of the content, then more calls with mode append."};
+                where + "no arguments arrived; needed: " + join(missing_, ", "), hint};
     }
     return {ErrorCode::invalid_argument,
-            where + "missing: " + join(missing_, ", ") + "; arrived: " + join(arrived, ", "),
-            "If it was left out because the call was too long, send the content in pieces: "
-            "write_file, then more calls with mode append."};
+            where + "missing: " + join(missing_, ", ") + "; arrived: " + join(arrived, ", "), hint};
 }
 
 std::optional<Error> Decoder::problem()

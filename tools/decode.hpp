@@ -42,9 +42,9 @@ struct Length {
 ///     in.finish();
 class Decoder {
   public:
-    /// `pointer`: the JSON pointer of `object` for messages, empty for the arguments themselves.
+    /// `place`: of `object` for messages, as in edits[0]; empty for the arguments themselves.
     /// `object` must outlive the decoder.
-    explicit Decoder(const nlohmann::json& object, std::string pointer = {});
+    explicit Decoder(const nlohmann::json& object, std::string place = {});
 
     void required(std::string_view key, std::string& to, Length length = {});
 
@@ -108,7 +108,7 @@ class Decoder {
     std::optional<std::int64_t> take_integer(std::string_view key, const Range& range);
 
     const nlohmann::json* object_;
-    std::string pointer_;
+    std::string place_;
     std::vector<std::string> known_;
     std::vector<std::string> missing_;
     std::optional<Error> problem_;

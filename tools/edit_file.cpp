@@ -17,12 +17,13 @@ namespace {
 
 constexpr std::size_t most_edits = 1000;
 
-void check_edit(const protocol::Edit& edit, const std::string& pointer)
+void check_edit(const protocol::Edit& edit, const std::string& place)
 {
     if (edit.old_text == edit.new_text) {
         throw Error(ErrorCode::invalid_argument,
-                    pointer + (pointer.empty() ? "" : ": ") +
-                        "old_text and new_text are the same, there is nothing to change");
+                    place + (place.empty() ? "" : ": ") +
+                        "old_text and new_text are the same, there is nothing to change",
+                    "Give the text that shall be there in new_text.");
     }
 }
 
@@ -120,7 +121,7 @@ protocol::EditFileRequest EditFile::request(const Args& args, const Settings& se
         single ? std::vector{protocol::Edit{*args.old_text, *args.new_text, args.replace_all}}
                : args.edits;
     for (std::size_t i = 0; i < request.edits.size(); ++i) {
-        check_edit(request.edits[i], single ? "" : "/edits/" + std::to_string(i));
+        check_edit(request.edits[i], single ? "" : "edits[" + std::to_string(i) + ']');
     }
     return request;
 }

@@ -64,7 +64,7 @@ protocol::WriteFileRequest WriteFile::request(const Args& args)
     }
     auto bytes = base64_decode(args.content);
     if (!bytes) {
-        throw Error(ErrorCode::invalid_argument, "/content: this is not base64, or it was cut off",
+        throw Error(ErrorCode::invalid_argument, "content: this is not base64, or it was cut off",
                     "Standard alphabet (+ and /), padded with = to a multiple of four characters. "
                     "Send a long file in pieces with mode append, each encoded on its own.");
     }

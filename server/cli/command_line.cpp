@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -142,6 +143,49 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
             {config, "config"},      {version, "version"}};
 }
 
+/// What was probably meant by the word that the parser complains of.
+std::string advice(const CLI::App& app, const std::vector<std::string>& words,
+                   const CLI::ParseError& error)
+{
+    std::vector<std::string> commands{"help"};
+    std::vector<std::string> options;
+    std::deque<const CLI::App*> rest{&app};
+    for (; !rest.empty(); rest.pop_front()) {
+        for (const auto* option : rest.front()->get_options()) {
+            for (const auto& name : option->get_lnames()) {
+                options.push_back("--" + name);
+            }
+        }
+        for (const auto* command : rest.front()->get_subcommands(nullptr)) {
+            commands.push_back(command->get_name());
+            rest.push_back(command);
+        }
+    }
+    const std::string complaint = error.what();
+    for (const auto& word : words) {
+        const auto name = word.substr(0, word.find('='));
+        if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+            complaint.find(name) == std::string::npos) {
+            continue;
+        }
+        if (const auto near = nearest(name, name.starts_with('-') ? options : commands)) {
+            return "Did you mean " + *near + "?";
+        }
+    }
+    return "`berth --help` lists commands and flags.";
+}
+
+/// `berth help call` is `berth call --help`.
+std::vector<std::string> words_of(int argc, const char* const* argv)
+{
+    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    if (!words.empty() && words.front() == "help") {
+        words.erase(words.begin());
+        words.emplace_back("--help");
+    }
+    return words;
+}
+
 } // namespace
 
 std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_status)
@@ -149,7 +193,8 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     CommandLine line;
     CLI::App app("One MCP tool server that gives every agent session a machine of its own.",
                  "berth");
-    app.footer("Without a command: serve. `berth serve --help` has the settings without a flag, "
+    app.footer("Without a command: serve. `berth help COMMAND` has a command's flags, `berth serve "
+               "--help` has the settings without a flag, "
                "too.");
     const Flags flags(app);
     std::string session;
@@ -160,18 +205,21 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     session_option->take_last();
     app.add_option("--config", line.given.config_file, "TOML file of settings [BERTH_CONFIG]")
         ->take_last();
+    bool wants_version = false;
     const auto settings = settings_help(app);
+    app.add_flag("-V,--version", wants_version, "as the command version");
     const auto commands = add_commands(app, line);
     commands.front().first->footer(settings);
+    const auto words = words_of(argc, argv);
     try {
-        app.parse(argc, argv);
-    } catch (const CLI::Success& help) { // --help is one
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend())); // as the parser wants it
+    } catch (const CLI::Success& help) {                                   // --help is one
         static_cast<void>(help);
         print(app.help());
         exit_status = 0;
         return std::nullopt;
     } catch (const CLI::ParseError& error) {
-        complain(error.what(), "`berth --help` lists commands and flags.");
+        complain(error.what(), advice(app, words, error));
         exit_status = usage_status;
         return std::nullopt;
     }
@@ -180,7 +228,7 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
             line.command = name;
         }
     }
-    line.command = line.command.empty() ? "serve" : line.command;
+    line.command = wants_version ? "version" : line.command.empty() ? "serve" : line.command;
     line.given.values = flags.values();
     line.given.session_of_claude_code = line.command == "serve";
     if (session_option->count() > 0) {

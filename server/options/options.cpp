@@ -44,6 +44,16 @@ std::string range_of(const Definition& definition)
     return shown(definition, definition.least) + " to " + shown(definition, definition.most);
 }
 
+/// "8GB" is refused, not taken for one of its two meanings.
+std::string units_of(const Definition& definition)
+{
+    return definition.kind == Kind::duration
+               ? "; a number with ms, s, min, h or d, as 90s; without a unit: seconds"
+           : definition.kind == Kind::bytes
+               ? "; a number with B, KiB, MiB or GiB, as 512MiB; without a unit: bytes"
+               : "";
+}
+
 /// For people: `"", "home"`.
 std::string choices_of(const Definition& definition)
 {
@@ -100,7 +110,7 @@ class Layers {
                            : definition.kind == Kind::bytes  ? parse_bytes(text(key))
                                                              : parse_number(text(key));
         if (!value || *value < definition.least || *value > definition.most) {
-            refuse(definition, raw(key), range_of(definition));
+            refuse(definition, raw(key), range_of(definition) + units_of(definition));
         }
         return *value;
     }
@@ -281,6 +291,12 @@ std::pair<std::string, std::string> pick_session(const Given& given, const Envir
         if (const auto claude = environment("CLAUDE_CODE_SESSION_ID")) {
             picked = {*claude, "environment CLAUDE_CODE_SESSION_ID"};
         }
+    }
+    if (given.session && given.session->empty()) {
+        // `--session "$UNSET"`: an unnamed session's files would be gone with the server.
+        throw Error(ErrorCode::invalid_argument, "session = \"\" (flag --session) is not allowed",
+                    "Give it a name; without the flag the session is unnamed and ends with the "
+                    "server.");
     }
     require_name(picked.first, "the session's name (" + picked.second + ")");
     return picked;

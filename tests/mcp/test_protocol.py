@@ -369,6 +369,11 @@ class ProtocolTest(unittest.TestCase):
         self.run_berth(state, "call", "session_info")
         self.assertFalse(state.exists())
 
+    def test_a_layer_that_there_is_not_is_a_usage_error(self):
+        done = self.run_berth(self.state.path / "s", "serve", "--require", "foo")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn('there is no layer "foo"', done.stderr)
+
     def test_a_mount_that_no_machine_can_have_stops_the_start(self):
         def start(mount):
             return subprocess.run([binary_path(), "serve", "--mount", mount], stdin=subprocess.DEVNULL,

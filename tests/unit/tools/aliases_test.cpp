@@ -67,8 +67,8 @@ TEST_CASE("an argument under two names must have one value")
         [] { (void)canonical("read_file", {{"path", "a"}, {"file_path", "b"}}); });
     CHECK(error.code() == ErrorCode::invalid_argument);
     const std::string message = error.what();
-    CHECK(message.find("/path") != std::string::npos);
-    CHECK(message.find("/file_path") != std::string::npos);
+    CHECK(message.find("path and") != std::string::npos);
+    CHECK(message.find("file_path") != std::string::npos);
     const auto two_aliases = berth::tools::test::caught(
         [] { (void)canonical("bash_exec", {{"command", "a"}, {"cmd", "b"}}); });
     CHECK(two_aliases.code() == ErrorCode::invalid_argument);

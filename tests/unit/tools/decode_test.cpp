@@ -32,18 +32,18 @@ bool contains(const std::string& text, const std::string& part)
 TEST_CASE("a wrong type is named with its place, what came and what is expected")
 {
     const std::string message = refusal("bash_exec", {{"command", "a"}, {"timeout", "5"}}).what();
-    CHECK(message == "/timeout: expected a whole number, got the string \"5\"");
+    CHECK(message == "timeout: expected a whole number, got the string \"5\"");
     CHECK(contains(refusal("bash_exec", {{"command", 7}}).what(),
-                   "/command: expected a string, got 7"));
+                   "command: expected a string, got 7"));
     CHECK(contains(refusal("bash_exec", {{"command", "a"}, {"timeout", 0.5}}).what(), "got 0.5"));
     CHECK(contains(refusal("bash_exec", {{"command", "a"}, {"env", {{"A/B", 1}}}}).what(),
-                   "/env/A~1B: expected a string, got 1"));
+                   "env.A/B: expected a string, got 1"));
     CHECK(contains(
         refusal("edit_file", {{"path", "a"}, {"edits", {{{"old_text", 1}, {"new_text", ""}}}}})
             .what(),
-        "/edits/0/old_text: expected a string"));
+        "edits[0].old_text: expected a string"));
     CHECK(contains(refusal("grep_files", {{"pattern", "a"}, {"include", {"a", 1}}}).what(),
-                   "/include/1: expected a string"));
+                   "include[1]: expected a string"));
     CHECK(contains(refusal("grep_files", {{"pattern", "a"}, {"output_mode", "lines"}}).what(),
                    "one of content, files, count"));
     CHECK(contains(refusal("bash_exec", json::array()).what(), "expected an object"));
@@ -60,6 +60,30 @@ TEST_CASE("a long value does not make a long message, nor a cut character")
     CHECK(contains(message, "é…\""));
     const auto error = refusal("bash_exec", {{"command", "a"}, {text, 1}});
     CHECK(std::string(error.what()).size() < 300);
+}
+
+TEST_CASE("what is allowed is told beside what is wrong")
+{
+    const auto told = [](const char* tool, const json& arguments) {
+        const auto error = refusal(tool, arguments);
+        CHECK_FALSE(std::string(error.what()).starts_with('/')); // it would read like a file
+        return std::string(error.what()) + "; " + error.hint();
+    };
+    CHECK(told("bash_exec", {{"command", "a"}, {"timeout", 0}}) ==
+          "timeout: 0 is below the minimum of 1; Allowed: 1 to 7200.");
+    CHECK(contains(told("read_file", {{"path", "a"}, {"limit", -1}}), " or more."));
+    CHECK(told("read_file", {{"path", ""}}) ==
+          "path: may not be empty; Allowed: a text of at least one character.");
+    CHECK(contains(told("bash_exec", {{"command", json::array()}}), "Send command as a string."));
+    CHECK(contains(told("write_file", {{"path", "a"}, {"content", ""}, {"mode", "x"}}),
+                   "Send mode as one of overwrite, create, append."));
+    CHECK(contains(told("edit_file", {{"path", "a"}, {"edits", json::array()}}),
+                   "Put at least one into the list"));
+    for (const char* tool : {"read_file", "load_from_workspace", "bash_exec"}) {
+        const auto nothing = told(tool, json::object());
+        CHECK(contains(nothing, "Send the call again with "));
+        CHECK_FALSE(contains(nothing, "write_file"));
+    }
 }
 
 TEST_CASE("milliseconds are recognised and their seconds proposed")
@@ -92,9 +116,10 @@ TEST_CASE("seconds are proposed only where milliseconds are likely")
     };
     CHECK(contains(hint(8000), "did you mean 8 s?"));
     CHECK(contains(hint(123'456), "did you mean 123 s?"));
-    for (const std::int64_t odd : {7201, 9999, 1'000'000'000}) {
+    for (const std::int64_t odd : {7201, 9999, 8'000'000, 1'000'000'000}) {
         CAPTURE(odd);
         CHECK_FALSE(contains(hint(odd), "did you mean"));
+        CHECK(contains(hint(odd), "at most 7200"));
         CHECK(contains(hint(odd), "as a job"));
     }
 }
@@ -113,7 +138,7 @@ TEST_CASE("a NUL in the environment is told with the variable")
 TEST_CASE("an unknown name is told with the nearest known one")
 {
     const auto error = refusal("read_file", {{"path", "a"}, {"ofset", 1}});
-    CHECK(contains(error.what(), "/ofset"));
+    CHECK(contains(error.what(), "ofset"));
     CHECK(contains(error.what(), "did you mean offset?"));
     CHECK(contains(refusal("session_info", {{"x", 1}}).hint(), "no arguments"));
 }

@@ -137,3 +137,29 @@ TEST_CASE("serve's help has every setting with its variable and default")
     CHECK(top.out.find("[BERTH_NETWORK, default none]") != std::string::npos);
     CHECK(top.out.find("e2b") == std::string::npos);
 }
+
+TEST_CASE("version and help are found where people look for them")
+{
+    CHECK(parse({"--version"}).line->command == "version");
+    CHECK(parse({"-V"}).line->command == "version");
+    const auto help = parse({"help"});
+    CHECK_FALSE(help.line);
+    CHECK(help.status == 0);
+    CHECK(help.out == parse({"--help"}).out);
+    CHECK(parse({"help", "call"}).out == parse({"call", "--help"}).out);
+    CHECK(parse({"help", "call"}).out != help.out);
+}
+
+TEST_CASE("what is mistyped is told with what was probably meant")
+{
+    const auto hint = [](Words words) {
+        const auto parsed = parse(std::move(words));
+        CHECK_FALSE(parsed.line);
+        CHECK(parsed.status == 2);
+        return parsed.err;
+    };
+    CHECK(hint({"srve"}).find("Did you mean serve?") != std::string::npos);
+    CHECK(hint({"--sesion", "x"}).find("Did you mean --session?") != std::string::npos);
+    CHECK(hint({"serve", "--netwrok=host"}).find("Did you mean --network?") != std::string::npos);
+    CHECK(hint({"--quite-something-else"}).find("berth --help") != std::string::npos);
+}

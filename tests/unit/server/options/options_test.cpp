@@ -184,7 +184,10 @@ TEST_CASE("the session's name: flag, BERTH_SESSION, and Claude Code's only where
     CHECK(bench.make().session.session == "own");
     bench.given.session = "flag";
     CHECK(bench.make().session.session == "flag");
-    bench.given.session = "";
+    bench.given.session = ""; // of `--session "$UNSET"`
+    CHECK(has(bench.refusal(), "session = \"\" (flag --session) is not allowed"));
+    bench.variables["BERTH_SESSION"] = "";
+    bench.given.session.reset();
     CHECK(bench.make().session.session.empty());
     bench.given.session = std::string(257, 'x');
     CHECK_FALSE(bench.refusal().empty());
@@ -341,4 +344,16 @@ TEST_CASE("the key's variables come from the launcher, and one that is missing r
     CHECK(red.session.session == "work");
     CHECK(session::key_hash(red.session) != session::key_hash(blue.session));
     CHECK(red.keys.apply("ann", "work") == red.session);
+}
+
+TEST_CASE("a wrong unit is told with those there are")
+{
+    Bench bench;
+    for (const auto* wrong : {"1GB", "8 GB", "many"}) {
+        bench.variables["BERTH_LOCAL_MEMORY"] = wrong;
+        CHECK(has(bench.refusal(), "KiB, MiB or GiB, as 512MiB"));
+    }
+    bench.variables.erase("BERTH_LOCAL_MEMORY");
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "abc";
+    CHECK(has(bench.refusal(), "ms, s, min, h or d, as 90s"));
 }
