@@ -5,6 +5,7 @@
 #include "sandbox/guest/search/search_root.hpp"
 #include "sandbox/guest/search/walker.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -88,16 +89,21 @@ bool names_parent(std::string_view pattern)
 Split plan(const protocol::GlobRequest& request)
 {
     std::string_view pattern = request.pattern;
-    while (pattern.starts_with("./")) {
-        pattern.remove_prefix(2);
-    }
     if (pattern.ends_with('/')) {
         throw Error(ErrorCode::invalid_argument,
                     "bad glob pattern: it ends with a slash, and only files are listed",
                     "end it with /** for all files below");
     }
+    const bool here = pattern.starts_with("./");
+    while (pattern.starts_with("./")) {
+        pattern.remove_prefix(std::min(pattern.find_first_not_of('/', 1), pattern.size()));
+    }
     Split split{.directory = request.path, .pattern = std::string(pattern)};
-    if (pattern.starts_with('/') || pattern.starts_with("~/") || pattern.starts_with("../")) {
+    if (here && !pattern.starts_with("../")) {
+        // "./*.h" has no other slash left, but does not mean files at any depth.
+        split.pattern.insert(0, "/");
+    } else if (pattern.starts_with('/') || pattern.starts_with("~/") ||
+               pattern.starts_with("../")) {
         const Split own = split_literal_prefix(pattern);
         const bool relative = pattern.starts_with("../") && !request.path.empty();
         split.directory = relative ? request.path + "/" + own.directory : own.directory;
@@ -117,8 +123,11 @@ Split plan(const protocol::GlobRequest& request)
 /// the search begins; `pattern` becomes what is left.
 SearchRoot follow_prefix(SearchRoot root, std::string& pattern, const CallContext& context)
 {
-    const Split own = split_literal_prefix(pattern);
-    if (own.directory.empty() || own.directory == "/" ||
+    Split own = split_literal_prefix(pattern);
+    if (own.directory.starts_with('/')) {
+        own.directory.erase(0, 1); // of "./d/*.c": it is below the root all the same
+    }
+    if (own.directory.empty() ||
         reopen_below(root.fd.get(), own.directory, O_RDONLY | O_DIRECTORY).valid() ||
         errno != ELOOP) {
         return root;

@@ -73,6 +73,10 @@ TEST_CASE("glob: where a pattern begins")
     tree.write("d/b.c", "");
     CHECK(names(tree.glob({.pattern = "d/*.c"}), tree) == "d/b.c");
     CHECK(names(tree.glob({.pattern = "./d/*.c"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = "./*.c", .path = "d"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = "./{e/none,*}.c", .path = "d"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = ".//././*.c", .path = "d"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = "./.././*.c", .path = "d/e"}), tree) == "d/b.c");
     CHECK(names(tree.glob({.pattern = "../*.c", .path = "d/e"}), tree) == "d/b.c");
     CHECK(names(tree.glob({.pattern = tree.path() + "/d/*.c", .path = "/"}), tree) == "d/b.c");
     CHECK(names(tree.glob({.pattern = tree.path() + "/d/b.c"}), tree) == "d/b.c");
@@ -90,6 +94,7 @@ TEST_CASE("glob: the names that a pattern begins with are followed like a path")
     REQUIRE(symlink("loop", (tree.path() + "/loop").c_str()) == 0);
     REQUIRE(symlink("d/b.c", (tree.path() + "/file").c_str()) == 0);
     CHECK(names(tree.glob({.pattern = "dl/*.c"}), tree) == "d/b.c");
+    CHECK(names(tree.glob({.pattern = "./dl/*.c"}), tree) == "d/b.c");
     CHECK(names(tree.glob({.pattern = "dl/e/*"}), tree) == "d/e/a.c");
     CHECK(names(tree.glob({.pattern = "dl/b.c"}), tree) == "d/b.c");
     CHECK(tree.glob({.pattern = "dl/*.c"}).root == tree.path());
