@@ -128,14 +128,17 @@ void place_all(const Area& area, const std::vector<Placement>& placements,
 
 void refuse_existing(const std::string& path)
 {
-    throw Error(ErrorCode::conflict, "'" + path + "' exists in the workspace",
-                "set overwrite to true or choose another path");
+    throw Error(Error(ErrorCode::conflict, "'" + path + "' exists in the workspace",
+                      "set overwrite to true or choose another path")
+                    .set_retryable(false));
 }
 
 void refuse_folder(const std::string& path)
 {
-    throw Error(ErrorCode::conflict, "'" + path + "' in the workspace is a folder with files in it",
-                "choose a path inside it or another name");
+    throw Error(Error(ErrorCode::conflict,
+                      "'" + path + "' in the workspace is a folder with files in it",
+                      "choose a path inside it or another name")
+                    .set_retryable(false));
 }
 
 void publish(const std::vector<StoredWriter*>& writers, const std::stop_token& stop)

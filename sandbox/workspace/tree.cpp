@@ -73,9 +73,11 @@ UniqueFd open_or_make_folder(int root, const std::string& folder, bool flush)
         UniqueFd next =
             open_or_make_subdirectory(current.get(), folder.substr(start, end - start), &made);
         if (!next && (errno == ENOTDIR || errno == ELOOP)) {
-            throw Error(ErrorCode::conflict,
-                        "'" + folder.substr(0, end) + "' in the workspace is a file, not a folder",
-                        "delete that file first or choose another path");
+            throw Error(
+                Error(ErrorCode::conflict,
+                      "'" + folder.substr(0, end) + "' in the workspace is a file, not a folder",
+                      "delete that file first or choose another path")
+                    .set_retryable(false));
         }
         if (!next) {
             throw errno_error(errno, "make the folder " + folder + " in the workspace");

@@ -255,6 +255,18 @@ TEST_SUITE("workspace/directory_store")
         CHECK(error_of([&] { save("d/e", "x", false); }) == ErrorCode::conflict);
         CHECK(error_of([&] { (void)load("d"); }) == ErrorCode::is_directory);
         CHECK(error_of([&] { store->remove("ann", "d"); }) == ErrorCode::is_directory);
+        // Nothing that happens by itself makes these succeed.
+        const auto may_be_repeated = [&](const std::string& path, bool overwrite) {
+            try {
+                save(path, "x", overwrite);
+            } catch (const Error& error) {
+                return error.retryable();
+            }
+            return true;
+        };
+        CHECK_FALSE(may_be_repeated("a/b", true));
+        CHECK_FALSE(may_be_repeated("d", true));
+        CHECK_FALSE(may_be_repeated("a", false));
         CHECK(names("") == Names{"/a", "/d/e/f"});
         CHECK(std::filesystem::is_empty(own("tmp")));
     }
