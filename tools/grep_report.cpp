@@ -128,7 +128,8 @@ std::string totals_phrase(const GrepView& view, const GrepReply& reply)
     const std::string files = counted(reply.total_files, "file");
     return view.mode == GrepMode::files
                ? files + more + " with a match"
-               : counted(reply.total_matches, "match") + more + " in " + files + more;
+               : counted(reply.total_matches, reply.counts_lines ? "matching line" : "match") +
+                     more + " in " + files + more;
 }
 
 std::string page_phrase(const GrepView& view, const Listing& listing, std::uint64_t total)

@@ -189,6 +189,7 @@ protocol::GrepReply grep_files(const protocol::GrepRequest& request, const CallC
     protocol::GrepReply reply;
     reply.root = root.path;
     fill_totals(request, search, walked, reply);
+    reply.counts_lines = !options.occurrences && !options.first_only;
     TextBudget budget(request.budget);
     // What was found in time is shown, even if the time went on finding it.
     SearchLimits listing_limits(context.stop, request.time_limit);

@@ -147,6 +147,7 @@ struct GrepReply {
     std::vector<std::string> unreadable_paths; ///< the first few; a directory's ends with '/'
     std::uint64_t capped_ignore_files = 0;     ///< whose rules were too many to obey all
     std::uint64_t slow_files = 0;              ///< left before their end, for their time
+    bool counts_lines = false; ///< total_matches and the files' counts are of matching lines
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -165,6 +166,7 @@ struct GrepReply {
         field(12, self.unreadable_paths);
         field(13, self.capped_ignore_files);
         field(14, self.slow_files);
+        field(15, self.counts_lines);
     }
 };
 

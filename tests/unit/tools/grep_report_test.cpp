@@ -41,6 +41,17 @@ TEST_CASE("lines come as path:line:text, the last line has the totals")
           "[3 matches in 2 files · 4 files skipped as ignored (no_ignore)]");
 }
 
+TEST_CASE("what was counted is called by its name")
+{
+    auto reply = two_files();
+    reply.counts_lines = true;
+    CHECK(GrepFiles::render({.pattern = "o"}, reply, Settings{})
+              .text.ends_with("[3 matching lines in 2 files]"));
+    reply.total_matches = 1;
+    CHECK(GrepFiles::render({.pattern = "o"}, reply, Settings{})
+              .text.find("[1 matching line in 2 files") != std::string::npos);
+}
+
 TEST_CASE("context lines have dashes, groups are divided")
 {
     protocol::GrepReply reply = two_files();

@@ -120,7 +120,7 @@ void searches(Session& session)
     REQUIRE(found.data->at("paths").size() == 1);
     const auto path = found.data->at("paths")[0].get<std::string>();
     CHECK(session.run("grep_files", {{"pattern", "thr.e"}, {"path", "~/src"}})
-              .text.starts_with(path + ":2:three\n[1 match in 1 file"));
+              .text.starts_with(path + ":2:three\n[1 matching line in 1 file"));
     CHECK(session.run("grep_files", {{"pattern", "nothing at all"}, {"path", "~/src"}})
               .text.starts_with("[No matches"));
     CHECK(session.refused("grep_files", {{"pattern", "("}}) == ErrorCode::invalid_argument);

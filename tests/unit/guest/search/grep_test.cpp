@@ -51,6 +51,25 @@ TEST_CASE("grep: lines, order and totals")
     CHECK(reply.truncated_by.empty());
 }
 
+TEST_CASE("grep: lines are counted, or matches, and it is said which")
+{
+    const SearchTree tree;
+    tree.write("a", "begin\n1\n2\nend\nbegin begin\n");
+    const auto lines = tree.grep({.pattern = "(?s)begin.*?end", .multiline = true});
+    CHECK(lines.total_matches == 4);
+    CHECK(lines.counts_lines);
+    const auto matches =
+        tree.grep({.pattern = "(?s)begin.*?end", .mode = GrepMode::count, .multiline = true});
+    CHECK(matches.total_matches == 1);
+    CHECK_FALSE(matches.counts_lines);
+    const auto counted = tree.grep({.pattern = "begin", .mode = GrepMode::count});
+    CHECK(counted.total_matches == 2);
+    CHECK(counted.counts_lines);
+    const auto parts = tree.grep({.pattern = "begin", .only_matching = true});
+    CHECK(parts.total_matches == 3);
+    CHECK_FALSE(parts.counts_lines);
+}
+
 TEST_CASE("grep: a bad pattern names what is unsupported")
 {
     const SearchTree tree;
@@ -85,6 +104,12 @@ TEST_CASE("grep: arguments that cannot be")
           ErrorCode::not_a_file);
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .type = "pyy"}); }) ==
           ErrorCode::invalid_argument);
+    try {
+        (void)tree.grep({.pattern = "a", .type = std::string("\0y", 2)});
+        FAIL("an unknown type was taken");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()) == "unknown file type \"\\x00y\"");
+    }
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .include = {"[a"}}); }) ==
           ErrorCode::invalid_argument);
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .before = 100'000}); }) ==
