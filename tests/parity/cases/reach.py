@@ -1,0 +1,146 @@
+"""What --network and --mount let a sandbox reach of the host, and nothing else."""
+
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+import threading
+
+from suite import ParityTest, binary_path, local_only
+
+GREETING = b"berth-test: from the host's loopback\n"
+
+
+@local_only
+class NetworkTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.listener.close)
+        self.reached = threading.Event()
+        threading.Thread(target=self.answer, daemon=True).start()
+
+    def answer(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return  # closed: the test is over
+            with connection:
+                self.reached.set()
+                connection.sendall(GREETING)
+
+    def reach(self, server):
+        port = self.listener.getsockname()[1]
+        result = server.call_tool("bash_exec", {
+            "command": f"exec 3<>/dev/tcp/127.0.0.1/{port} && cat <&3"})
+        self.assertFalse(result.is_error, result)
+        return result.data
+
+    def interfaces(self, server):
+        listed = server.call_tool("bash_exec", {"command": "tail -n +3 /proc/net/dev | cut -d: -f1"})
+        return sorted(listed.data["stdout"].split())
+
+    def test_the_loopback_of_the_host(self):
+        for arguments in ((), ("--network", "none")):
+            with self.subTest(arguments):
+                data = self.reach(self.start(*arguments))
+                self.assertNotEqual(data["exit_code"], 0)
+                self.assertIn("Connection refused", data["stderr"])
+                self.assertFalse(self.reached.is_set())
+        shared = self.start("--network", "host")
+        data = self.reach(shared)
+        self.assertEqual((data["stdout"], data["exit_code"]), (GREETING.decode(), 0), data)
+        self.assertTrue(self.reached.is_set())
+        self.assertEqual(self.interfaces(shared),
+                         sorted(name for _, name in socket.if_nameindex()))
+
+    def test_without_network_there_is_a_loopback_of_its_own(self):
+        self.assertEqual(self.interfaces(self.berth), ["lo"])
+        self.output("python3 -m http.server 8766 --bind 127.0.0.1 >log 2>&1 & "
+                    "until curl -sf http://127.0.0.1:8766/ >/dev/null; do sleep 0.05; done; kill $!")
+
+
+@local_only
+class MountTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="berth-mount-")
+        self.addCleanup(folder.cleanup)
+        self.outer = pathlib.Path(folder.name, "outer")
+        self.inner = pathlib.Path(folder.name, "inner")
+        for path in (self.outer, self.inner):
+            path.mkdir()
+            (path / "f").write_text(f"{path.name}\n")
+        (self.outer / "below").mkdir()
+
+    def mounted(self, *mounts):
+        self.berth = self.start("--session", "mounted",
+                                *(word for mount in mounts for word in ("--mount", mount)))
+
+    def refuse_all_writing(self, path):
+        for command in ("echo x >f", "echo x >new", "rm f", "mv f g", "mkdir d", "chmod 777 f",
+                        "ln -s f l", "touch f", "mount -o remount,rw . ."):
+            with self.subTest(command):
+                data = self.run_command(f"cd {path} && {command}").data
+                self.assertNotEqual(data["exit_code"], 0, data)
+        for tool, arguments in (("write_file", {"path": f"{path}/f", "content": "x"}),
+                                ("write_file", {"path": f"{path}/new", "content": "x"}),
+                                ("edit_file", {"path": f"{path}/f", "old_text": "e",
+                                               "new_text": "x"})):
+            result = self.berth.call_tool(tool, arguments)
+            self.assertIn(result.error.get("code"), ("invalid_path", "permission_denied"), result)
+
+    def test_a_read_only_one(self):
+        for mount in (f"{self.outer}:/mnt/o", f"{self.outer}:/mnt/o:ro"):
+            with self.subTest(mount):
+                self.mounted(mount)
+                self.assertEqual(self.output("cat /mnt/o/f"), "outer\n")
+                self.assertIn("outer", self.call("read_file", path="/mnt/o/f").text)
+                self.refuse_all_writing("/mnt/o")
+                self.assertEqual(sorted(os.listdir(self.outer)), ["below", "f"])
+                self.assertEqual((self.outer / "f").read_text(), "outer\n")
+                self.command_line("sessions", "kill", "mounted", "--purge")
+
+    def test_a_writable_one(self):
+        self.mounted(f"{self.outer}:/home/user/o:rw")
+        self.output("echo more >>~/o/f; echo new >~/o/new")
+        self.call("write_file", path="~/o/tool", content="tool\n")
+        self.assertEqual((self.outer / "f").read_text(), "outer\nmore\n")
+        for name in ("new", "tool"):
+            self.assertEqual((self.outer / name).read_text(), f"{name}\n")
+            self.assertEqual((self.outer / name).stat().st_uid, os.geteuid())
+
+    def test_one_in_the_other(self):
+        for outer, inner in (("ro", "rw"), ("rw", "ro")):
+            with self.subTest(f"{inner} in {outer}"):
+                # The one inside is named first: the order of the flags is no matter.
+                self.mounted(f"{self.inner}:/mnt/o/below:{inner}", f"{self.outer}:/mnt/o:{outer}")
+                self.assertEqual(self.output("cat /mnt/o/f /mnt/o/below/f"), "outer\ninner\n")
+                read_only, writable = (("/mnt/o", "/mnt/o/below") if outer == "ro" else
+                                       ("/mnt/o/below", "/mnt/o"))
+                self.assertNotEqual(self.run_command(f"echo x >{read_only}/new").data["exit_code"], 0)
+                self.output(f"echo x >{writable}/new")
+                made = [path for path in (self.inner, self.outer) if (path / "new").exists()]
+                self.assertEqual(made, [self.inner if inner == "rw" else self.outer])
+                (made[0] / "new").unlink()
+                self.assertEqual(os.listdir(self.outer / "below"), [])
+                self.command_line("sessions", "kill", "mounted", "--purge")
+
+    def test_one_that_cannot_be(self):
+        for mount, word in ((f"{self.outer}:/etc", "would hide a part of the sandbox"),
+                            (f"{self.outer}:/home/user", "would hide a part of the sandbox"),
+                            (f"{self.outer}:/mnt/../etc", "mount"), (f"{self.outer}:relative", "mount"),
+                            (f"{self.outer}/missing:/mnt/o", "missing"),
+                            (f"{self.outer}:/mnt/o:rx", "mount"),
+                            (f"{self.state.path}:/mnt/o:rw", "state"),
+                            (f"{self.state.path.parent}:/mnt/o:rw", "state")):
+            with self.subTest(mount):
+                done = subprocess.run([binary_path(), "call", "bash_exec",
+                                       '{"command":"ls -R /mnt /etc"}', "--mount", mount], text=True,
+                                      env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)},
+                                      capture_output=True, timeout=30, check=False)
+                self.assertIn(done.returncode, (1, 2), done)
+                self.assertEqual(done.stdout, "")
+                self.assertIn(word, done.stderr)
