@@ -13,10 +13,15 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
                 str(pathlib.Path(__file__).resolve().parent.parent / "mcp")]
 
 import container
-from mcp_client import binary_path
+from mcp_client import Berth, binary_path
 from state_directory import StateDirectory
 
 USER = 65534
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+TOOLS = ["bash_exec", "delete_workspace_file", "edit_file", "glob_files", "grep_files",
+         "list_workspace_files", "load_from_workspace", "read_file", "save_to_workspace",
+         "session_info", "write_file"]
+NEED_NO_SANDBOX = ("delete_workspace_file", "list_workspace_files", "session_info")
 PROBE = {"command": "id -u; grep -c . /proc/self/uid_map; cat /proc/sys/kernel/ostype; "
                     "for path in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /etc/passwd; do "
                     "(echo x >$path) 2>/dev/null && echo \"wrote $path\"; done; echo kept >file"}
@@ -29,7 +34,7 @@ class ContainerTest(unittest.TestCase):
         self.addCleanup(self.state.__exit__, None, None, None)
 
     def run_berth(self, *arguments, **how):
-        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(self.state.path),
+        environment = {"PATH": PATH, "HOME": str(self.state.path),
                        "BERTH_STATE_DIR": str(self.state.path)}
         return subprocess.run(
             container.command([binary_path("berth"), *arguments], **how), env=environment,
@@ -62,6 +67,43 @@ class ContainerTest(unittest.TestCase):
         self.assertIn(reason, done.stderr + done.stdout)
         self.assertIn(remedy, done.stderr + done.stdout)
         self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def expect_a_list(self, reason, remedy, **how):
+        """`berth serve` starts, shakes hands and lists every tool, in each era; its instructions and
+        the tools that need a sandbox say DISABLED and why; and a call is answered with that."""
+        self.own_state(**how)
+        for era in ("legacy", "modern"):
+            command = container.command([binary_path("berth"), "serve"], **how)
+            with self.subTest(era=era, **how), Berth(
+                    *command[1:], binary=shutil.which(command[0]), era=era,
+                    env={"PATH": PATH, "HOME": str(self.state.path),
+                         "BERTH_STATE_DIR": str(self.state.path)}) as berth:
+                hello = (berth.request("server/discover") if era == "modern"
+                         else berth.initialize_result)
+                listed = {tool["name"]: tool["description"] for tool in berth.list_tools()}
+                self.assertEqual(list(listed), TOOLS)
+                for text in (hello["instructions"], listed["bash_exec"], listed["read_file"]):
+                    self.assertRegex(text, "^DISABLED: ")
+                    self.assertIn(reason, text)
+                for name in NEED_NO_SANDBOX:
+                    self.assertNotIn("DISABLED", listed[name])
+                told = berth.call_tool("bash_exec", {"command": "true"})
+                self.assertEqual(told.error.get("code"), "sandbox_unavailable", told)
+                self.assertIn(reason, told.text)
+                self.assertIn(remedy, told.text)
+                # What needs no sandbox works.
+                for name in ("session_info", "list_workspace_files"):
+                    self.assertFalse(berth.call_tool(name).is_error, name)
+                self.assertEqual(berth.close(), 0)
+                self.assertEqual(berth.strays, [])
+        self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def test_a_server_lists_its_tools_where_no_sandbox_can_work(self):
+        for uid in (0, USER):
+            self.expect_a_list("forbids user namespaces", "--security-opt seccomp=unconfined",
+                               seccomp=True, masked=False, uid=uid)
+            self.expect_a_list("/proc of this container is masked",
+                               "--security-opt systempaths=unconfined", uid=uid)
 
     def test_root_with_dockers_capabilities(self):
         self.expect_sandbox(masked=False)
