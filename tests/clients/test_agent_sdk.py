@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -27,6 +28,8 @@ def call(name, **arguments):
 class AgentSdk(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="berth-agent-")
+        # Below it: what the SDK leaves in the temporary folder goes with it.
+        os.mkdir(os.path.join(self.folder, "tmp"))
         self.state = os.path.join(self.folder, "state")
 
     def tearDown(self):
@@ -36,11 +39,14 @@ class AgentSdk(unittest.TestCase):
 
     def environment(self, **more):
         keep = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        temporary = os.path.join(self.folder, "tmp")
         return {**keep, "HOME": self.folder, "BERTH_STATE_DIR": self.state,
+                "TMPDIR": temporary, "CLAUDE_CODE_TMPDIR": temporary,
                 "BERTH_CLIENTS": CLIENTS, **more}
 
-    def run_agent(self, steps, during=None, **more):
-        servers = {"berth": {"command": BERTH, "args": ["serve", "--session", "agent"]}}
+    def run_agent(self, steps, during=None, gate=(), **more):
+        command = [*gate, BERTH, "serve", "--session", "agent"]
+        servers = {"berth": {"command": command[0], "args": command[1:]}}
         with ScriptedModel(steps) as model:
             agent = subprocess.Popen(
                 [NODE, HERE / "agent.mjs"], cwd=self.folder, stdout=subprocess.PIPE,
@@ -61,60 +67,65 @@ class AgentSdk(unittest.TestCase):
 
     @staticmethod
     def results(messages):
-        """Every tool result, in order: (is_error, text or blocks)."""
-        found = []
+        """Every call with its result, in the order of the calls: (is_error, text or blocks). The
+        results of calls made side by side come in any order."""
+        calls, results = [], {}
         for message in messages:
-            if message.get("type") != "user":
-                continue
-            for block in message["message"]["content"]:
-                if isinstance(block, dict) and block.get("type") == "tool_result":
+            blocks = message.get("message", {}).get("content", [])
+            for block in blocks if isinstance(blocks, list) else []:
+                if block.get("type") == "tool_use" and block["id"] not in calls:
+                    calls.append(block["id"])
+                if block.get("type") == "tool_result":
                     content = block["content"]
                     if isinstance(content, list) and all(c["type"] == "text" for c in content):
                         content = "\n".join(c["text"] for c in content)
-                    found.append((bool(block.get("is_error")), content))
-        return found
+                    results[block["tool_use_id"]] = (bool(block.get("is_error")), content)
+        return [results[call] for call in calls]
 
     def test_every_tool_in_one_run(self):
-        messages = self.run_agent([
-            {"tools": [call("session_info")]},
-            {"tools": [call("bash_exec", command="mkdir -p src && cd src && echo hello | tee a.txt")]},
-            {"tools": [call("write_file", path="b.py", content="def f():\n\treturn 41\n")]},
-            {"tools": [call("read_file", path="b.py"), call("glob_files", pattern="*.txt"),
-                       call("grep_files", pattern="return", path="~/src")]},
-            {"tools": [call("edit_file", path="b.py", old_text="\treturn 41", new_text="\treturn 42")]},
-            {"tools": [call("save_to_workspace", sandbox_path="~/src/b.py")]},
-            {"tools": [call("list_workspace_files")]},
-            {"tools": [call("load_from_workspace", workspace_path="/b.py", sandbox_path="~/c.py")]},
-            {"tools": [call("bash_exec", command="python3 -c 'import sys; sys.path.insert(0, \"/home/user\"); import c; print(c.f())'")]},
-            {"tools": [call("delete_workspace_file", workspace_path="/b.py")]},
-            {"tools": [call("read_file", path="/nowhere")]},
-            {"text": "done"},
-        ])
+        steps = [
+            (call("session_info"), "local"),
+            (call("bash_exec", command="mkdir -p src && cd src && echo hello | tee a.txt"), "hello"),
+            (call("write_file", path="b.py", content="def f():\n\treturn 41\n"), "b.py"),
+            [(call("read_file", path="b.py"), "2\t\treturn 41"),
+             (call("glob_files", pattern="*.txt"), "/home/user/src/a.txt"),
+             (call("grep_files", pattern="return", path="~/src"), "b.py:2:")],
+            (call("edit_file", path="b.py", old_text="\treturn 41", new_text="\treturn 42"),
+             "+\treturn 42"),
+            (call("save_to_workspace", sandbox_path="~/src/b.py"), "/b.py"),
+            (call("list_workspace_files"), "/b.py"),
+            (call("load_from_workspace", workspace_path="/b.py", sandbox_path="~/c.py"), "c.py"),
+            (call("bash_exec", command="cd && python3 -c 'import c; print(c.f())'"), "42"),
+            (call("delete_workspace_file", workspace_path="/b.py"), "/b.py"),
+            (call("read_file", path="/nowhere"), "/nowhere"),
+        ]
+        steps = [step if isinstance(step, list) else [step] for step in steps]
+        messages = self.run_agent([{"tools": [tool for tool, _ in step]} for step in steps] +
+                                  [{"text": "done"}])
         results = self.results(messages)
-        self.assertEqual(len(results), 13, results)
-        for is_error, text in results[:-1]:
-            self.assertFalse(is_error, text)
-        self.assertIn("local", results[0][1])
-        self.assertIn("hello", results[1][1])
-        self.assertIn("2\t\treturn 41", results[3][1])
-        self.assertIn("/home/user/src/a.txt", results[4][1])
-        self.assertIn("b.py:2:", results[5][1])
-        self.assertIn("+\treturn 42", results[6][1])
-        self.assertIn("/b.py", results[8][1])
-        self.assertIn("42", results[10][1])
-        self.assertTrue(results[12][0])
-        self.assertIn("/nowhere", results[12][1])
+        expected = [pair for step in steps for pair in step]
+        self.assertEqual(len(results), len(expected), results)
+        for (tool, words), (is_error, text) in zip(expected, results):
+            with self.subTest(tool["name"]):
+                self.assertIn(words, text)
+                self.assertEqual(is_error, words == "/nowhere")
         status = next(m for m in messages if m["type"] == "status")
         self.assertEqual(status["servers"][0]["status"], "connected")
 
     def test_read_only_calls_run_side_by_side(self):
-        self.run_agent([{"tools": [call("bash_exec", command="seq 1 100000 > big; mkfifo gate")]}])
-        steps = [{"tools": [call("read_file", path="big", limit=3) for _ in range(6)]}]
-        results = self.results(self.run_agent(steps))
-        self.assertEqual(len(results), 6)
-        for is_error, text in results:
-            self.assertFalse(is_error)
-            self.assertIn("1\t1\n2\t2\n3\t3", text)
+        """gate.py lets no call through before the client has sent all four, the slow one first; the
+        server then answers it last."""
+        log = os.path.join(self.folder, "answered")
+        step = {"tools": [call("grep_files", pattern="no such [w]ord in it [0-9]+", path="/usr"),
+                          call("glob_files", pattern="*.none", path="~"),
+                          call("read_file", path="/etc/passwd"), call("session_info")]}
+        messages = self.run_agent([step], gate=[sys.executable, str(HERE / "gate.py"), "4", log])
+        results = self.results(messages)
+        self.assertEqual([is_error for is_error, _ in results], [False] * 4, results)
+        for (_, text), words in zip(results, ("No matches", "No files", "user:x:1000", "local")):
+            self.assertIn(words, text)
+        answered = json.loads(pathlib.Path(log).read_text(encoding="utf-8"))
+        self.assertEqual((len(answered), answered[-1]), (4, "grep_files"), answered)
 
     def test_an_interrupt_stops_the_command(self):
         steps = [{"tools": [call("bash_exec", command="trap '' TERM; echo $$ > pid; sleep 300")]}]
