@@ -239,8 +239,7 @@ SessionFacts SessionManager::Implementation::describe(Record record) const
                         ? "it ends, with its files, when its server stops"
                         : "it ends after " + duration_text(in_force.ttl) + " without use, at " +
                               rfc3339(record.last_used + in_force.ttl) +
-                              " or later; files in "
-                              "the home are kept";
+                              " or later (a running job is use); files in the home are kept";
     }
     take_conditions(facts, in_force);
     return facts;

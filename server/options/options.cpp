@@ -48,9 +48,9 @@ std::string range_of(const Definition& definition)
 std::string units_of(const Definition& definition)
 {
     return definition.kind == Kind::duration
-               ? "; a number with ms, s, min, h or d, as 90s; without a unit: seconds"
+               ? ".\nUnits: ms, s, min, h, d, as in 90s; without one: seconds"
            : definition.kind == Kind::bytes
-               ? "; a number with B, KiB, MiB or GiB, as 512MiB; without a unit: bytes"
+               ? ".\nUnits: B, KiB, MiB, GiB, as in 512MiB; without one: bytes"
                : "";
 }
 

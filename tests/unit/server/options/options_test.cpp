@@ -351,9 +351,9 @@ TEST_CASE("a wrong unit is told with those there are")
     Bench bench;
     for (const auto* wrong : {"1GB", "8 GB", "many"}) {
         bench.variables["BERTH_LOCAL_MEMORY"] = wrong;
-        CHECK(has(bench.refusal(), "KiB, MiB or GiB, as 512MiB"));
+        CHECK(has(bench.refusal(), "\nUnits: B, KiB, MiB, GiB, as in 512MiB"));
     }
     bench.variables.erase("BERTH_LOCAL_MEMORY");
     bench.variables["BERTH_EXEC_TIMEOUT"] = "abc";
-    CHECK(has(bench.refusal(), "ms, s, min, h or d, as 90s"));
+    CHECK(has(bench.refusal(), "\nUnits: ms, s, min, h, d, as in 90s"));
 }
