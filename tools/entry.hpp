@@ -49,7 +49,13 @@ template <Tool T>
         .bodies = T::bodies,
         .describe = &T::describe,
         .canonical = &canonical<T>,
-        .check = [](const nlohmann::json& arguments) { (void)T::decode(arguments); },
+        .check =
+            [](const nlohmann::json& arguments) {
+                const auto args = T::decode(arguments);
+                if constexpr (requires { T::request(args, Settings{}); }) {
+                    (void)T::request(args, Settings{});
+                }
+            },
         .run =
             [](Context& context, const nlohmann::json& arguments) {
                 return T::run(context, T::decode(canonical<T>(arguments)));

@@ -5,8 +5,11 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using nlohmann::json;
@@ -94,9 +97,27 @@ std::string decoder_complaint(const Entry& tool, const json& canonical)
         tool.check(canonical);
         return {};
     } catch (const berth::Error& error) {
-        CHECK(error.code() == berth::ErrorCode::invalid_argument);
+        CHECK((error.code() == berth::ErrorCode::invalid_argument ||
+               error.code() == berth::ErrorCode::empty_command));
         return error.what();
     }
+}
+
+/// What a schema could say only with a oneOf or not at its top, which model APIs refuse, or not at
+/// all; docs/tools.md says it. Whatever else a decoder refuses, its schema refuses.
+bool schema_cannot_say(std::string_view tool, std::string_view complaint)
+{
+    static const std::multimap<std::string, std::string, std::less<>> table = {
+        {"bash_exec", "command: there is nothing to run"},
+        {"edit_file", "both old_text/new_text and edits were given"},
+        {"edit_file", "missing: new_text"},
+        {"edit_file", "missing: old_text"},
+        {"edit_file", "neither old_text and new_text nor edits were given"},
+        {"edit_file", "old_text and new_text are the same, there is nothing to change"},
+        {"edit_file", "replace_all does not apply to edits"},
+    };
+    const auto [begin, end] = table.equal_range(tool);
+    return std::any_of(begin, end, [&](const auto& row) { return row.second == complaint; });
 }
 
 void check_agreement(const Entry& tool, const json& arguments)
@@ -110,7 +131,8 @@ void check_agreement(const Entry& tool, const json& arguments)
     const auto by_schema = test::schema_complaint(tool.input_schema, canonical);
     const auto by_decoder = decoder_complaint(tool, canonical);
     INFO(tool.name, " ", arguments.dump(), "\nschema: ", by_schema, "\ndecoder: ", by_decoder);
-    CHECK(by_schema.empty() == by_decoder.empty());
+    CHECK((by_schema.empty() == by_decoder.empty() ||
+           (by_schema.empty() && schema_cannot_say(tool.name, by_decoder))));
 }
 
 } // namespace
@@ -139,6 +161,30 @@ TEST_CASE("schema and decoder accept and refuse the same arguments")
         unknown["no_such_argument"] = 1;
         check_agreement(tool, unknown);
     }
+}
+
+TEST_CASE("what the schema of edit_file cannot say is refused")
+{
+    const auto* tool = find_tool("edit_file");
+    REQUIRE(tool != nullptr);
+    const json edits = json::array({{{"old_text", "a"}, {"new_text", "b"}}});
+    const json refused[] = {
+        {{"path", "f"}},
+        {{"path", "f"}, {"old_text", "a"}},
+        {{"path", "f"}, {"new_text", "a"}},
+        {{"path", "f"}, {"old_text", "a"}, {"new_text", "a"}},
+        {{"path", "f"}, {"old_text", "a"}, {"new_text", "b"}, {"edits", edits}},
+        {{"path", "f"}, {"replace_all", true}, {"edits", edits}},
+    };
+    std::set<std::string> complaints;
+    for (const auto& arguments : refused) {
+        INFO(arguments.dump());
+        const auto complaint = decoder_complaint(*tool, arguments);
+        CHECK(test::schema_complaint(tool->input_schema, arguments).empty());
+        CHECK(schema_cannot_say("edit_file", complaint));
+        complaints.insert(complaint);
+    }
+    CHECK(complaints.size() == std::size(refused)); // each of the exceptions is one
 }
 
 TEST_CASE("120.0 is a whole number by JSON Schema 2020-12, so the decoder takes it")
