@@ -182,7 +182,24 @@ void require_writable(const std::string& real, const CallContext& context)
         roots.insert(roots.end(), context.config.writable_roots.begin(),
                      context.config.writable_roots.end());
     }
+    const auto& fixed = context.config.read_only_mounts;
+    const bool is_fixed = std::any_of(fixed.begin(), fixed.end(),
+                                      [&](const auto& mount) { return is_below(real, mount); });
+    // One below the other may be writable, or narrowed away with all else.
+    const bool open = std::any_of(roots.begin(), roots.end(), [&](const auto& root) {
+        return !root.empty() && is_below(real, root);
+    });
+    if (is_fixed && !open && context.config.path_policy != "home") {
+        throw_read_only_mount(real);
+    }
     require_below(real, roots, "write");
+}
+
+void throw_read_only_mount(const std::string& path)
+{
+    throw Error(ErrorCode::permission_denied, printable(path) + " is on a read-only mount",
+                "no command in the sandbox can change anything there either; copy what is needed "
+                "to the home directory and change the copy");
 }
 
 int open_without_magic(int dirfd, const std::string& path, int flags) noexcept

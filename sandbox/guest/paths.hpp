@@ -31,7 +31,11 @@ namespace berth::guest {
 /// string of the request is never judged: only where its descriptor really is (a symlink could lead
 /// anywhere).
 void require_readable(const std::string& real, const CallContext& context);
+/// permission_denied also where the user has mounted something read-only.
 void require_writable(const std::string& real, const CallContext& context);
+
+/// The Error for what nobody in the sandbox can write.
+[[noreturn]] void throw_read_only_mount(const std::string& path);
 
 /// openat2 relative to `dirfd` that never takes a magic link: /proc/self/fd/N would hand the
 /// guest's own descriptors (its configuration, its cgroups) to the caller. Returns -1 with errno.

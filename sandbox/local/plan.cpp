@@ -73,9 +73,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     config.user = inner_user;
     config.writable_roots = {"/tmp"};
     for (const auto& mount : spec.mounts) {
-        if (mount.writable) {
-            config.writable_roots.push_back(mount.target);
-        }
+        (mount.writable ? config.writable_roots : config.read_only_mounts).push_back(mount.target);
     }
     config.path_policy = spec.path_policy;
     config.environment = command_environment(spec.environment);

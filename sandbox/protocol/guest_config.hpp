@@ -46,6 +46,8 @@ struct GuestConfig {
     std::uint64_t limit_nproc = 0;
     std::uint64_t limit_fsize = 0;
 
+    std::vector<std::string> read_only_mounts; ///< of the user: told as that, not as out of bounds
+
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
@@ -73,6 +75,7 @@ struct GuestConfig {
         field(22, self.limit_nproc);
         field(23, self.limit_fsize);
         field(24, self.limits_by_cgroup);
+        field(25, self.read_only_mounts);
     }
 };
 

@@ -183,10 +183,10 @@ UniqueFd enter(const WriteTarget& target, const std::string& name, bool& made,
 }
 
 /// Whatever mode and owner say: nothing on it can be changed.
-bool is_on_read_only_mount(const WriteTarget& target)
+bool is_on_read_only_mount(const UniqueFd& place)
 {
     struct statvfs mount = {};
-    return ::fstatvfs(target.file.get(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0;
+    return ::fstatvfs(place.get(), &mount) == 0 && (mount.f_flag & ST_RDONLY) != 0;
 }
 
 } // namespace
@@ -279,15 +279,15 @@ LockedTarget lock_write_target(std::string_view path, const CallContext& context
 void require_replaceable(const WriteTarget& target)
 {
     if (!target.exists()) {
+        if (is_on_read_only_mount(target.directory)) {
+            throw_read_only_mount(target.path());
+        }
         return;
     }
     const bool may = ::faccessat(target.directory.get(), target.name.c_str(), W_OK,
                                  AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
-    if ((!may && errno == EROFS) || is_on_read_only_mount(target)) {
-        throw Error(ErrorCode::permission_denied,
-                    printable(target.path()) + " is on a read-only mount",
-                    "no command in the sandbox can change it either; copy it to the home directory "
-                    "and change the copy");
+    if ((!may && errno == EROFS) || is_on_read_only_mount(target.file)) {
+        throw_read_only_mount(target.path());
     }
     // Without any w bit the owner wanted it kept, even from a superuser, who may always write.
     if (!may || (target.status.st_mode & 0222) == 0) {

@@ -46,6 +46,7 @@ TEST_CASE("a plan survives its way to the launcher")
     CHECK(plan.cgroup.cpu_quota == 150'000);
     CHECK(plan.guest.environment.at("A") == "b");
     CHECK(plan.guest.writable_roots == std::vector<std::string>{"/tmp", "/mnt/w"});
+    CHECK(plan.guest.read_only_mounts == std::vector<std::string>{"/mnt/r"});
     const auto bind = [&](const std::string& target) {
         return *std::find_if(plan.binds.begin(), plan.binds.end(),
                              [&](const Bind& b) { return b.target == target; });

@@ -322,20 +322,44 @@ TEST_CASE("a file on a read-only mount is told as that")
                     nullptr) != 0) {
             ::_exit(0); // no namespaces here: nothing can be shown
         }
-        try {
-            (void)put(machine, "f", "new");
-            ::_exit(1);
-        } catch (const Error& error) {
-            ::_exit(std::string(error.what()).find("read-only mount") != std::string::npos &&
-                            error.hint().find("chmod") == std::string::npos
-                        ? 0
-                        : 2);
+        for (const auto* name : {"f", "new", "new/in/it"}) {
+            try {
+                (void)put(machine, name, "new");
+                ::_exit(1);
+            } catch (const Error& error) {
+                if (error.code() != ErrorCode::permission_denied ||
+                    std::string(error.what()).find("read-only mount") == std::string::npos ||
+                    error.hint().find("chmod") != std::string::npos) {
+                    ::_exit(2);
+                }
+            }
         }
+        ::_exit(0);
     }
     int status = 0;
     ::waitpid(child, &status, 0);
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
+}
+
+TEST_CASE(
+    "a read-only mount outside of the home is told as that, unless all is narrowed to the home")
+{
+    Machine machine;
+    const std::string mount = machine.base + "/outside";
+    const auto refusal = [&](const std::string& path) {
+        return error_of([&] { (void)put(machine, path, "new"); }).code();
+    };
+    CHECK(refusal(mount + "/f") == ErrorCode::invalid_path);
+    machine.config.read_only_mounts = {mount};
+    CHECK(refusal(mount + "/f") == ErrorCode::permission_denied);
+    CHECK(refusal(mount + "/new/f") == ErrorCode::permission_denied);
+    CHECK(refusal(mount + "side") == ErrorCode::invalid_path);
+    machine.config.writable_roots = {mount + "/rw"};
+    ::mkdir((mount + "/rw").c_str(), 0755);
+    CHECK(put(machine, mount + "/rw/f", "new").created);
+    machine.config.path_policy = "home";
+    CHECK(refusal(mount + "/f") == ErrorCode::invalid_path);
 }
 
 TEST_CASE("a condition takes the beginning of a hash, long enough to mean one")
