@@ -50,7 +50,7 @@ class AgentSdk(unittest.TestCase):
         with ScriptedModel(steps) as model:
             agent = subprocess.Popen(
                 [NODE, HERE / "agent.mjs"], cwd=self.folder, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, text=True,
+                stderr=subprocess.PIPE, text=True, start_new_session=True,
                 env=self.environment(ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="sk-ant-none",
                                      AGENT_SERVERS=json.dumps(servers), **more))
             if during:
@@ -58,7 +58,7 @@ class AgentSdk(unittest.TestCase):
             try:
                 out, err = agent.communicate(timeout=120)
             except subprocess.TimeoutExpired:
-                agent.kill()
+                os.killpg(agent.pid, signal.SIGKILL)  # the SDK's program and its server too
                 self.fail(f"the agent hangs: {agent.communicate()}")
             self.assertEqual(agent.returncode, 0, err)
             messages = [json.loads(line) for line in out.splitlines()]
