@@ -316,9 +316,9 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn('"none", "host"', done.stderr)
         self.assertEqual(self.run_command("--no-such-flag").returncode, 2)
-        done = self.run_command("serve", "--require", "userns")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("userns", done.stderr)
+        done = self.run_command("serve", "--require", "userns")  # of which `direct` has none
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('there is no layer "userns"', done.stderr)
 
     def test_the_looking_commands_speak_json(self):
         config = json.loads(self.run_command("config", "--json", "--network", "host").stdout)
