@@ -124,6 +124,7 @@ class SearchTest(ParityTest):
             for pattern, tests in (
                     ("*", []), ("*.h", ["-name", "*.h"]), (".*", ["-name", ".*"]),
                     ("[a-b]?.c", ["-name", "[a-b]?.c"]), ("*1.log", ["-name", "*1.log"]),
+                    ("./*", ["-path", host + "/*", "-not", "-path", host + "/*/*"]),
                     ("./deep/*.c", ["-path", host + "/deep/*.c", "-not", "-path", host + "/deep/*/*"]),
                     ("**/deep/**", ["-path", host + "/*deep/*", "-regex", ".*/deep/.*"]),
                     ("{src,nested}/*.{c,o}", ["-regex", host + "/\\(src\\|nested\\)/[^/]*\\.[co]"])):
