@@ -22,9 +22,9 @@ inline constexpr int launcher_control_fd = 3;
 inline constexpr char message_prepare = 'P';
 inline constexpr char message_launch = 'L';
 
-/// An eventfd, a semaphore: so many messages have come. By this the launcher is woken and not by the
-/// socket, whose reader the kernel puts on the processor of the writer, to wait until the server has
-/// nothing more to do: the two are to work side by side.
+/// An eventfd, a semaphore: so many messages have come. By this the launcher is woken and not by
+/// the socket, whose reader the kernel puts on the processor of the writer, to wait until the
+/// server has nothing more to do: the two are to work side by side.
 inline constexpr int launcher_wake_fd = 5;
 
 /// The launcher's program where that is a sealed memfd. Of no other use to the launcher.
@@ -158,6 +158,9 @@ struct LaunchSpec {
     /// file that its user owns.
     bool become_guest = false;
     std::string guest_program;
+    /// The processors (a cpu_set_t) that the launcher may have again once it is awake; empty: all
+    /// that it has.
+    std::string processors;
     protocol::GuestConfig guest; ///< the descriptors in it are filled in by the launcher
 
     template <class Self, class Field>
@@ -180,6 +183,7 @@ struct LaunchSpec {
         field(15, self.guest_program);
         field(16, self.guest);
         field(17, self.become_guest);
+        field(18, self.processors);
     }
 };
 

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstring>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -192,18 +193,23 @@ namespace {
 
 /// For the moment of its waking. In a virtual machine a processor that has nothing to do looks
 /// preempted to the kernel, which then leaves a woken process on the waker's: it would wait until
-/// the server has nothing more to do, and the two are to work side by side.
-void keep_off_this_processor(const Process& launcher)
+/// the server has nothing more to do, and the two are to work side by side. Returns what it may
+/// have again, read before it is changed: the launcher itself may not have begun yet.
+std::string keep_off_this_processor(const Process& launcher)
 {
     cpu_set_t allowed; // on a host with more than 1024 processors this fails, and nothing is lost
     const int here = ::sched_getcpu();
     if (here < 0 || ::sched_getaffinity(launcher.pid(), sizeof allowed, &allowed) != 0) {
-        return;
+        return {};
     }
+    std::string before(sizeof allowed, '\0');
+    std::memcpy(before.data(), &allowed, sizeof allowed);
     CPU_CLR(static_cast<std::size_t>(here), &allowed);
-    if (CPU_COUNT(&allowed) > 0) {
-        (void)::sched_setaffinity(launcher.pid(), sizeof allowed, &allowed);
+    if (CPU_COUNT(&allowed) == 0 ||
+        ::sched_setaffinity(launcher.pid(), sizeof allowed, &allowed) != 0) {
+        return {};
     }
+    return before;
 }
 
 } // namespace
@@ -224,7 +230,7 @@ bool Launchers::send(const Launcher& launcher, char message, const std::string& 
 bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, int lifetime_fd)
 {
     spec.become_guest = launcher.has_guest;
-    keep_off_this_processor(launcher.process);
+    spec.processors = keep_off_this_processor(launcher.process);
     return send(launcher, message_launch, protocol::encode(spec), lifetime_fd);
 }
 
@@ -246,8 +252,10 @@ LaunchResult Launchers::launch(LaunchSpec spec, int lifetime_fd,
         (void)send(launcher, spec, lifetime_fd);
     }
     try {
-        // One that has failed has answered already.
-        (void)send_handover(launcher.control.get(), meanwhile());
+        if (!send_handover(launcher.control.get(), meanwhile())) {
+            // It has failed and answered, or cannot be reached: then it does not wait any longer.
+            ::shutdown(launcher.control.get(), SHUT_WR);
+        }
     } catch (...) {
         // It sees the end of the socket, and removes what it has made by then.
         launcher.control.reset();

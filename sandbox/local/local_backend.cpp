@@ -6,6 +6,7 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/cgroup_v1.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/failure.hpp"
@@ -295,6 +296,12 @@ class LocalBackend::Making {
         if (kept_) {
             return;
         }
+        uid_.lock.reset(); // remove_home() takes it itself
+        for (const auto& cgroup : session_cgroups(backend_.host().cgroups, id_)) {
+            // Of a launcher that was killed before it could clear up, its guest included.
+            kill_cgroup(cgroup);
+            remove_cgroup(cgroup, Deadline::after(std::chrono::seconds(2)));
+        }
         if (folder_) {
             (void)folder_->remove_temporary(); // what stays, the next creation removes or names
             folder_->forget_generation();
@@ -338,7 +345,8 @@ class LocalBackend::Making {
     const std::string id_;
     UidRange::Claim uid_;
     std::optional<SessionFolder> folder_;
-    bool had_home_ = false;
+    bool had_home_ =
+        true; ///< until it is known that there was none: what is in it may be years old
     std::optional<V1Cgroups> cgroups_;
     bool kept_ = false;
 };
@@ -354,6 +362,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     Making making(*this, spec, id);
     const LaunchSpec launch = plan(spec, making.uid(), id);
     expect_root();
+    forget_socket(launch.socket_path);
     const UniqueFd lifetime = open_lifetime(spec, id);
     const auto result =
         launchers_.launch(launch, lifetime.get(), [&] { return making.make(launch); });

@@ -83,6 +83,16 @@ bool nobody_listens(const std::string& socket_path) noexcept
     return refused(try_connect(socket_path).error);
 }
 
+void forget_socket(const std::string& socket_path) noexcept
+{
+    const UniqueFd folder(::open(socket_path.substr(0, socket_path.rfind('/')).c_str(),
+                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Waits for one who is at it just now, for one socket's time.
+    if (folder && ::flock(folder.get(), LOCK_SH) == 0) {
+        ::unlink(socket_path.c_str());
+    }
+}
+
 Listener listener_at(const std::string& socket_path) noexcept
 {
     const auto attempt = try_connect(socket_path);

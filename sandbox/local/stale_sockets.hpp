@@ -23,6 +23,10 @@ struct Listener {
 /// it.
 [[nodiscard]] Listener listener_at(const std::string& socket_path) noexcept;
 
+/// Removes the socket's file, whoever made it. Before a machine of that id is made: who removes
+/// stale sockets would else take its new, still empty cgroups for those of the old one.
+void forget_socket(const std::string& socket_path) noexcept;
+
 /// Removes the sockets in the runtime folder that nobody listens at, of whatever state directory,
 /// and the empty cgroups of the same machines. The launcher holds a lock on the folder between
 /// making a socket and listening at it, so one that is being made is not taken for a stale one.

@@ -1,13 +1,16 @@
 #include "sandbox/local/uid_range.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -63,10 +66,19 @@ UniqueFd lock_uids(int state)
     if (!lock) {
         throw_errno("open the lock of uids");
     }
-    while (::flock(lock.get(), LOCK_EX) != 0) {
-        if (errno != EINTR) {
+    // Held for the planning of a machine, some milliseconds. Not waited for without end: one that
+    // was stopped while it held the lock would stop every other server.
+    const Deadline deadline = Deadline::after(std::chrono::seconds(10));
+    while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EINTR && errno != EWOULDBLOCK) {
             throw_errno("lock the uids");
         }
+        if (deadline.expired()) {
+            throw Error(ErrorCode::busy, "another berth holds the lock of the session uids",
+                        "look for a berth that was stopped (state T) and end or continue it")
+                .set_retryable(true);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     return lock;
 }

@@ -224,8 +224,8 @@ Handover wait_for_server()
 }
 
 /// What the child does not need until its root is built.
-void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSocket>& socket,
-               int child)
+void hand_over(const LaunchSpec& spec, const Cgroups& cgroups, std::optional<ListenSocket>& socket,
+               UniqueFd& child)
 {
     UniqueFd listen;
     if (!spec.probe) {
@@ -246,20 +246,24 @@ void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSoc
             }
         }
     }
-    // A child that is gone has said why.
-    (void)send_handover(child, handover);
+    if (!send_handover(child.get(), handover)) {
+        // It is gone and has said why, or cannot be reached: then it does not wait any longer.
+        child.reset();
+    }
 }
 
 void make_or_throw(Launch& launch)
 {
-    const auto& spec = launch.spec;
+    auto& spec = launch.spec;
+    // Else the guest would have the launcher's thread number: see clone_arguments().
+    spec.become_guest = spec.become_guest && thread_number() != nullptr;
     std::optional<ListenSocket> socket;
     Cgroups cgroups(spec);
     Wires wires;
     Child child(start_child(launch, cgroups, wires));
-    const int to_child = wires.handover.front().get();
+    auto& to_child = wires.handover.front();
     write_identity_maps(child.pid(), spec);
-    (void)send_descriptors(to_child, "m", {});
+    (void)send_descriptors(to_child.get(), "m", {});
     LaunchResult result;
     result.pid = child.pid();
     result.start_time = start_time(child.pid()).value_or(0);

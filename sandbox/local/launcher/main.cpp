@@ -13,8 +13,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <sched.h>
@@ -22,22 +24,15 @@
 
 namespace {
 
-/// Those that this process may run on.
-class Processors {
-  public:
-    Processors() noexcept : known_(::sched_getaffinity(0, sizeof set_, &set_) == 0) {}
-
-    void allow_all() const noexcept
-    {
-        if (known_) {
-            (void)::sched_setaffinity(0, sizeof set_, &set_);
-        }
+/// The server has kept this process off its own processor.
+void take_processors_back(const std::string& processors) noexcept
+{
+    cpu_set_t set;
+    if (processors.size() == sizeof set) {
+        std::memcpy(&set, processors.data(), sizeof set);
+        (void)::sched_setaffinity(0, sizeof set, &set);
     }
-
-  private:
-    cpu_set_t set_{};
-    bool known_;
-};
+}
 
 } // namespace
 
@@ -46,6 +41,7 @@ int main(int /*argc*/, char** argv)
     using namespace berth::local;
     ::signal(SIGPIPE, SIG_IGN);
     const ProcessName process_name(argv[0]);
+    process_name.show("berth-launcher"); // after an exec by descriptor it would be a number
     struct stat status{};
     if (::fstat(launcher_control_fd, &status) != 0 || !S_ISSOCK(status.st_mode)) {
         std::fputs("berth-launcher is started by berth, not by hand\n", stderr);
@@ -57,16 +53,15 @@ int main(int /*argc*/, char** argv)
         // Before the request, while nobody waits.
         const FilterProgram filter = compile_filter(/*forbid_namespaces=*/false);
         std::optional<PreparedRoot> root;
-        const Processors processors;
-        auto request = receive_request();
+        auto request = receive_request(root);
         while (request && !request->spec) {
             root = PreparedRoot::make(request->base);
-            request = receive_request();
+            request = receive_request(root);
         }
         if (!request) {
             return 0;
         }
-        processors.allow_all(); // the server has kept it off its own
+        take_processors_back(request->spec->processors);
         Launch launch{.spec = *request->spec,
                       .lifetime = std::move(request->lifetime),
                       .filter = filter,

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -38,8 +39,8 @@ void build(const RootParts& parts, int socket)
     (void)send_descriptors(socket, "m", {whole.get()});
 }
 
-/// The folders that the tmpfs itself has, without a leading slash; "" is the root.
-std::vector<std::string> folders_of(const RootParts& parts)
+/// What the tmpfs itself has: folders, files and links, without a leading slash; "" is the root.
+std::vector<std::string> own_of(const RootParts& parts)
 {
     std::set<std::string> folders{""};
     const auto add = [&](std::string path, bool itself) {
@@ -54,9 +55,9 @@ std::vector<std::string> folders_of(const RootParts& parts)
     std::for_each(parts.binds.begin(), parts.binds.end(),
                   [&](const auto& bind) { add(bind.target, false); });
     std::for_each(parts.files.begin(), parts.files.end(),
-                  [&](const auto& file) { add(file.path, false); });
+                  [&](const auto& file) { add(file.path, true); });
     std::for_each(parts.links.begin(), parts.links.end(),
-                  [&](const auto& link) { add(link.path, false); });
+                  [&](const auto& link) { add(link.path, true); });
     return {folders.begin(), folders.end()};
 }
 
@@ -105,6 +106,8 @@ std::optional<PreparedRoot> PreparedRoot::make(const RootParts& parts) noexcept
 {
     try {
         PreparedRoot root;
+        root.mounts_.reset(::open("/proc/self/mounts", O_RDONLY | O_CLOEXEC));
+        require(root.mounts_.valid(), step, "open /proc/self/mounts");
         for (const auto& bind : parts.binds) {
             root.sources_.push_back(look_at(bind.source));
         }
@@ -114,7 +117,7 @@ std::optional<PreparedRoot> PreparedRoot::make(const RootParts& parts) noexcept
             return std::nullopt;
         }
         root.encoded_ = protocol::encode(parts);
-        root.folders_ = folders_of(parts);
+        root.own_ = own_of(parts);
         return root;
     } catch (const std::exception&) {
         return std::nullopt;
@@ -123,7 +126,10 @@ std::optional<PreparedRoot> PreparedRoot::make(const RootParts& parts) noexcept
 
 bool PreparedRoot::is_current() const
 {
-    return std::all_of(sources_.begin(), sources_.end(),
+    // What is mounted below a source is in the root too.
+    pollfd mounts{mounts_.get(), POLLPRI, 0};
+    return ::poll(&mounts, 1, 0) == 0 &&
+           std::all_of(sources_.begin(), sources_.end(),
                        [](const Source& source) { return same(source, look_at(source.path)); });
 }
 
@@ -132,11 +138,11 @@ UniqueFd PreparedRoot::take_for(const LaunchSpec& spec)
     if (!mount_ || protocol::encode(spec.base) != encoded_ || !is_current()) {
         return {};
     }
-    for (const auto& folder : folders_) {
+    for (const auto& path : own_) {
         // Nothing but what build() has made is in there, and no link is on the way.
-        require(::fchownat(mount_.get(), folder.c_str(), spec.host_uid, spec.host_gid,
+        require(::fchownat(mount_.get(), path.c_str(), spec.host_uid, spec.host_gid,
                            AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) == 0,
-                step, "give the folder /" + folder + " to the session");
+                step, "give /" + path + " to the session");
     }
     return std::move(mount_);
 }

@@ -18,6 +18,10 @@ class PreparedRoot {
     /// Nothing where it cannot be made: then the launch makes it, and says what is wrong.
     [[nodiscard]] static std::optional<PreparedRoot> make(const RootParts& parts) noexcept;
 
+    /// Polled with POLLPRI: ready when a mount of the host was made or taken away since. The root
+    /// shall be dropped then: it would show the old one, and keep its file system from ending.
+    [[nodiscard]] int mounts_fd() const noexcept { return mounts_.get(); }
+
     /// The mount, the folders in it given to the session's user, who will add to them. Nothing when
     /// the spec has another base, or the host has put something else in the place of a source (as
     /// ldconfig does with its cache). Once only.
@@ -38,7 +42,8 @@ class PreparedRoot {
 
     std::string encoded_; ///< the parts
     std::vector<Source> sources_;
-    std::vector<std::string> folders_;
+    std::vector<std::string> own_; ///< what the tmpfs itself has
+    UniqueFd mounts_;
     UniqueFd mount_;
 };
 

@@ -18,13 +18,19 @@
 namespace berth::local {
 namespace {
 
-void wait_for_request()
+void wait_for_request(std::optional<PreparedRoot>& root)
 {
     // Only the end of the socket is of interest here, and is told unasked.
-    std::array<pollfd, 2> waiting{{{launcher_wake_fd, POLLIN, 0}, {launcher_control_fd, 0, 0}}};
-    while (::poll(waiting.data(), waiting.size(), -1) < 0) {
-        if (errno != EINTR) {
+    std::array<pollfd, 3> waiting{
+        {{launcher_wake_fd, POLLIN, 0}, {launcher_control_fd, 0, 0}, {-1, POLLPRI, 0}}};
+    while (waiting[0].revents == 0 && waiting[1].revents == 0) {
+        waiting[2].fd = root ? root->mounts_fd() : -1;
+        if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) {
             throw_errno("wait for a request");
+        }
+        if (waiting[2].revents != 0) {
+            root.reset();
+            waiting[2].revents = 0;
         }
     }
     if (waiting.front().revents != 0) {
@@ -46,9 +52,9 @@ std::string content_of(const UniqueFd& file)
 
 } // namespace
 
-std::optional<Request> receive_request()
+std::optional<Request> receive_request(std::optional<PreparedRoot>& root)
 {
-    wait_for_request();
+    wait_for_request(root);
     auto message = receive_descriptors(launcher_control_fd, 1);
     if (message.descriptors.empty()) {
         return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/launcher/prepared_root.hpp"
 
 #include <optional>
 
@@ -15,8 +16,9 @@ struct Request {
     UniqueFd lifetime; ///< read end of the lifetime pipe, if there is one
 };
 
-/// Waits for the next request on the descriptors of launch_spec.hpp; nothing when the server ended
-/// before it had one. Throws std::system_error, protocol::WireError.
-[[nodiscard]] std::optional<Request> receive_request();
+/// Drops `root` when it is out of date. Waits for the next request on the descriptors of
+/// launch_spec.hpp; nothing when the server ended before it had one. Throws std::system_error,
+/// protocol::WireError.
+[[nodiscard]] std::optional<Request> receive_request(std::optional<PreparedRoot>& root);
 
 } // namespace berth::local

@@ -16,8 +16,9 @@ namespace berth::local {
 namespace {
 
 constexpr const char* step = "mounts";
-// Any directory that exists everywhere; covered in the child's own mount namespace only.
-constexpr const char* base = "/tmp";
+// Exists everywhere, and no source of a mount is below it, as could be with /tmp: some are opened
+// only later. Covered in the child's own mount namespace only.
+constexpr const char* base = "/proc";
 
 std::pair<std::string_view, std::string_view> split(std::string_view path)
 {

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/remove_tree.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 
@@ -11,9 +12,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +69,60 @@ TEST_CASE("the guest is the launcher's own, looks like one, and its program cann
         backend->destroy(machine->record(), true);
         CHECK_FALSE(open_guest(facts).valid());
     }
+}
+
+TEST_CASE("a sandbox has all the processors that the server has, however early it is made")
+{
+    Bench bench;
+    cpu_set_t own;
+    REQUIRE(::sched_getaffinity(0, sizeof own, &own) == 0);
+    for (int round = 0; round < 8; ++round) {
+        const auto backend = backend_with_guest(bench); // each without a launcher that waits
+        const auto spec = Bench::spec(std::to_string(round));
+        const auto machine = backend->create(spec);
+        cpu_set_t inside;
+        REQUIRE(::sched_getaffinity(facts_from(machine->record()).pid, sizeof inside, &inside) ==
+                0);
+        CHECK(CPU_EQUAL(&inside, &own));
+        backend->destroy(machine->record(), true);
+    }
+}
+
+TEST_CASE("the state directory may be anywhere, /tmp too")
+{
+    std::string state = "/tmp/berth-test-XXXXXX";
+    REQUIRE(::mkdtemp(state.data()) != nullptr);
+    {
+        const auto backend = make_backend({.guest_program = "/nowhere/berth-guest",
+                                           .launcher_program = program("BERTH_TEST_LAUNCHER"),
+                                           .guest_in_launcher = true,
+                                           .state_directory = state});
+        const auto machine = backend->create(Bench::spec());
+        CHECK(machine->connect(Deadline::after(std::chrono::seconds(5))) != nullptr);
+        backend->destroy(machine->record(), true);
+    }
+    remove_tree(AT_FDCWD, state);
+}
+
+TEST_CASE("a creation that fails early takes neither the home nor the lock of the uids with it")
+{
+    if (!is_root()) {
+        return;
+    }
+    Bench bench;
+    const auto backend = backend_with_guest(bench);
+    const auto spec = Bench::spec();
+    backend->destroy(backend->create(spec)->record(), false);
+    const std::string folder = bench.state() + "/sessions/" + spec.key_hash;
+    write_text(folder + "/home/kept", "x");
+    // Its uid cannot be written: a folder is in the place of the record.
+    REQUIRE(::unlink((folder + "/uid").c_str()) == 0);
+    REQUIRE(::mkdir((folder + "/uid").c_str(), 0700) == 0);
+    CHECK_THROWS((void)backend->create(spec));
+    CHECK(read_text(folder + "/home/kept") == "x");
+    const auto other = Bench::spec("other");
+    backend->destroy(backend->create(other)->record(), true);
+    REQUIRE(::rmdir((folder + "/uid").c_str()) == 0);
 }
 
 TEST_CASE("a launch whose folders cannot be made is undone")

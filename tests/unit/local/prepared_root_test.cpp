@@ -12,6 +12,8 @@
 #include <string>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,6 +106,30 @@ TEST_CASE("a prepared root is not used for another base, or after the host has c
     REQUIRE(again.has_value());
     const UniqueFd mount = again->take_for(spec_with(parts));
     CHECK(read_file_limited(mount.get(), "etc/ssl/one", 100) == "new");
+}
+
+TEST_CASE("a prepared root is out of date once a mount comes or goes")
+{
+    if (!test::is_root()) {
+        return;
+    }
+    test::Bench bench;
+    const std::string source = bench.directory() + "/folder";
+    REQUIRE(::mkdir(source.c_str(), 0755) == 0);
+    const auto parts = parts_with(source);
+    auto root = PreparedRoot::make(parts);
+    REQUIRE(root.has_value());
+    const auto told = [&] {
+        pollfd waiting{root->mounts_fd(), POLLPRI, 0};
+        return ::poll(&waiting, 1, 0) == 1;
+    };
+    CHECK_FALSE(told());
+    REQUIRE(::mount("none", source.c_str(), "tmpfs", 0, nullptr) == 0);
+    const bool seen = told();
+    const bool refused = !root->take_for(spec_with(parts)).valid();
+    ::umount2(source.c_str(), MNT_DETACH);
+    CHECK(seen);
+    CHECK(refused);
 }
 
 TEST_CASE("what cannot be prepared is left to the launch, which says why")
