@@ -290,7 +290,8 @@ class ProtocolTest(unittest.TestCase):
                 with self.subTest(f"{session} {status}"):
                     mark = f"{300 + status}.{len(session)}"
                     call = subprocess.Popen(
-                        [binary_path("berth-direct"), "call", "bash_exec",
+                        # An ignored signal stays ignored, as under nohup: not here.
+                        ["env", "--default-signal", binary_path("berth-direct"), "call", "bash_exec",
                          json.dumps({"command": f"trap '' TERM; setsid sleep {mark} & wait"}),
                          *session],
                         stdout=said, stderr=said,

@@ -25,6 +25,9 @@ constexpr std::size_t max_program = 50'000;
 /// Instructions times bytes that RE2 gets at once, and so between two looks at the clock and at the
 /// stop token: one to two seconds at its slowest.
 constexpr std::size_t max_work = 1UL << 27U;
+/// The same where a match may span lines: half of a file would be no search of it, so up to ten
+/// seconds at RE2's slowest are better than to leave a file out that ripgrep searches.
+constexpr std::size_t max_whole_work = 1UL << 30U;
 constexpr std::size_t min_block = 64UL << 10U; // less would not be read at once either
 constexpr std::size_t max_window = 64UL << 10U;
 
@@ -181,7 +184,7 @@ void Matcher::limit_blocks(std::size_t program_size)
                           "lower the numbers in its {n,m}");
     }
     const std::size_t size = std::max<std::size_t>(program_size, 1);
-    max_piece_ = max_work / size;
+    max_piece_ = (options_.multiline ? max_whole_work : max_work) / size;
     max_block_ = std::clamp(max_piece_, min_block,
                             options_.multiline ? BlockReader::max_whole : BlockReader::max_line);
 }
