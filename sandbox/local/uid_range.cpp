@@ -74,9 +74,10 @@ UniqueFd lock_uids(int state)
             throw_errno("lock the uids");
         }
         if (deadline.expired()) {
-            throw Error(ErrorCode::busy, "another berth holds the lock of the session uids",
-                        "look for a berth that was stopped (state T) and end or continue it")
-                .set_retryable(true);
+            Error busy(ErrorCode::busy, "another berth holds the lock of the session uids",
+                       "look for a berth that was stopped (state T) and end or continue it");
+            busy.set_retryable(true);
+            throw Error(busy);
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }

@@ -22,6 +22,7 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+namespace berth::local {
 namespace {
 
 /// The server has kept this process off its own processor.
@@ -34,13 +35,10 @@ void take_processors_back(const std::string& processors) noexcept
     }
 }
 
-} // namespace
-
-int main(int /*argc*/, char** argv)
+int run(char* name)
 {
-    using namespace berth::local;
     ::signal(SIGPIPE, SIG_IGN);
-    const ProcessName process_name(argv[0]);
+    const ProcessName process_name(name);
     process_name.show("berth-launcher"); // after an exec by descriptor it would be a number
     struct stat status{};
     if (::fstat(launcher_control_fd, &status) != 0 || !S_ISSOCK(status.st_mode)) {
@@ -72,4 +70,12 @@ int main(int /*argc*/, char** argv)
         std::fputs(error.what(), stderr);
         return 2;
     }
+}
+
+} // namespace
+} // namespace berth::local
+
+int main(int /*argc*/, char** argv)
+{
+    return berth::local::run(argv[0]);
 }
