@@ -1,10 +1,9 @@
 #include "sandbox/local/cgroup_v1.hpp"
 
 #include "sandbox/local/cgroup_files.hpp"
-#include "sandbox/local/cgroup_tree.hpp"
 
-#include <algorithm>
-#include <chrono>
+#include <set>
+#include <string>
 
 #include <fcntl.h>
 
@@ -14,40 +13,11 @@ using cgroup::open_file;
 using cgroup::try_write;
 using cgroup::write;
 
-V1Cgroups::V1Cgroups(const CgroupSpec& spec)
-{
-    try {
-        for (const auto& base : {spec.v1_memory_base, spec.v1_pids_base, spec.v1_cpu_base}) {
-            // One hierarchy may have several controllers.
-            const bool done = std::find(made_.begin(), made_.end(),
-                                        cgroup::session_path(base, spec)) != made_.end();
-            if (!base.empty() && !done) {
-                make(base, spec);
-            }
-        }
-    } catch (...) {
-        remove();
-        throw;
-    }
-}
+namespace {
 
-V1Cgroups::~V1Cgroups()
-{
-    remove();
-}
-
-void V1Cgroups::remove() noexcept
-{
-    for (const auto& path : made_) {
-        kill_cgroup(path);
-        remove_cgroup(path, Deadline::after(std::chrono::seconds(2)));
-    }
-}
-
-void V1Cgroups::make(const std::string& base, const CgroupSpec& spec)
+void make(const std::string& base, const CgroupSpec& spec, Handover& files)
 {
     const std::string session = cgroup::make_session_directory(base, spec);
-    made_.push_back(session);
     const std::string guest = session + "/guest";
     const std::string commands = session + "/cmds";
     cgroup::make_directory(guest);
@@ -59,7 +29,7 @@ void V1Cgroups::make(const std::string& base, const CgroupSpec& spec)
         try_write(commands + "/memory.memsw.limit_in_bytes", memory);
         try_write(commands + "/memory.swappiness", "0");
         write(guest + "/memory.limit_in_bytes", std::to_string(spec.guest_memory));
-        files_.oom_events = open_file(commands + "/memory.oom_control", O_RDONLY);
+        files.oom_events = open_file(commands + "/memory.oom_control", O_RDONLY);
     }
     if (base == spec.v1_pids_base) {
         write(commands + "/pids.max", std::to_string(spec.pids));
@@ -70,8 +40,22 @@ void V1Cgroups::make(const std::string& base, const CgroupSpec& spec)
         write(guest + "/cpu.cfs_period_us", cgroup::cpu_period);
         write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec)));
     }
-    files_.guest_tasks.push_back(open_file(guest + "/tasks", O_WRONLY));
-    files_.command_tasks.push_back(open_file(commands + "/tasks", O_WRONLY));
+    files.guest_tasks.push_back(open_file(guest + "/tasks", O_WRONLY));
+    files.command_tasks.push_back(open_file(commands + "/tasks", O_WRONLY));
+}
+
+} // namespace
+
+Handover make_v1_cgroups(const CgroupSpec& spec)
+{
+    Handover files;
+    // One hierarchy may have several controllers.
+    for (const auto& base : std::set{spec.v1_memory_base, spec.v1_pids_base, spec.v1_cpu_base}) {
+        if (!base.empty()) {
+            make(base, spec, files);
+        }
+    }
+    return files;
 }
 
 } // namespace berth::local

@@ -298,7 +298,8 @@ class LocalBackend::Making {
         }
         uid_.lock.reset(); // remove_home() takes it itself
         for (const auto& cgroup : session_cgroups(backend_.host().cgroups, id_)) {
-            // Of a launcher that was killed before it could clear up, its guest included.
+            // Those of v1, and of a launcher that was killed before it could clear up, guest
+            // included.
             kill_cgroup(cgroup);
             remove_cgroup(cgroup, Deadline::after(std::chrono::seconds(2)));
         }
@@ -327,17 +328,10 @@ class LocalBackend::Making {
         uid_.write();
         folder_->set_generation(spec_.generation);
         folder_->prepare(launch.host_uid, launch.host_gid);
-        cgroups_.emplace(launch.cgroup);
-        return cgroups_->take();
+        return make_v1_cgroups(launch.cgroup);
     }
 
-    void keep() noexcept
-    {
-        kept_ = true;
-        if (cgroups_) {
-            cgroups_->keep();
-        }
-    }
+    void keep() noexcept { kept_ = true; }
 
   private:
     LocalBackend& backend_;
@@ -345,9 +339,8 @@ class LocalBackend::Making {
     const std::string id_;
     UidRange::Claim uid_;
     std::optional<SessionFolder> folder_;
-    bool had_home_ =
-        true; ///< until it is known that there was none: what is in it may be years old
-    std::optional<V1Cgroups> cgroups_;
+    // Until it is known that there was none: what is in it may be years old.
+    bool had_home_ = true;
     bool kept_ = false;
 };
 
