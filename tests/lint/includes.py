@@ -33,7 +33,7 @@ ALLOWED = {
 # Only the composition roots know which backends there are: whoever else named one could no longer
 # be used with the other.
 BACKENDS = ("sandbox/local", "sandbox/direct", "sandbox/e2b")
-COMPOSITION_ROOTS = ("server/main.cpp", "server/main_direct.cpp")
+COMPOSITION_ROOTS = ("server/main.cpp",)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 

@@ -26,6 +26,8 @@ RULES = (
     (r"#\s*include\s*<iostream>", None, "stdout is the protocol's; static initialisers"),
     (r"#\s*include\s*<filesystem>", r"^(server|sandbox/local|sandbox/session|sandbox/direct)/",
      "only host-side, with error_code: the guest resolves paths by descriptor"),
+    (r"\bisError\b", r"^server/(mcp/reply|cli/call)\.cpp$",
+     "what failed is made a result in server/mcp/reply.cpp alone (berth call reads it)"),
     (r"(?<![\w.>])(::)?syscall\s*\(", r"^sandbox/base/syscalls\.hpp$",
      "raw system calls have one header, with the kernel that brought each"),
     (r"(?<![\w.>:])(::|std::)(system|popen|fork|vfork|tmpnam|mktemp|gets|strcpy|strcat|sprintf)\s*\(",
