@@ -14,13 +14,12 @@ server may give up meanwhile. Run packaging/run.sh once in a terminal, then regi
     $berth serve
 EOF
 fi
-"$root/packaging/install-packages.sh" packages.txt
-
-# stdout belongs to the protocol, so the build talks on stderr.
+# stdin and stdout belong to the protocol: what installs and builds talks on stderr and reads nothing.
+"$root/packaging/install-packages.sh" packages.txt </dev/null
 if [ ! -f "$root/build/build.ninja" ]; then
-    meson setup --buildtype=release -Dtests=false "$root/build" "$root" >&2
+    meson setup --buildtype=release -Dtests=false "$root/build" "$root" </dev/null >&2
 fi
-ninja -C "$root/build" >&2
+ninja -C "$root/build" </dev/null >&2
 
 if [ $# -gt 0 ]; then
     exec "$berth" "$@"

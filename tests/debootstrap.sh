@@ -36,9 +36,24 @@ inside()
         exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@"' "$bare" "$@"
 }
 
+echo "== run.sh serve, as root: what it installs and builds is not told on the protocol's stdout"
+echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bare","version":"1"}}}' |
+    inside /home/berth/packaging/run.sh serve >"$folder/serve.out"
+python3 -c 'import json, sys
+answers = [json.loads(line) for line in sys.stdin]
+assert [answer["result"]["serverInfo"]["name"] for answer in answers] == ["berth"], answers' <"$folder/serve.out"
+
+# Everything that run.sh says without arguments.
+check_run_log()
+{
+    grep -q '^ok  *sandbox ' "$1"
+    grep -q '^hello from user@berth' "$1"
+    grep -q '^    claude mcp add berth -- /home/berth/build/server/berth serve$' "$1"
+}
+
 echo "== run.sh, as root"
 inside /home/berth/packaging/run.sh | tee "$folder/run.log"
-grep -q '^hello from user@berth' "$folder/run.log"
+check_run_log "$folder/run.log"
 echo "== test.sh, as root"
 inside /home/berth/packaging/test.sh
 
@@ -48,7 +63,7 @@ rm -rf "$bare/home/berth"/build*
 inside chown -R newcomer: /home/berth
 as_user() { inside setpriv --reuid newcomer --regid newcomer --init-groups env HOME=/home/newcomer "$@"; }
 as_user /home/berth/packaging/run.sh | tee "$folder/run-user.log"
-grep -q '^hello from user@berth' "$folder/run-user.log"
+check_run_log "$folder/run-user.log"
 as_user /home/berth/packaging/test.sh
 
 echo "== what is missing is named to a user who may not install it"
