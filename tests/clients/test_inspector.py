@@ -29,10 +29,11 @@ class Inspector(unittest.TestCase):
                        timeout=30, check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def inspect(self, *arguments, era="legacy"):
-        """The Inspector's child gets few variables, so the state folder is an argument."""
-        environment = {"PATH": os.environ["PATH"], "HOME": self.folder}
-        command = [NODE, INSPECTOR, "--cli", BERTH, "serve", "--session", "inspected",
+    def inspect(self, *arguments, era="legacy", own=(), **variables):
+        """The Inspector's child gets few variables, so the state folder is an argument. `own` are
+        the Inspector's options that stand before the server's command."""
+        environment = {"PATH": os.environ["PATH"], "HOME": self.folder, **variables}
+        command = [NODE, INSPECTOR, "--cli", *own, BERTH, "serve", "--session", "inspected",
                    "--state-dir", self.state, "--protocol-era", era, "--format", "json", "-q",
                    *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True,
@@ -50,6 +51,15 @@ class Inspector(unittest.TestCase):
             self.assertEqual(done.returncode, 0, (era, done.stdout, done.stderr))
             tools = json.loads(done.stdout.splitlines()[0])["result"]["tools"]
             self.assertEqual([tool["name"] for tool in tools], TOOLS)
+
+    def test_only_variables_that_are_named_reach_the_server(self):
+        """What the README says of it: a setting in the environment of the Inspector is none."""
+        def tools(**how):
+            done = self.inspect("--method", "tools/list", **how)
+            self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
+            return [tool["name"] for tool in json.loads(done.stdout.splitlines()[0])["result"]["tools"]]
+        self.assertEqual(tools(BERTH_TOOLS="read_file"), TOOLS)
+        self.assertEqual(tools(own=("-e", "BERTH_TOOLS=read_file")), ["read_file"])
 
     def test_every_tool(self):
         for era in ("legacy", "modern"):
