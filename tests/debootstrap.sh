@@ -46,9 +46,9 @@ assert [answer["result"]["serverInfo"]["name"] for answer in answers] == ["berth
 # Everything that run.sh says without arguments.
 check_run_log()
 {
-    grep -q '^ok  *sandbox ' "$1"
-    grep -q '^hello from user@berth' "$1"
-    grep -q '^    claude mcp add berth -- /home/berth/build/server/berth serve$' "$1"
+    grep -q '^ok  *sandbox ' "$1" &&
+        grep -q '^hello from user@berth' "$1" &&
+        grep -q '^    claude mcp add berth -- /home/berth/build/server/berth serve$' "$1"
 }
 
 echo "== run.sh, as root"
