@@ -124,6 +124,7 @@ std::span<const Alias> SaveToWorkspace::aliases()
     static constexpr std::array table = {
         Alias{"source_path", "sandbox_path"},
         Alias{"file_path", "sandbox_path"},
+        Alias{"filename", "workspace_path"},
     };
     return table;
 }

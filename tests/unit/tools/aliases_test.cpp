@@ -60,6 +60,15 @@ TEST_CASE("the spellings of LangBot are understood")
           json{{"path", "a"}, {"content", ""}, {"encoding", "utf-8"}});
 }
 
+TEST_CASE("the spellings of AutoGPT's workspace tools are understood")
+{
+    CHECK(canonical("save_to_workspace",
+                    {{"filename", "a.txt"}, {"source_path", "b"}, {"overwrite", false}}) ==
+          json{{"workspace_path", "a.txt"}, {"sandbox_path", "b"}, {"overwrite", false}});
+    CHECK(canonical("load_from_workspace", {{"path", "a.txt"}, {"save_to_path", "b"}}) ==
+          json{{"workspace_path", "a.txt"}, {"sandbox_path", "b"}});
+}
+
 TEST_CASE("an argument under two names must have one value")
 {
     CHECK(canonical("read_file", {{"path", "a"}, {"file_path", "a"}}) == json{{"path", "a"}});
