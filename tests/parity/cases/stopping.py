@@ -4,6 +4,7 @@ import itertools
 import os
 import time
 
+from host import proof_of_a_stop
 from suite import ParityTest, backend
 
 # Each holds on in another way.
@@ -18,22 +19,6 @@ STUBBORN = {
 }
 GONE_WITHIN = 2
 SERIAL = itertools.count()
-
-
-def expected_proof():
-    """What verifies that all is gone, told from this host and not from what berth says of itself:
-    cgroups wherever they can be made, or their loss would go unseen."""
-    if backend() == "direct":
-        return "subreaper"
-    with open("/proc/self/mounts", encoding="utf-8") as file:
-        mounts = [line.split()[1:3] for line in file]
-    if os.geteuid() == 0:
-        usable = [point for point, kind in mounts if kind in ("cgroup", "cgroup2")]
-    else:  # an ordinary user may make them where its own was delegated
-        with open("/proc/self/cgroup", encoding="utf-8") as file:
-            own = [line[3:].strip() for line in file if line.startswith("0::")]
-        usable = [point + path for point, kind in mounts if kind == "cgroup2" for path in own]
-    return "cgroup" if any(os.access(path, os.W_OK) for path in usable) else "subreaper"
 
 
 class StoppingTest(ParityTest):
@@ -96,7 +81,7 @@ class StoppingTest(ParityTest):
                 self.assertLessEqual(data["duration_ms"], 1000 + GONE_WITHIN * 1000)
                 self.assertEqual(data["survivors"], 0)
                 self.assertNotIn(name, self.marked())  # as it is answered, not soon after
-                self.assertEqual(data["stop_verified_by"], expected_proof())
+                self.assertEqual(data["stop_verified_by"], proof_of_a_stop(backend()))
                 self.assertEqual(data["job_id"], "")
         self.check_untouched()
 

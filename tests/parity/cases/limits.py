@@ -1,0 +1,120 @@
+"""The limits of a session: in force wherever this host can bring them, and else said not to be."""
+
+import os
+
+from host import limiting_controllers
+from suite import ParityTest, local_only
+
+MEBIBYTE = 1024 * 1024
+MEMORY, PIDS, CPUS, NOFILE = 64 * MEBIBYTE, 100, 0.5, 300
+# Each file of a cgroup that limits: (the controller, what it must hold) by its name.
+LIMITS = {
+    "cmds": {"memory.limit_in_bytes": ("memory", str(MEMORY)), "memory.max": ("memory", str(MEMORY)),
+             "pids.max": ("pids", str(PIDS)), "cpu.cfs_quota_us": ("cpu", "50000"),
+             "cpu.max": ("cpu", "50000 100000")},
+    # Small, so that what fools the guest takes no memory of the host; all calls wait for it, so it
+    # has a whole processor.
+    "guest": {"memory.limit_in_bytes": ("memory", str(256 * MEBIBYTE)),
+              "memory.max": ("memory", str(256 * MEBIBYTE)),
+              "cpu.cfs_quota_us": ("cpu", "100000"), "cpu.max": ("cpu", "100000 100000")},
+}
+COUNT_PROCESSES = r"""
+import os, signal
+children = []
+try:
+    while len(children) < 1000:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except BlockingIOError:
+    print(len(children))
+for child in children:
+    os.kill(child, signal.SIGKILL)
+"""
+COUNT_FILES = r"""
+import errno, os
+opened = 0
+try:
+    while opened < 10_000:
+        os.open("/dev/null", os.O_RDONLY)
+        opened += 1
+except OSError as error:
+    print(errno.errorcode[error.errno], opened + 3)
+"""
+BURN = r"""
+import os, time
+for _ in range(2):
+    if os.fork() == 0:
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            pass
+        os._exit(0)
+for _ in range(2):
+    os.wait()
+times = os.times()
+print(times.children_user + times.children_system)
+"""
+
+
+@local_only
+class LimitsTest(ParityTest):
+    environment = {"BERTH_LOCAL_MEMORY": str(MEMORY), "BERTH_LOCAL_PIDS": str(PIDS),
+                   "BERTH_LOCAL_CPUS": str(CPUS), "BERTH_LOCAL_NOFILE": str(NOFILE)}
+
+    def python(self, program):
+        return self.output("python3 -", stdin=program, timeout=60)
+
+    def test_what_is_in_force_is_told(self):
+        self.output("true")
+        info = self.call("session_info")
+        layers = {layer["name"]: layer["in_force"] for layer in info.data["layers"]}
+        brought = limiting_controllers()
+        for controller in ("memory", "pids", "cpu"):
+            self.assertEqual(layers[f"cgroup-{controller}"], controller in brought, info.text)
+        limits = info.data["limits"]
+        self.assertEqual((limits["memory_bytes"], limits["pids"], limits["cpus"],
+                          limits["open_files"]), (MEMORY, PIDS, CPUS, NOFILE))
+        self.assertEqual(set(limits["not_enforced"]),
+                         {name for name, controller in (("memory_bytes", "memory"), ("cpus", "cpu"))
+                          if controller not in brought})
+
+    def test_the_cgroups_have_them(self):
+        self.output("true")
+        found = {name: set() for name in LIMITS}
+        for path in self.state.cgroups():
+            for file, (controller, wanted) in LIMITS.get(os.path.basename(path), {}).items():
+                if os.path.exists(os.path.join(path, file)):
+                    with open(os.path.join(path, file), encoding="ascii") as limit:
+                        self.assertEqual(limit.read().strip(), wanted, f"{path}/{file}")
+                    found[os.path.basename(path)].add(controller)
+        self.assertLessEqual(limiting_controllers(), found["cmds"])
+        self.assertLessEqual(limiting_controllers() - {"pids"}, found["guest"])
+
+    def test_out_of_memory(self):
+        self.output("true")
+        uptime = self.call("session_info").data["uptime_ms"]
+        data = self.run_command(f"exec python3 -c 'x = bytearray({4 * MEMORY})'").data
+        limited = "memory" in limiting_controllers()
+        self.assertEqual((data["fate"], data["exit_code"]),
+                         ("oom_killed", 137) if limited else ("exited", 0), data)
+        # The guest is the same, and works.
+        self.assertGreater(self.call("session_info").data["uptime_ms"], uptime)
+        self.assertEqual(self.output("echo alive"), "alive\n")
+
+    def test_processes(self):
+        """With cgroups and without: then the kernel counts those of the user in the sandbox."""
+        started = int(self.python(COUNT_PROCESSES))
+        self.assertLess(started, PIDS)
+        self.assertGreater(started, PIDS - 20)
+        self.output("true")
+
+    def test_open_files(self):
+        self.assertEqual(self.output("ulimit -Sn; ulimit -Hn"), f"{NOFILE}\n{NOFILE}\n")
+        self.assertEqual(self.python(COUNT_FILES), f"EMFILE {NOFILE}\n")
+
+    def test_processor_time(self):
+        used = float(self.python(BURN))  # in 1.5 s
+        self.assertGreater(used, 0)
+        if "cpu" in limiting_controllers():
+            self.assertLess(used, 1.5 * CPUS + 0.25)
