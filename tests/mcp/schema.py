@@ -10,6 +10,11 @@ KNOWN = {"type", "description", "properties", "required", "additionalProperties"
          "items"}
 
 
+def input_schema(tool):
+    """What schemas/tools/TOOL.json says."""
+    return json.loads((SCHEMAS / f"{tool}.json").read_text(encoding="utf-8"))
+
+
 def output_schema(tool):
     """What schemas/tools/TOOL.output.json says."""
     return json.loads((SCHEMAS / f"{tool}.output.json").read_text(encoding="utf-8"))

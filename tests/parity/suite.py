@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 
 from mcp_client import Berth, binary_path, peak_kilobytes, resident_kilobytes
-from schema import mistakes, output_schema
+from schema import input_schema, mistakes, output_schema
 from state_directory import StateDirectory
 
 BACKENDS = {"local": "berth", "direct": "berth-direct"}

@@ -48,9 +48,27 @@ class CommandsTest(ParityTest):
         self.run_command("mkdir -p sub/dir && cd sub")
         self.assertEqual(self.output("cd dir; basename $PWD"), "dir\n")
         self.assertTrue(self.output("pwd").endswith("/sub/dir\n"))
-        gone = self.run_command("rm -r ../../sub").data
-        self.assertEqual(gone["exit_code"], 0)
+        gone = self.run_command("rm -r ../../sub")
+        self.assertEqual(gone.data["exit_code"], 0)
+        (notice,) = gone.notices
+        self.assertIn("the working directory was deleted", notice)
+        self.assertEqual(gone.text.splitlines()[0], f"[berth] {notice}")
         self.assertEqual(self.output("test $PWD = $HOME; echo $?"), "0\n")
+
+    def test_what_it_used_is_told(self):
+        idle = self.run_command("true").data
+        busy = self.run_command("python3 -c 'x = bytearray(60_000_000)\nimport time\n"
+                                "while time.process_time() < 0.5: pass'").data
+        for data in (idle, busy):
+            self.assertIn(data["usage_scope"], ("cgroup", "process"))
+        mebibyte = 1024 * 1024
+        self.assertGreater(idle["peak_memory_bytes"], 0)
+        self.assertLess(idle["peak_memory_bytes"], 40 * mebibyte)
+        self.assertGreater(busy["peak_memory_bytes"], 60_000_000)
+        self.assertLess(busy["peak_memory_bytes"], 120_000_000)
+        self.assertLess(idle["cpu_time_ms"], 400)
+        self.assertGreaterEqual(busy["cpu_time_ms"], 450)
+        self.assertLess(busy["cpu_time_ms"], 5_000)
 
     def test_what_it_refuses(self):
         self.refused("empty_command", "bash_exec", command="  ")

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 
+from picture import noise
 from suite import ParityTest
 
 
@@ -37,7 +38,10 @@ class FilesTest(ParityTest):
         self.assertEqual(self.output("test -L link; cat f; stat -c %a f"), "through\n755\n")
         present = self.call("read_file", path="f").data["sha256"]
         self.write("f", "by hash\n", if_sha256=present)
-        self.refused("conflict", "write_file", path="f", content="x", if_sha256=present)
+        changed = self.refused("conflict", "write_file", path="f", content="x", if_sha256=present)
+        now = hashlib.sha256(b"by hash\n").hexdigest()
+        self.assertIn(now, changed.text)
+        self.assertEqual(changed.error["details"]["sha256"], now)
         self.refused("conflict", "write_file", path="f", content="x", mode="create")
         self.assertEqual(self.content("f"), "by hash\n")
 
@@ -66,11 +70,31 @@ class FilesTest(ParityTest):
                                                     "encoding": "base64"}),
                 ("not_found", "glob_files", {"pattern": "*", "path": "missing"}),
                 ("not_found", "grep_files", {"pattern": "x", "path": "missing"}),
-                ("invalid_argument", "grep_files", {"pattern": "(unclosed"}),
-                ("invalid_argument", "grep_files", {"pattern": "(?=ahead)"})):
+                ("invalid_argument", "grep_files", {"pattern": "(unclosed"})):
             with self.subTest(f"{tool} {arguments}"):
                 self.refused(code, tool, **arguments)
         self.assertEqual(self.content("f"), "one\ntwo\ntwo\n")
+
+    def test_a_pattern_that_cannot_be_says_what_is_unsupported_and_the_way_round(self):
+        for pattern, what in (("(unclosed", "missing )"), ("a**", "**"), ("(?=ahead)", "look-around"),
+                              ("(?<!behind)x", "look-around"), ("(a)\\1", "backreferences")):
+            with self.subTest(pattern):
+                error = self.refused("invalid_argument", "grep_files", pattern=pattern).error
+                self.assertIn(what, error["message"])
+                self.assertIn("`fixed`", error["hint"])
+
+    def test_a_picture_is_shown(self):
+        picture = base64.b64encode(noise(40)).decode()
+        self.write("p.png", picture, encoding="base64")
+        result = self.call("read_file", path="p.png")
+        self.assertEqual(result.images,
+                         [{"type": "image", "data": picture, "mimeType": "image/png"}])
+        self.assertEqual((result.data["kind"], result.data["mime_type"]), ("image", "image/png"))
+        self.assertIn("p.png", result.text)
+        # One that is none would make the model's API refuse the whole conversation.
+        self.write("p.png", picture[:400], encoding="base64")
+        result = self.call("read_file", path="p.png")
+        self.assertEqual((result.images, result.data["kind"]), ([], "binary"))
 
     def test_other_spellings(self):
         self.write("f", "one\n")
@@ -88,6 +112,16 @@ class FilesTest(ParityTest):
         data = self.call("grep_files", pattern="needle", path="s").data
         self.assertEqual(data["total_matches"], 2)
         self.assertEqual(self.call("grep_files", pattern="no such").data["total_matches"], 0)
+
+    def test_what_was_left_out_as_ignored_is_told(self):
+        self.output("git init -q r && cd r && printf '*.o\\n/build/\\n' >.gitignore && mkdir build && "
+                    "for f in a.c a.o b.o build/c; do echo needle >$f; done; cd ..")
+        result = self.call("grep_files", pattern="needle", path="r")
+        self.assertEqual((result.data["total_matches"], result.data["ignored_files"]), (1, 3))
+        self.assertIn("3 files skipped as ignored (no_ignore)", result.text.splitlines()[-1])
+        result = self.call("grep_files", pattern="needle", path="r", no_ignore=True)
+        self.assertEqual((result.data["total_matches"], result.data["ignored_files"]), (4, 0))
+        self.assertNotIn("ignored", result.text)
 
     def test_a_name_is_only_a_name(self):
         for name in ("$(touch hit)", "`touch hit`", "; touch hit", "-rf", "a b", "a'b\"c", "*", "[a]",

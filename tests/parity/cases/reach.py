@@ -97,6 +97,9 @@ class MountTest(ParityTest):
             with self.subTest(mount):
                 self.mounted(mount)
                 self.assertEqual(self.output("cat /mnt/o/f"), "outer\n")
+                info = self.call("session_info")
+                self.assertEqual(info.data["mounts"], [{"target": "/mnt/o", "writable": False}])
+                self.assertIn("mounts: /mnt/o (read-only)\n", info.text)
                 self.assertIn("outer", self.call("read_file", path="/mnt/o/f").text)
                 self.refuse_all_writing("/mnt/o")
                 self.assertEqual(sorted(os.listdir(self.outer)), ["below", "f"])
@@ -106,6 +109,8 @@ class MountTest(ParityTest):
     def test_a_writable_one(self):
         self.mounted(f"{self.outer}:/home/user/o:rw")
         self.output("echo more >>~/o/f; echo new >~/o/new")
+        self.assertEqual(self.call("session_info").data["mounts"],
+                         [{"target": "/home/user/o", "writable": True}])
         self.call("write_file", path="~/o/tool", content="tool\n")
         self.assertEqual((self.outer / "f").read_text(), "outer\nmore\n")
         for name in ("new", "tool"):

@@ -1,7 +1,7 @@
 """Results and schemas. Each result of each case is validated on the way (suite.CheckedBerth): here
 is only that this cannot pass unseen."""
 
-from suite import ParityTest, mistakes, output_schema
+from suite import ParityTest, input_schema, mistakes, output_schema
 
 
 class SchemasTest(ParityTest):
@@ -9,6 +9,7 @@ class SchemasTest(ParityTest):
         for tool in self.berth.list_tools():
             with self.subTest(tool["name"]):
                 self.assertEqual(tool["outputSchema"], output_schema(tool["name"]))
+                self.assertEqual(tool["inputSchema"], input_schema(tool["name"]))
 
     def test_a_result_that_is_not_what_the_schema_says_is_found(self):
         result = self.run_command("echo hi; sleep 300 >/dev/null 2>&1 &").structured

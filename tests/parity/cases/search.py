@@ -54,9 +54,11 @@ class SearchTest(ParityTest):
         self.tree = os.path.join(folder.name, "tree")
         make_tree(self.tree)
         self.inside = self.tree
+        self.mount = ()
         if backend() == "local":
             self.inside = INSIDE
-            self.berth = self.start("--session", "search", "--mount", f"{self.tree}:{INSIDE}")
+            self.mount = ("--mount", f"{self.tree}:{INSIDE}")
+            self.berth = self.start("--session", "search", *self.mount)
 
     def places(self):
         """(folder on the host, the same in the sandbox)"""
@@ -102,6 +104,40 @@ class SearchTest(ParityTest):
                     self.check_grep(host, inside, ["-c", *rg_arguments, "-e", pattern],
                                     pattern=pattern, output_mode="count", **arguments)
         self.assertGreater(seen, 1000)
+
+    def test_grep_across_lines_and_parts_of_lines_is_ripgrep(self):
+        seen = 0
+        for host, inside in self.places():
+            for pattern, rg_arguments, arguments in (
+                    ("needle", ["-o"], {"only_matching": True}),
+                    ("[nb][a-z]+", ["-o", "-i"], {"only_matching": True, "ignore_case": True}),
+                    ("foo\\n\\nbar", ["-U"], {"multiline": True}),
+                    ("__u64\\s+\\w+;\\n\\s+__u32", ["-U"], {"multiline": True}),
+                    ("(?s)foo.{1,3}bar", ["-U"], {"multiline": True})):
+                with self.subTest(f"{host} {pattern}"):
+                    seen += self.check_grep(host, inside, ["-n", *rg_arguments, "-e", pattern],
+                                            pattern=pattern, **arguments)
+        self.assertGreater(seen, 500)
+
+    def test_grep_with_context_is_ripgrep(self):
+        """In the text: its form is ripgrep's, with the lines around a match and between groups."""
+        self.berth = self.start("--session", "search", *self.mount,
+                                env={"BERTH_OUTPUT_BUDGET": "400000"})  # for all on one page
+        for host, inside in self.places()[1:]:
+            for pattern, rg_arguments, arguments in (
+                    ("foo", ["-B1"], {"before": 1}), ("foo", ["-A2"], {"after": 2}),
+                    ("needle [35]", ["-A1", "-B3"], {"after": 1, "before": 3}),
+                    ("needle 2", ["-C2"], {"context": 2}),
+                    ("needle 2", ["-C0", "-A1"], {"context": 3, "before": 0, "after": 1}),
+                    ("foo\\n\\nbar", ["-U", "-C1"], {"multiline": True, "context": 1})):
+                with self.subTest(f"{host} {pattern} {arguments}"):
+                    expected = [line.replace(host, inside, 1) for line in
+                                rg(host, "-n", *rg_arguments, "-e", pattern)]
+                    self.assertIn("--", expected)
+                    text = self.call("grep_files", path=inside, pattern=pattern, limit=0,
+                                     **arguments).text.splitlines()
+                    self.assertRegex(text.pop(), r"^\[[\d,]+ match")
+                    self.assertEqual(text, expected)
 
     def test_grep_without_hidden_files_is_ripgrep(self):
         expected = lines("rg", "--no-config", "--no-ignore-global", "--sort=path", "-n", "needle",

@@ -1,5 +1,6 @@
 """Sessions and the workspace: who shares what, what stays, and what goes."""
 
+import datetime
 import os
 import signal
 import time
@@ -153,6 +154,22 @@ class SessionsTest(ParityTest):
         fresh.call_tool("bash_exec", {"command": "true"})
         self.assertEqual(fresh.call_tool("session_info").data["state"], "running")
 
+    def test_info_says_when_it_ends_and_where_it_stands(self):
+        self.output("cd /tmp")
+        begin = time.time()
+        self.output("true")
+        info = self.call("session_info")
+        used = datetime.datetime.fromisoformat(info.data["last_used"].replace("Z", "+00:00"))
+        self.assertLess(abs(used.timestamp() - begin), 5)
+        self.assertEqual(info.data["cwd"], "/tmp")
+        self.assertIn("12 h", info.data["lifetime"])
+        server = self.start()
+        server.call_tool("bash_exec", {"command": "true"})
+        unnamed = server.call_tool("session_info")
+        self.assertIn("server", unnamed.data["lifetime"])
+        for result in (info, unnamed):
+            self.assertIn(f"lifetime: {result.data['lifetime']}\n", result.text)
+
     @local_only
     def test_a_session_whose_record_is_damaged_is_listed_and_ended(self):
         for purge in ((), ("--purge",)):
@@ -189,6 +206,8 @@ class SessionsTest(ParityTest):
         self.assertEqual(told.data["stdout"], "kept\n0\n")
         self.assertEqual(told.notices, ["the sandbox had ended (it was ended on request); a fresh "
                                         "one is in use; files in the home are kept"])
+        self.assertEqual(told.text.splitlines()[0], f"[berth] {told.notices[0]}")
+        self.assertNotIn("[berth]", self.run_command("true").text)
         self.assertEqual(self.run_command("true").notices, [])
         self.command_line("sessions", "kill", "work", "--purge")
         told = self.run_command("ls")
@@ -252,6 +271,49 @@ class WorkspaceTest(ParityTest):
                 self.call("load_from_workspace", workspace_path=stored, sandbox_path="back")
                 self.assertEqual(self.output("cat back; rm back"), "one\n")
         self.refused("conflict", "save_to_workspace", sandbox_path="d/n.txt", overwrite=False)
+
+    def test_a_pattern_saves_what_it_finds(self):
+        self.output("mkdir -p out/deep && echo one >out/1.txt && echo two >out/deep/2.txt && "
+                    "echo three >out/3.dat")
+        for pattern, given, stored in (
+                ("out/*.txt", {}, ["/1.txt"]), ("out/**/*.txt", {}, ["/1.txt", "/deep/2.txt"]),
+                ("out/*.{txt,dat}", {"workspace_path": "/kept"}, ["/kept/1.txt", "/kept/3.dat"]),
+                ("out", {}, ["/out/1.txt", "/out/3.dat", "/out/deep/2.txt"])):
+            with self.subTest(pattern):
+                files = self.call("save_to_workspace", sandbox_path=pattern, **given).data["files"]
+                self.assertEqual(sorted(file["workspace_path"] for file in files), stored)
+                self.call("load_from_workspace", workspace_path=stored[0], sandbox_path="~/back")
+                self.assertEqual(self.output("cat ~/back"), "one\n")
+        self.refused("not_found", "save_to_workspace", sandbox_path="out/*.none")
+
+    def test_what_was_damaged_is_never_handed_out(self):
+        self.output("seq 100000 >f; echo other >g")
+        self.call("save_to_workspace", sandbox_path="f", workspace_path="/d/f")
+        self.call("save_to_workspace", sandbox_path="g", workspace_path="/d/g")
+        (stored,) = (self.state.path / "workspace").rglob("f")
+        content = stored.read_bytes()
+        at = content.index(b"\n50000\n") + 1
+        for damaged in (content[:at] + b"6" + content[at + 1:], content[:at], b""):
+            with self.subTest(len(damaged)):
+                stored.chmod(0o600)
+                stored.write_bytes(damaged)
+                result = self.refused("backend_error", "load_from_workspace", workspace_path="/d",
+                                      sandbox_path="~/in")
+                self.assertIn("damaged", result.text)
+                self.assertEqual(self.output("find in -type f 2>/dev/null; true"), "")
+        self.call("load_from_workspace", workspace_path="/d/g", sandbox_path="~/g")
+
+    def test_the_workspace_of_nobody(self):
+        self.output("echo one >f")
+        nobody = self.start("--principal", "")
+        nobody.call_tool("bash_exec", {"command": "echo one >f"})
+        for tool, arguments in (("save_to_workspace", {"sandbox_path": "f"}),
+                                ("load_from_workspace", {"workspace_path": "/f"}),
+                                ("list_workspace_files", {}),
+                                ("delete_workspace_file", {"workspace_path": "/f"})):
+            result = nobody.call_tool(tool, arguments)
+            self.assertEqual(result.error.get("code"), "authentication_required", result)
+            self.assertIn("--principal", result.error["hint"])
 
     def test_a_principal_has_a_workspace_of_its_own(self):
         self.output("echo one >f")
