@@ -1,6 +1,7 @@
 """What this host lets a sandbox have, looked up here and not taken from what berth says of itself: or
 the loss of it would go unseen."""
 
+import contextlib
 import os
 
 
@@ -12,7 +13,7 @@ def _words(path):
         return []
 
 
-def _cgroup_mounts():
+def cgroup_mounts():
     """(mount point, "cgroup" or "cgroup2", its options) of each hierarchy."""
     with open("/proc/self/mounts", encoding="utf-8") as file:
         found = [line.split()[1:4] for line in file]
@@ -35,11 +36,49 @@ def proof_of_a_stop(backend):
     if backend == "direct":
         return "subreaper"
     if os.geteuid() == 0:
-        usable = [point for point, _, _ in _cgroup_mounts()]
+        usable = [point for point, _, _ in cgroup_mounts()]
     else:  # an ordinary user may make them where its own was delegated
         path = _own_cgroups().get("", "")
-        usable = [point + path for point, kind, _ in _cgroup_mounts() if kind == "cgroup2"]
+        usable = [point + path for point, kind, _ in cgroup_mounts() if kind == "cgroup2"]
     return "cgroup" if any(os.access(path, os.W_OK) for path in usable) else "subreaper"
+
+
+@contextlib.contextmanager
+def delegated(uid):
+    """A cgroup of that user in each hierarchy that berth can use; gives their folders. The user's
+    programs go into cgroups below: with v2 only those may have processes and none below."""
+    folders = []
+    try:
+        for point, kind, options in cgroup_mounts():
+            if kind == "cgroup2" or {"memory", "pids", "cpu"}.intersection(options):
+                folders.append(f"{point}/berth-test-{os.getpid()}")
+                for folder in (folders[-1], folders[-1] + "/runner"):
+                    os.mkdir(folder)
+                    _give(folder, uid)
+        yield folders
+    finally:
+        for folder in folders:
+            for path, _, _ in os.walk(folder, topdown=False):
+                os.rmdir(path)
+
+
+def _give(folder, uid):
+    above = os.path.dirname(folder)
+    if "memory" in _words(above + "/cgroup.controllers"):
+        with open(above + "/cgroup.subtree_control", "w", encoding="ascii") as control:
+            control.write("+memory +pids +cpu")
+    for name in ("", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "tasks"):
+        with contextlib.suppress(FileNotFoundError):
+            os.chown(os.path.join(folder, name), uid, uid)
+
+
+def entering(name, folders, command):
+    """The command line that runs `command` in the cgroup of that name below each folder."""
+    if not folders:
+        return command
+    return ["sh", "-ec", 'name=$1 n=$2; shift 2; while [ $n -gt 0 ]; do mkdir -p "$1/$name"; '
+            'echo $$ >"$1/$name/cgroup.procs"; shift; n=$((n - 1)); done; exec "$@"', "sh", name,
+            str(len(folders)), *folders, *command]
 
 
 def limiting_controllers():
@@ -47,7 +86,7 @@ def limiting_controllers():
     wanted = {"memory", "pids", "cpu"}
     own = _own_cgroups()
     found = set()
-    for point, kind, options in _cgroup_mounts():
+    for point, kind, options in cgroup_mounts():
         if kind == "cgroup2":
             path = point if os.geteuid() == 0 else _own_directory(point, own.get("", "/"))
             there = set(_words(path + "/cgroup.controllers"))

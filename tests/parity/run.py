@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs every case on one backend: run.py [--backend local|direct] [--user NAME] [unittest names].
-With --user, a name or a uid, started as root, everything runs as that ordinary user."""
+With --user, a name or a uid, started as root, everything runs as that ordinary user; with --delegated
+too, in cgroups that are given to that user, as `systemd-run --user -p Delegate=yes` does."""
 
 import argparse
+import contextlib
 import os
 import pathlib
 import pwd
@@ -11,9 +13,9 @@ import sys
 import tempfile
 import unittest
 
+from host import delegated, entering
+
 HERE = pathlib.Path(__file__).resolve().parent
-
-
 SKIPPED = 77  # what Meson takes for a skipped test
 
 
@@ -39,8 +41,11 @@ def run_as(user, options):
             os.chown(path, uid, gid)
         environment = {**os.environ, "HOME": home, "USER": f"uid-{uid}", "XDG_RUNTIME_DIR": runtime,
                        "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run([*as_user, interpreter, __file__, "--backend", options.backend,
-                               *options.names], env=environment, cwd="/", check=False).returncode
+        with delegated(uid) if options.delegated else contextlib.nullcontext([]) as folders:
+            environment["BERTH_PARITY_CGROUPS"] = ":".join(folders)
+            command = [interpreter, __file__, "--backend", options.backend, *options.names]
+            return subprocess.run(entering("runner", folders, [*as_user, *command]),
+                                  env=environment, cwd="/", check=False).returncode
 
 
 def applying(suite, backend):
@@ -59,6 +64,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--backend", choices=("local", "direct"), default="local")
     parser.add_argument("--user")
+    parser.add_argument("--delegated", action="store_true")
     parser.add_argument("names", nargs="*", help="e.g. cases.files.FilesTest.test_search")
     options = parser.parse_args()
     if options.user and os.geteuid() == 0:

@@ -1,8 +1,10 @@
 """What every case has: a server on one backend, in a state directory of its own."""
 
+import itertools
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -10,10 +12,12 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 
+from host import entering
 from mcp_client import Berth, binary_path, peak_kilobytes, resident_kilobytes
 from schema import input_schema, mistakes, output_schema
 from state_directory import StateDirectory
 
+SERVERS = itertools.count(1)
 BACKENDS = {"local": "berth", "direct": "berth-direct"}
 
 
@@ -77,7 +81,11 @@ class ParityTest(unittest.TestCase):
         if structured:
             arguments += ("--structured-content",)
         kind = CheckedBerth if structured else Berth
-        berth = kind(*arguments, state=self.state, binary=binary_path(BACKENDS[backend()]),
+        # With cgroups of an ordinary user: each server in one of its own, as in a scope of systemd.
+        folders = list(filter(None, os.environ.get("BERTH_PARITY_CGROUPS", "").split(":")))
+        program, *arguments = entering(f"server-{next(SERVERS)}", folders,
+                                       [binary_path(BACKENDS[backend()]), *arguments])
+        berth = kind(*arguments, state=self.state, binary=shutil.which(program),
                      env={**self.environment, **(env or {})}, **options)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth
