@@ -137,6 +137,11 @@ class AgentSdk(unittest.TestCase):
             timeout=30, check=False)
         facts = json.loads(left.stdout)["_meta"]["berth/result"]
         self.assertEqual(facts["exit_code"], 0, left.stdout)
+        # Nor is anything that it started: it would be a job.
+        info = subprocess.run([BERTH, "call", "session_info", "{}", "--session", "agent", "--json"],
+                              env=self.environment(), capture_output=True, text=True, timeout=30,
+                              check=False)
+        self.assertEqual(json.loads(info.stdout)["_meta"]["berth/result"]["jobs"], [], info.stdout)
 
     def test_a_killed_server_comes_back_to_the_same_sandbox(self):
         def kill_server():
