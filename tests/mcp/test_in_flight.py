@@ -79,6 +79,40 @@ class Cases:
         self.assertFalse(slow.answered())
         berth.cancel(slow)
 
+    def test_a_slow_search_holds_no_call_and_ends_when_it_is_cancelled(self):
+        def used():
+            """Processor time of the guest, in ticks: nothing else of it works meanwhile."""
+            (guest,) = self.state.guests()
+            fields = pathlib.Path(f"/proc/{guest}/stat").read_text().rpartition(")")[2].split()
+            return int(fields[11]) + int(fields[12])
+
+        berth = self.start("--config", self.config('[search]\ntime = "600s"\n'), era="modern")
+        # RE2's automaton gets a new state with each letter.
+        berth.call_tool("bash_exec", {"command":
+            "head -c 8000000 /dev/urandom | LC_ALL=C tr '\\000-\\377' '[a*128][b*128]' >slow; "
+            "mkdir many; split -b 100000 slow many/"})
+        for arguments in ({"path": "slow"}, {"path": "many", "multiline": True}):
+            with self.subTest(**arguments):
+                before = used()
+                slow = berth.call_async("grep_files", {"pattern": "[ab]*a[ab]{900}c", **arguments})
+                time.sleep(1)
+                self.assertEqual(berth.call_tool("bash_exec", {"command": "echo on"}, 5).text, "on\n")
+                self.assertFalse(berth.call_tool("glob_files", {"pattern": "*"}, 5).is_error)
+                self.assertGreater(used() - before, 10)
+                self.assertFalse(slow.answered())
+                berth.cancel(slow)
+                # RE2 itself cannot be stopped: what is begun may take two seconds, more if others
+                # have the processors. All of it would take minutes.
+                end = time.monotonic() + 6
+                while True:
+                    stopped = used()
+                    time.sleep(0.5)
+                    if used() - stopped < 3:
+                        break
+                    self.assertLess(time.monotonic(), end, "it goes on")
+                self.assertFalse(slow.answered())
+                self.assertEqual(berth.strays, [])
+
     def test_calls_beyond_the_guests_connections_wait_for_their_turn(self):
         berth = self.start("--config", self.config("[session]\ncalls = 256\n"), era="modern")
         berth.call_tool("bash_exec", {"command": "true"})
