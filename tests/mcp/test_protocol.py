@@ -6,6 +6,7 @@ What many calls at once do is in test_in_flight.py, for sandboxes as well."""
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from mcp_client import LEGACY, MODERN, Berth, Pending, RpcError, binary_path
+from mcp_client import LEGACY, MODERN, ROOT, Berth, Pending, RpcError, binary_path
 from state_directory import StateDirectory
 from test_in_flight import Cases
 
@@ -224,13 +225,25 @@ class ProtocolTest(unittest.TestCase):
         self.assertFalse(slow.answered())
 
     def test_a_long_call_tells_its_progress(self):
-        berth = self.start(era="modern")
-        slow = berth.call_async("bash_exec", SLEEP, progress_token=7)
-        beat = berth.wait_for_notification(
-            lambda message: message["method"] == "notifications/progress", timeout=12)
-        self.assertEqual(beat["params"]["progressToken"], 7)
-        self.assertGreater(beat["params"]["progress"], 0)
-        berth.cancel(slow)
+        """At least every ten seconds, as long as it lasts."""
+        def beats(berth):
+            return [message["params"] for message in berth.notifications
+                    if message["method"] == "notifications/progress"]
+
+        begin = time.monotonic()
+        calls = {}
+        for era, token in (("modern", 7), ("legacy", "seven")):
+            berth = self.start(era=era)
+            calls[berth] = token, berth.call_async("bash_exec", SLEEP, progress_token=token)
+        for count in (1, 2):
+            self.wait_for(lambda: all(len(beats(berth)) >= count for berth in calls),
+                          begin + count * 10 - time.monotonic())
+        for berth, (token, slow) in calls.items():
+            self.assertEqual({beat["progressToken"] for beat in beats(berth)}, {token})
+            told = [beat["progress"] for beat in beats(berth)]
+            self.assertGreater(told[0], 0)
+            self.assertEqual(told, sorted(set(told)))  # it only grows
+            berth.cancel(slow)
 
     # ---- the end
 
@@ -326,10 +339,30 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(config["network"], {"value": "host", "origin": "flag --network"})
         self.assertEqual(config["state_dir"]["origin"], "environment BERTH_STATE_DIR")
         version = json.loads(self.run_command("version", "--json").stdout)
-        self.assertEqual(version["protocol_revisions"][0], MODERN)
+        self.assertEqual(version["protocol_revisions"],
+                         [MODERN, LEGACY, "2025-06-18", "2025-03-26", "2024-11-05"])
+        self.check_version(version, self.run_command("version").stdout)
         self.assertTrue(json.loads(self.run_command("status", "--json").stdout)["available"])
         self.assertEqual(json.loads(self.run_command("sessions", "list", "--json").stdout), [])
         self.assertEqual(self.run_command("sessions", "kill", "none").returncode, 1)
+
+    def check_version(self, version, text):
+        """That of the project, the commit it was built from, and every library that is in it."""
+        declared = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
+        self.assertEqual(version["version"], declared)
+        self.assertRegex(version["commit"], r"^([0-9a-f]{7,}\+?|unknown)$")
+        inside = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True,
+                                check=False)
+        if inside.returncode == 0:
+            self.assertNotEqual(version["commit"], "unknown")
+        libraries = dict(library.rsplit(" ", 1) for library in version["libraries"].split(", "))
+        self.assertEqual(set(libraries), {"nlohmann_json", "spdlog", "toml++", "CLI11", "RE2",
+                                          "libseccomp", "libcrypto (OpenSSL)"})
+        for library, number in libraries.items():
+            self.assertRegex(number, r"^[0-9]", library)
+            self.assertNotRegex(number, r"^0\.0\.0$", library)
+        for part in (declared, version["commit"], version["libraries"], LEGACY):
+            self.assertIn(part, text)
 
     def test_half_a_character_is_answered_by_its_id(self):
         request = (r'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write_file",'

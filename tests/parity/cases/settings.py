@@ -56,6 +56,8 @@ TABLE = [
 
 
 class SettingsTest(ParityTest):
+    environment = {"BERTH_SEARCH_TIME": "300s"}  # the ten seconds of the default may pass on a busy host
+
     def setUp(self):
         super().setUp()
         for path, content in FILES.items():
