@@ -61,6 +61,13 @@ class Cases:
         path.write_text(text)
         return str(path)
 
+    def guest(self, berth):
+        """The process id of the guest as the host has it: the one above a command's shim."""
+        inside = berth.call_tool("bash_exec", {"command":
+            "p=$PPID; while [ $(cat /proc/$p/comm) != berth-guest ]; do "
+            "p=$(awk '/^PPid/ { print $2 }' /proc/$p/status); done; echo $p"}).text
+        return self.state.guests()[0] if inside == "1\n" else int(inside)
+
     def test_stdout_carries_the_protocol_alone(self):
         berth = self.start("--log-level", "debug", era="modern")
         berth.call_tool("bash_exec", {"command": "echo out; echo err >&2; echo hi >/proc/1/fd/1"})
@@ -82,7 +89,6 @@ class Cases:
     def test_a_slow_search_holds_no_call_and_ends_when_it_is_cancelled(self):
         def used():
             """Processor time of the guest, in ticks: nothing else of it works meanwhile."""
-            (guest,) = self.state.guests()
             fields = pathlib.Path(f"/proc/{guest}/stat").read_text().rpartition(")")[2].split()
             return int(fields[11]) + int(fields[12])
 
@@ -91,6 +97,7 @@ class Cases:
         berth.call_tool("bash_exec", {"command":
             "head -c 8000000 /dev/urandom | LC_ALL=C tr '\\000-\\377' '[a*128][b*128]' >slow; "
             "mkdir many; split -b 100000 slow many/"})
+        guest = self.guest(berth)
         for arguments in ({"path": "slow"}, {"path": "many", "multiline": True}):
             with self.subTest(**arguments):
                 before = used()
