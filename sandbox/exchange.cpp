@@ -152,7 +152,10 @@ class Receiver {
             // While the host was suspended the guest could not answer either.
             const auto awake = std::chrono::steady_clock::now() - started_;
             if (awake >= given_) {
-                throw Error(ErrorCode::backend_error, "the sandbox's guest did not answer in time");
+                throw Error(ErrorCode::backend_error, "the sandbox's guest did not answer in time",
+                            "What the call began may still go on there: look before you repeat it. "
+                            "If nothing answers any more, the operator ends the session with "
+                            "`berth sessions kill`.");
             }
             deadline_ = Deadline::after(given_ - awake);
         }
@@ -161,7 +164,8 @@ class Receiver {
         }
         if (cancelled_.expired()) {
             throw Error(ErrorCode::cancelled,
-                        "the call was cancelled, and the sandbox did not confirm its end");
+                        "the call was cancelled, and the sandbox did not confirm its end",
+                        "What it began may still go on: look before you repeat it.");
         }
     }
 

@@ -21,7 +21,9 @@ constexpr std::size_t max_error_size = 1024UL * 1024;
 void throw_violation(const std::string& what)
 {
     throw Error(ErrorCode::backend_error,
-                "the sandbox's guest does not keep to the protocol: " + what);
+                "the sandbox's guest does not keep to the protocol: " + what,
+                "The operator ends the session with `berth sessions kill`: a new one gets a guest "
+                "of the server's version.");
 }
 
 Error remote_error(std::string_view payload)
@@ -62,7 +64,9 @@ void GuestConnection::say_hello(const std::string& token, const std::string& gen
     send(protocol::FrameType::hello, protocol::encode(hello), 0, 0);
     const auto frame = receive(deadline);
     if (!frame) {
-        throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer");
+        throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer",
+                    "Nothing of this call was done: try again. If that does not help, the operator "
+                    "ends the session with `berth sessions kill`.");
     }
     if (frame->type == protocol::FrameType::error) {
         throw remote_error(frame->payload);

@@ -49,6 +49,8 @@ std::string_view name_of(Operation operation) noexcept
     return "a call";
 }
 
+constexpr const char* not_begun = "Nothing of it was done: call again if it is still wanted.";
+
 [[noreturn]] void throw_lost(const Error& error, Operation operation)
 {
     throw Error(ErrorCode::session_lost,
@@ -60,7 +62,7 @@ std::string_view name_of(Operation operation) noexcept
 [[noreturn]] void throw_left(bool has_begun)
 {
     if (!has_begun) {
-        throw Error(ErrorCode::cancelled, "the client left before the command began");
+        throw Error(ErrorCode::cancelled, "the client left before the command began", not_begun);
     }
     throw Error(ErrorCode::cancelled, "the client left; the command goes on as a job",
                 "session_info in the same session names it.");
@@ -117,7 +119,7 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
             }
         }
         if (stop.stop_requested()) {
-            throw Error(ErrorCode::cancelled, "the call was cancelled before it began");
+            throw Error(ErrorCode::cancelled, "the call was cancelled before it began", not_begun);
         }
         std::this_thread::sleep_for(retry_time);
     }
@@ -156,7 +158,8 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     if (payload.size() > protocol::max_payload_size) {
         throw Error(ErrorCode::too_large,
                     "the request has " + std::to_string(payload.size()) + " bytes, at most " +
-                        std::to_string(protocol::max_payload_size) + " are possible");
+                        std::to_string(protocol::max_payload_size) + " are possible",
+                    "Send less at once: a long file in pieces with write_file and mode append.");
     }
     const auto turn = calls_.enter(stop);
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
@@ -184,7 +187,7 @@ bool Sandbox::left(const Exchange& exchange) const noexcept
 Sandbox::Answered Sandbox::ask(const Exchange& exchange)
 {
     if (exchange.stop.stop_requested()) {
-        throw Error(ErrorCode::cancelled, "the call was cancelled before it began");
+        throw Error(ErrorCode::cancelled, "the call was cancelled before it began", not_begun);
     }
     Borrowed borrowed = borrow(/*fresh=*/false, exchange.stop);
     for (;;) {

@@ -57,7 +57,7 @@ void refuse_file_system(int fd, const std::string& path)
 {
     struct statfs system{};
     if (::fstatfs(fd, &system) != 0) {
-        throw errno_error(errno, "look at the state directory " + path);
+        throw errno_error(errno, "look at the state directory " + path, another);
     }
     if (const auto network = network_file_system(system.f_type); !network.empty()) {
         throw unusable(path, "is on " + network +
@@ -71,7 +71,7 @@ void judge(int fd, const std::string& path)
     refuse_file_system(fd, path);
     struct stat status{};
     if (::fstat(fd, &status) != 0) {
-        throw errno_error(errno, "look at the state directory " + path);
+        throw errno_error(errno, "look at the state directory " + path, another);
     }
     if (status.st_uid != ::geteuid()) {
         throw unusable(path, "belongs to another user, " + user_of(status.st_uid));

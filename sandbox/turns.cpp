@@ -22,7 +22,8 @@ Turns::Turn Turns::enter(const std::stop_token& stop)
     const auto place = waiting_.insert(waiting_.end(), &waiter);
     if (!waiter.changed.wait(lock, stop, [&] { return waiter.admitted; })) {
         waiting_.erase(place);
-        throw Error(ErrorCode::cancelled, "the call was cancelled before it began");
+        throw Error(ErrorCode::cancelled, "the call was cancelled before it began",
+                    "Nothing of it was done: call again if it is still wanted.");
     }
     return Turn(*this);
 }

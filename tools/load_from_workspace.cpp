@@ -120,7 +120,8 @@ void check_arrived(const Download& download, const protocol::ImportReply& reply)
     }
     if (!same) {
         throw Error(ErrorCode::backend_error,
-                    "what arrived in the sandbox is not what the workspace has");
+                    "what arrived in the sandbox is not what the workspace has",
+                    "Load it again; what has arrived so far is not to be relied on.");
     }
 }
 

@@ -12,7 +12,9 @@ namespace {
 
 [[noreturn]] void damaged(const std::string& what)
 {
-    throw Error(ErrorCode::backend_error, "the sandbox sent a damaged file transfer: " + what);
+    throw Error(ErrorCode::backend_error, "the sandbox sent a damaged file transfer: " + what,
+                "Save it again. If that does not help, the operator ends the session with `berth "
+                "sessions kill`.");
 }
 
 /// The number at the front of `bytes` and its length; nothing while it is not whole.

@@ -31,7 +31,9 @@ UniqueFd open_or_make_directory(const std::string& path)
         }
     }
     if (!fd) {
-        throw errno_error(errno, "make the directory " + path);
+        throw errno_error(
+            errno, "make the directory " + path,
+            "It must be a folder that the server may make or write to, on a disk with room.");
     }
     return fd;
 }

@@ -53,6 +53,30 @@ ErrorCode code_for(int error) noexcept
     }
 }
 
+/// What to do about an error that means the same whatever was tried; else empty.
+std::string_view hint_for(int error) noexcept
+{
+    switch (error) {
+    case EIO:
+        return "The disk or the file system reports a fault: the kernel's log of the host has it.";
+    case EMFILE:
+    case ENFILE:
+        return "Too many files are open at once: wait for other calls to end, then try again.";
+    case ENOMEM:
+        return "End what needs much memory, then try again.";
+    case ESTALE:
+        return "It changed meanwhile: try again.";
+    case EBUSY:
+        return "Something uses it: wait for that to end, or stop it.";
+    case ETXTBSY:
+        return "It is a program that runs: stop it, or write beside it and move that there.";
+    case EFBIG:
+        return "It would be larger than a file may be: write several.";
+    default:
+        return {};
+    }
+}
+
 } // namespace
 
 std::string_view to_string(ErrorCode code) noexcept
@@ -90,6 +114,9 @@ Error& Error::set_retryable(bool retryable) noexcept
 
 Error errno_error(int error, const std::string& what, std::string hint)
 {
+    if (hint.empty()) {
+        hint = hint_for(error);
+    }
     return {code_for(error), what + ": " + std::generic_category().message(error), std::move(hint)};
 }
 

@@ -69,7 +69,7 @@ class Error : public std::runtime_error {
 
 /// An Error from errno: ENOENT becomes not_found, EACCES/EPERM permission_denied, ENOSPC no_space,
 /// EDQUOT quota_exceeded, EISDIR is_directory, ELOOP/ENAMETOOLONG/EXDEV invalid_path, anything
-/// else internal. `what` names the operation and its object: "open /home/user/a".
+/// else internal. `what`: the operation and its object, "open /a". No hint: that of errno, if any.
 [[nodiscard]] Error errno_error(int error, const std::string& what, std::string hint = {});
 
 /// Throws std::system_error for the present errno; for faults of the system, not of the caller.

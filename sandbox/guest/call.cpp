@@ -57,7 +57,8 @@ void Call::send_data(std::string_view data)
         const auto piece = data.substr(0, std::min(data.size(), protocol::max_data_size));
         data.remove_prefix(piece.size());
         if (!outgoing_.push_waiting(std::string(piece), stop_.get_token())) {
-            throw Error(ErrorCode::cancelled, "the call was cancelled");
+            throw Error(ErrorCode::cancelled, "the call was cancelled",
+                        "call again if it is still wanted");
         }
         loop_.post([connection = connection_] {
             if (const auto alive = connection.lock()) {
@@ -71,7 +72,8 @@ std::string Call::receive_data()
 {
     auto piece = incoming_.pop_waiting(stop_.get_token());
     if (!piece) {
-        throw Error(ErrorCode::cancelled, "the call was cancelled");
+        throw Error(ErrorCode::cancelled, "the call was cancelled",
+                    "call again if it is still wanted");
     }
     if (incoming_.bytes() < DataQueue::high_water &&
         incoming_.bytes() + piece->size() >= DataQueue::high_water) {

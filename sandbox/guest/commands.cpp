@@ -40,7 +40,9 @@ Error spawn_error(const std::system_error& error)
         return {ErrorCode::busy, std::string("the command cannot be started: ") + error.what(),
                 "Wait for other commands to end, or stop some."};
     }
-    return {ErrorCode::internal, std::string("the command cannot be started: ") + error.what()};
+    return {ErrorCode::internal, std::string("the command cannot be started: ") + error.what(),
+            "Nothing of it was run: try again. If that does not help, end the session to have a "
+            "new machine."};
 }
 
 /// The pipes of a command are watched before it runs: epoll may refuse (every process of the same
@@ -112,7 +114,8 @@ void Commands::State::start(const protocol::ExecuteRequest& request, const Done&
 {
     validate(request);
     if (commands.contains(request.id) || waiting.contains(request.id)) {
-        throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already");
+        throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already",
+                    "Each command needs an id of its own.");
     }
     if (config.max_calls != 0 && call_count() >= config.max_calls) {
         throw Error(ErrorCode::busy,

@@ -17,12 +17,14 @@ Error translate(const std::exception_ptr& error)
     } catch (const Error& known) {
         return known;
     } catch (const protocol::WireError& malformed) {
-        return {ErrorCode::invalid_argument, std::string("malformed request: ") + malformed.what()};
+        return {ErrorCode::invalid_argument, std::string("malformed request: ") + malformed.what(),
+                "end the session: a new one gets a guest of the server's version"};
     } catch (const std::bad_alloc&) {
         return {ErrorCode::too_large, "the call needs more memory than there is",
                 "ask for less at once"};
     } catch (const std::system_error& system) {
-        return {errno_error(system.code().value(), "").code(), system.what()};
+        const Error known = errno_error(system.code().value(), "");
+        return {known.code(), system.what(), known.hint()};
     } catch (const std::exception& other) {
         return {ErrorCode::internal, other.what()};
     } catch (...) {

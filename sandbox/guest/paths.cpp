@@ -148,11 +148,13 @@ std::string path_of(int fd)
     const std::string link = descriptor_path(fd);
     const ssize_t size = ::readlink(link.c_str(), buffer.data(), buffer.size());
     if (size < 0) {
-        throw errno_error(errno, "find out where a file is");
+        throw errno_error(errno, "find out where a file is",
+                          "file tools need /proc in the sandbox; bash_exec works without it");
     }
     std::string path(buffer.data(), static_cast<std::size_t>(size));
     if (!path.starts_with('/')) {
-        throw Error(ErrorCode::not_a_file, printable(path) + " is not in the file system");
+        throw Error(ErrorCode::not_a_file, printable(path) + " is not in the file system",
+                    "it is a pipe, a socket or the like of a process; use bash_exec for this one");
     }
     if (path.ends_with(" (deleted)")) {
         // The kernel's mark, or a file that is really called so.
@@ -161,7 +163,8 @@ std::string path_of(int fd)
         if (::fstat(fd, &here) != 0 || ::lstat(path.c_str(), &there) != 0 ||
             here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
             path.resize(path.size() - std::string_view(" (deleted)").size());
-            throw Error(ErrorCode::not_found, printable(path) + " was deleted meanwhile");
+            throw Error(ErrorCode::not_found, printable(path) + " was deleted meanwhile",
+                        "list its directory to see what is there now");
         }
     }
     return path;

@@ -97,11 +97,13 @@ protocol::HelloReply Server::welcome(const protocol::Hello& hello)
 {
     if (!equal_secret(hello.token, credentials_.token)) {
         throw Error(ErrorCode::authentication_required,
-                    "the sandbox's guest does not accept this token");
+                    "the sandbox's guest does not accept this token",
+                    "another server has replaced this sandbox: call again");
     }
     if (hello.generation != credentials_.generation) {
         throw Error(ErrorCode::session_lost,
-                    "another machine than the one that was asked for answers at this socket");
+                    "another machine than the one that was asked for answers at this socket",
+                    "another server has replaced this sandbox: call again");
     }
     const std::uint32_t version = std::min(hello.newest, protocol::protocol_version);
     if (version < std::max(hello.oldest, protocol::protocol_oldest)) {
@@ -113,7 +115,8 @@ protocol::HelloReply Server::welcome(const protocol::Hello& hello)
                     "end the session: a new one gets a guest of the server's version");
     }
     if (connections() >= most_connections) {
-        throw Error(ErrorCode::busy, "the sandbox has too many connections");
+        throw Error(ErrorCode::busy, "the sandbox has too many connections",
+                    "wait for other calls of this session to end");
     }
     return {.version = version,
             .build = BERTH_VERSION,

@@ -30,8 +30,8 @@ constexpr const char* lock_name = "lock";
 constexpr const char* claim_name = "server";
 
 constexpr const char* state_hint =
-    "The state directory must be a folder that you may write to; --state-dir or BERTH_STATE_DIR "
-    "names another.";
+    "The state directory must be a folder that you may write to, on a disk with room; --state-dir "
+    "or BERTH_STATE_DIR names another.";
 
 class FileHold : public Registry::Hold {
   public:
@@ -120,7 +120,8 @@ class FileRegistry : public Registry {
             write_file_atomically(folder.get(), token_name, record.token, 0600, false);
             write_file_atomically(folder.get(), record_name, encode(record), 0600, false);
         } catch (const std::system_error& error) {
-            throw errno_error(error.code().value(), "write the session's record in " + path(key));
+            throw errno_error(error.code().value(), "write the session's record in " + path(key),
+                              state_hint);
         }
     }
 
@@ -224,7 +225,9 @@ class FileRegistry : public Registry {
         const std::string place = "the session's record " + path(key) + "/" + record_name;
         const auto* failed = dynamic_cast<const std::system_error*>(&why);
         if (failed != nullptr && !is_damage(*failed)) {
-            throw errno_error(failed->code().value(), "read " + place).set_retryable(true);
+            throw errno_error(failed->code().value(), "read " + place,
+                              std::string("Try again in a few seconds. ") + state_hint)
+                .set_retryable(true);
         }
         throw DamagedRecord(ErrorCode::backend_error, place + " cannot be used: " + why.what(),
                             "end the session with `berth sessions kill KEY`, or delete that file; "

@@ -32,7 +32,9 @@ UniqueFd lock_file(const std::function<UniqueFd()>& open_folder, const std::stri
         UniqueFd fd(
             ::openat(folder.get(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
         if (!fd && errno != ENOENT) {
-            throw errno_error(errno, "open the session's lock file");
+            throw errno_error(errno, "open the session's lock file",
+                              "The session's folder in the state directory must belong to who runs "
+                              "the server, on a disk with room.");
         }
         if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
             // Its last holder may have deleted it with the session: a lock on a file without a name
@@ -43,7 +45,9 @@ UniqueFd lock_file(const std::function<UniqueFd()>& open_folder, const std::stri
             continue;
         }
         if (fd && errno != EWOULDBLOCK && errno != EINTR) {
-            throw errno_error(errno, "lock the session");
+            throw errno_error(errno, "lock the session",
+                              "The state directory must be on a local disk; --state-dir or "
+                              "BERTH_STATE_DIR names another.");
         }
         if (deadline.expired()) {
             return {};

@@ -177,7 +177,8 @@ void SessionManager::Implementation::obtain(Slot& slot)
 Lease SessionManager::Implementation::acquire(const SessionId& id)
 {
     if (closed_) {
-        throw Error(ErrorCode::sandbox_unavailable, "the server is stopping");
+        throw Error(ErrorCode::sandbox_unavailable, "the server is stopping",
+                    "Call again when it has been started again: a named session goes on there.");
     }
     const auto slot = slot_of(id);
     if (auto lease = lease_of(*slot)) {

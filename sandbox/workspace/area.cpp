@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/workspace/journal.hpp"
+#include "sandbox/workspace/store_error.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -30,7 +31,7 @@ void lock(int fd, int operation)
     auto pause = std::chrono::microseconds(50);
     while (::flock(fd, operation | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR) {
-            throw errno_error(errno, "lock the workspace");
+            throw store_error(errno, "lock the workspace");
         }
         if (std::chrono::steady_clock::now() > end) {
             throw Error(ErrorCode::busy, "the workspace is in use by a call that does not end",
@@ -53,7 +54,7 @@ Area make_area(const std::string& root, const std::string& principal)
         area.temporary = open_or_make_subdirectory(area.own.get(), "tmp");
     }
     if (!area.files || !area.temporary) {
-        throw errno_error(errno, "open the workspace in " + root);
+        throw store_error(errno, "open the workspace in " + root);
     }
     return area;
 }
@@ -71,7 +72,7 @@ Area open_area(const std::string& root, const std::string& principal)
     }
     if (!area.temporary) {
         if (errno != ENOENT) {
-            throw errno_error(errno, "open the workspace in " + root);
+            throw store_error(errno, "open the workspace in " + root);
         }
         return {};
     }
@@ -83,7 +84,7 @@ AreaLock::AreaLock(const Area& area, Mode mode)
     // Of its own: threads that share an open file would share its lock.
     fd_.reset(::openat(area.own.get(), ".", directory_flags));
     if (!fd_) {
-        throw errno_error(errno, "lock the workspace");
+        throw store_error(errno, "lock the workspace");
     }
     const int wanted = mode == Mode::shared ? LOCK_SH : LOCK_EX;
     lock(fd_.get(), wanted);

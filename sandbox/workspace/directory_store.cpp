@@ -2,6 +2,7 @@
 #include "sandbox/workspace/area.hpp"
 #include "sandbox/workspace/publish.hpp"
 #include "sandbox/workspace/store.hpp"
+#include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/stored_file.hpp"
 #include "sandbox/workspace/tree.hpp"
 
@@ -133,7 +134,7 @@ class DirectoryStore : public Store {
             if (errno == EISDIR) {
                 refuse_folder(normalised);
             }
-            throw errno_error(errno, "delete " + normalised + " from the workspace");
+            throw store_error(errno, "delete " + normalised + " from the workspace");
         }
         ::fsync(folder.get());
         prune(area.files.get(), folder_path);

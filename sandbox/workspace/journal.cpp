@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/tree.hpp"
 
 #include <algorithm>
@@ -73,7 +74,7 @@ void undo(const Area& area, const Placement& placement)
         result = ::unlinkat(folder.get(), name.c_str(), 0);
     }
     if (result != 0 && errno != ENOENT) {
-        throw errno_error(errno, "take back the unfinished save of " + placement.path);
+        throw store_error(errno, "take back the unfinished save of " + placement.path);
     }
     ::unlinkat(temporary, placement.temporary.c_str(), 0);
     prune(area.files.get(), folder_path);
@@ -106,7 +107,7 @@ void open_publication(const Area& area, const std::vector<Placement>& placements
     if (error != 0) {
         ::unlinkat(area.temporary.get(), name.c_str(), 0);
         ::unlinkat(area.own.get(), journal, 0);
-        throw errno_error(error, "note a save in the workspace");
+        throw store_error(error, "note a save in the workspace");
     }
 }
 
@@ -114,7 +115,7 @@ void close_publication(const Area& area)
 {
     // All that was placed must be on the disk before the note of it is gone from there.
     if (::syncfs(area.own.get()) != 0 || ::unlinkat(area.own.get(), journal, 0) != 0) {
-        throw errno_error(errno, "flush the workspace to its disk");
+        throw store_error(errno, "flush the workspace to its disk");
     }
     ::fsync(area.own.get());
 }
@@ -128,7 +129,7 @@ void undo_publication(const Area& area)
         if (error.code().value() == ENOENT) {
             return; // somebody else was faster
         }
-        throw errno_error(error.code().value(), "read the workspace's journal");
+        throw store_error(error.code().value(), "read the workspace's journal");
     }
     const auto placements = decode(text);
     for (auto placement = placements.rbegin(); placement != placements.rend(); ++placement) {

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/workspace/journal.hpp"
+#include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/tree.hpp"
 
 #include <cerrno>
@@ -18,7 +19,8 @@ namespace {
 void throw_if_stopped(const std::stop_token& stop)
 {
     if (stop.stop_requested()) {
-        throw Error(ErrorCode::cancelled, "the call was cancelled; nothing was saved");
+        throw Error(ErrorCode::cancelled, "the call was cancelled; nothing was saved",
+                    "save again if it is still wanted");
     }
 }
 
@@ -35,7 +37,7 @@ void flush_contents(const Area& area, const std::vector<StoredWriter*>& writers)
         failed = ::syncfs(area.temporary.get()) != 0;
     }
     if (failed) {
-        throw errno_error(errno, "flush files to the workspace's disk");
+        throw store_error(errno, "flush files to the workspace's disk");
     }
 }
 
@@ -75,10 +77,10 @@ void place(const Area& area, const Placement& placement, bool keep)
          ::renameat(folder.get(), name.c_str(), temporary, old.c_str()) == 0) &&
         ::renameat(temporary, placement.temporary.c_str(), folder.get(), name.c_str()) == 0;
     if (!done) {
-        throw errno_error(errno, "place " + placement.path + " in the workspace");
+        throw store_error(errno, "place " + placement.path + " in the workspace");
     }
     if (!keep && ::fsync(folder.get()) != 0) {
-        throw errno_error(errno, "flush " + folder_path + " to the workspace's disk");
+        throw store_error(errno, "flush " + folder_path + " to the workspace's disk");
     }
 }
 

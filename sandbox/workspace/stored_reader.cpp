@@ -2,6 +2,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/workspace/footer.hpp"
+#include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/stored_file.hpp"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ Entry read_entry(int fd, std::string path)
     entry.path = std::move(path);
     struct stat status{};
     if (::fstat(fd, &status) != 0) {
-        throw errno_error(errno, "look at " + entry.path + " in the workspace");
+        throw store_error(errno, "look at " + entry.path + " in the workspace");
     }
     entry.modified = rfc3339(std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec));
     const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -64,7 +65,7 @@ std::string StoredReader::read(std::size_t most)
     try {
         bytes.resize(read_full(fd_.get(), bytes.data(), bytes.size()));
     } catch (const std::system_error& error) {
-        throw errno_error(error.code().value(), "read " + entry_.path + " from the workspace");
+        throw store_error(error.code().value(), "read " + entry_.path + " from the workspace");
     }
     hash_.update(bytes);
     remaining_ -= bytes.size();

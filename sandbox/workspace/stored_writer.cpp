@@ -3,6 +3,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/workspace/footer.hpp"
 #include "sandbox/workspace/publish.hpp"
+#include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/stored_file.hpp"
 #include "sandbox/workspace/tree.hpp"
 
@@ -48,7 +49,7 @@ StoredWriter::StoredWriter(std::shared_ptr<const Area> area, std::string path, s
     fd_.reset(::openat(area_->temporary.get(), temporary_name_.c_str(),
                        O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd_) {
-        throw errno_error(errno, "write to the workspace");
+        throw store_error(errno, "write to the workspace");
     }
 }
 
@@ -64,7 +65,7 @@ void StoredWriter::append(std::string_view bytes)
     try {
         write_full(fd_.get(), bytes);
     } catch (const std::system_error& error) {
-        throw errno_error(error.code().value(), "write " + entry_.path + " to the workspace");
+        throw store_error(error.code().value(), "write " + entry_.path + " to the workspace");
     }
 }
 

@@ -3,6 +3,7 @@
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/workspace/store_error.hpp"
 
 #include <cerrno>
 #include <utility>
@@ -52,7 +53,7 @@ UniqueFd open_below(int root, const std::string& path, int flags)
         }
         // EAGAIN: something was renamed while the kernel resolved the path.
         if (errno != EAGAIN && errno != EINTR) {
-            throw errno_error(errno, "open " + path + " in the workspace");
+            throw store_error(errno, "open " + path + " in the workspace");
         }
     }
 }
@@ -65,7 +66,7 @@ UniqueFd open_or_make_folder(int root, const std::string& folder, bool flush)
     }
     current = open_below(root, "/", O_RDONLY | O_DIRECTORY);
     if (!current) {
-        throw errno_error(errno, "open the workspace");
+        throw store_error(errno, "open the workspace");
     }
     for (std::size_t start = 1; start < folder.size();) {
         const std::size_t end = std::min(folder.find('/', start), folder.size());
@@ -80,7 +81,7 @@ UniqueFd open_or_make_folder(int root, const std::string& folder, bool flush)
                     .set_retryable(false));
         }
         if (!next) {
-            throw errno_error(errno, "make the folder " + folder + " in the workspace");
+            throw store_error(errno, "make the folder " + folder + " in the workspace");
         }
         if (made && flush) {
             ::fsync(current.get());

@@ -14,6 +14,8 @@
 namespace berth::guest {
 namespace {
 
+constexpr const char* new_machine = "End the session to have a new machine.";
+
 Error start_error(const ShimReport& report, const std::string& shell)
 {
     const int error = report.error;
@@ -27,16 +29,22 @@ Error start_error(const ShimReport& report, const std::string& shell)
             return {ErrorCode::too_large, "the environment is too large for one command",
                     "Put large values in a file."};
         }
-        return errno_error(error, "start " + shell);
+        return errno_error(error, "start " + shell,
+                           std::string("The shell of the sandbox must be there and executable. ") +
+                               new_machine);
     case ShimStep::input:
-        return errno_error(error, "hand the command its input");
+        return errno_error(error, "hand the command its input",
+                           "Put it into a file with write_file and read that: command <file.");
     case ShimStep::cgroup:
-        return errno_error(error, "put the command into its cgroup");
+        return errno_error(error, "put the command into its cgroup",
+                           std::string("`berth doctor` shows what this host allows. ") +
+                               new_machine);
     case ShimStep::none:
     case ShimStep::workdir:
         break;
     }
-    return errno_error(error, "start the command");
+    return errno_error(error, "start the command",
+                       std::string("Nothing of it was run: try again. ") + new_machine);
 }
 
 Error workdir_error(int error, const std::string& workdir)

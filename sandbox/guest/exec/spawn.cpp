@@ -162,8 +162,10 @@ void validate(const protocol::ExecuteRequest& request)
             return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
         })) {
         // It names a cgroup: "../x" would be made elsewhere.
-        throw Error(ErrorCode::invalid_argument, "the id of a command must be 1 to 64 characters "
-                                                 "of 0-9 and a-z");
+        throw Error(ErrorCode::invalid_argument,
+                    "the id of a command must be 1 to 64 characters "
+                    "of 0-9 and a-z",
+                    "The server gives each command one.");
     }
     if (request.command.find_first_not_of(" \t\r\n") == std::string::npos) {
         throw Error(ErrorCode::empty_command, "the command is empty", "Give a shell command.");
@@ -177,7 +179,8 @@ void validate(const protocol::ExecuteRequest& request)
     }
     if (has_nul(request.workdir) || request.workdir.size() >= max_cwd) {
         throw Error(ErrorCode::invalid_path,
-                    "the workdir contains a NUL byte or is longer than 4095 bytes");
+                    "the workdir contains a NUL byte or is longer than 4095 bytes",
+                    "Give a shorter one, and cd further inside the command.");
     }
     for (const auto& [name, value] : request.environment) {
         if (name.empty() || name.find('=') != std::string::npos || has_nul(name)) {
@@ -187,7 +190,8 @@ void validate(const protocol::ExecuteRequest& request)
         }
         if (has_nul(value)) {
             throw Error(ErrorCode::invalid_argument,
-                        "the value of the environment variable " + name + " contains a NUL byte");
+                        "the value of the environment variable " + name + " contains a NUL byte",
+                        "It would end there. Write the bytes to a file, or pass them as stdin.");
         }
     }
 }

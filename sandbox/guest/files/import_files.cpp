@@ -13,6 +13,8 @@
 namespace berth::guest {
 namespace {
 
+constexpr const char* again = "load it again";
+
 using protocol::ImportReply;
 using protocol::ImportRequest;
 using protocol::TransferHeader;
@@ -33,7 +35,7 @@ class Incoming {
     {
         if (done()) {
             throw Error(ErrorCode::invalid_argument, "the transfer ended in the middle of a file",
-                        "load it again");
+                        again);
         }
         const auto part = std::string_view(piece_).substr(
             at_, static_cast<std::size_t>(std::min<std::uint64_t>(wanted, piece_.size() - at_)));
@@ -46,8 +48,8 @@ class Incoming {
         std::string encoded;
         const std::uint64_t size = varint();
         if (size > protocol::max_transfer_header) {
-            throw Error(ErrorCode::invalid_argument,
-                        "a file's header in the transfer is too large");
+            throw Error(ErrorCode::invalid_argument, "a file's header in the transfer is too large",
+                        again);
         }
         while (encoded.size() < size) {
             encoded += some(size - encoded.size());
@@ -56,7 +58,7 @@ class Incoming {
             return protocol::decode<TransferHeader>(encoded);
         } catch (const protocol::WireError& error) {
             throw Error(ErrorCode::invalid_argument,
-                        std::string("a file's header in the transfer: ") + error.what());
+                        std::string("a file's header in the transfer: ") + error.what(), again);
         }
     }
 
@@ -81,7 +83,7 @@ class Incoming {
                 return value;
             }
         }
-        throw Error(ErrorCode::invalid_argument, "a length in the transfer is too large");
+        throw Error(ErrorCode::invalid_argument, "a length in the transfer is too large", again);
     }
 
     const CallContext& context_;
@@ -155,7 +157,8 @@ ImportReply import_files(const ImportRequest& request, const CallContext& contex
         const TransferHeader header = in.header();
         require_plain(header.name);
         if (request.single && !reply.files.empty()) {
-            throw Error(ErrorCode::invalid_argument, "the transfer has more than the one file");
+            throw Error(ErrorCode::invalid_argument, "the transfer has more than the one file",
+                        again);
         }
         reply.files.push_back(import_one(request.single ? base : base + "/" + header.name, header,
                                          request.overwrite, in, context));

@@ -126,7 +126,9 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
     }
     const Existing found = deepest_existing(path);
     if (!found.directory) {
-        throw errno_error(error, "open " + shown);
+        throw errno_error(
+            error, "open " + shown,
+            "no directory on the way to it can be opened; end the session to have a new machine");
     }
     require_readable(found.path, context);
     const std::string base = found.path == "/" ? "" : found.path;

@@ -18,7 +18,8 @@ namespace berth::guest {
 void throw_if_stopped(const CallContext& context)
 {
     if (context.stop.stop_requested()) {
-        throw Error(ErrorCode::cancelled, "the call was cancelled");
+        throw Error(ErrorCode::cancelled, "the call was cancelled",
+                    "call again if it is still wanted");
     }
 }
 

@@ -97,7 +97,8 @@ std::string read_link(int link, const WriteTarget& target)
     std::array<char, PATH_MAX> buffer;
     const ssize_t size = ::readlinkat(link, "", buffer.data(), buffer.size());
     if (size <= 0 || static_cast<std::size_t>(size) >= buffer.size()) {
-        throw errno_error(ENAMETOOLONG, "follow " + printable(target.path()));
+        throw errno_error(ENAMETOOLONG, "follow " + printable(target.path()),
+                          "name the file that the link leads to");
     }
     std::string destination(buffer.data(), static_cast<std::size_t>(size));
     if (!destination.starts_with('/')) {

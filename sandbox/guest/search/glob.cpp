@@ -170,7 +170,8 @@ protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallC
     const Selection everything(root.path, {}, {}, true);
     walk(std::move(root.fd), root.path, everything, options, limits, search, walked);
     if (limits.cancelled()) {
-        throw Error(ErrorCode::cancelled, "the search was cancelled");
+        throw Error(ErrorCode::cancelled, "the search was cancelled",
+                    "search again if it is still wanted");
     }
     reply.total = search.found().total();
     reply.paths = search.found().take();

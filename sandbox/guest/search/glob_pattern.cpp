@@ -79,7 +79,8 @@ void expand_into(const std::string& text, std::vector<std::string>& out)
         if (out.size() == max_alternatives || out.size() * text.size() > max_expanded) {
             throw Error(ErrorCode::invalid_argument,
                         "bad glob pattern: its braces stand for more than " +
-                            std::to_string(max_alternatives) + " patterns, or 64 KiB of them");
+                            std::to_string(max_alternatives) + " patterns, or 64 KiB of them",
+                        "give fewer alternatives in one call, or use * for a part that varies");
         }
         out.push_back(text);
         return;
@@ -188,9 +189,10 @@ GlobPattern GlobPattern::compile(std::string_view pattern, Options options)
 {
     if (pattern.empty() || pattern.size() > max_pattern ||
         pattern.find('\0') != std::string_view::npos) {
-        throw Error(ErrorCode::invalid_argument, "bad glob pattern: it is empty, longer than " +
-                                                     std::to_string(max_pattern) +
-                                                     " bytes, or has a NUL byte in it");
+        throw Error(ErrorCode::invalid_argument,
+                    "bad glob pattern: it is empty, longer than " + std::to_string(max_pattern) +
+                        " bytes, or has a NUL byte in it",
+                    "give a name or a path with wildcards, e.g. *.cpp or src/**/*.h");
     }
     GlobPattern glob;
     const std::vector<std::string> texts =

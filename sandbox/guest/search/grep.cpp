@@ -200,7 +200,8 @@ protocol::GrepReply grep_files(const protocol::GrepRequest& request, const CallC
         list_lines(request, window, root, matcher, search, reader, budget, reply);
     }
     if (limits.cancelled()) {
-        throw Error(ErrorCode::cancelled, "the search was cancelled");
+        throw Error(ErrorCode::cancelled, "the search was cancelled",
+                    "search again if it is still wanted");
     }
     const std::uint64_t units = by_file ? search.totals().matched : search.totals().units;
     reply.complete = !limits.timed_out() && reply.slow_files == 0;

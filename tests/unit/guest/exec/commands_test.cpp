@@ -43,6 +43,7 @@ ErrorCode refused(Guest& guest, const protocol::ExecuteRequest& request)
     try {
         (void)guest.start(request);
     } catch (const Error& error) {
+        CHECK_FALSE(error.hint().empty());
         return error.code();
     }
     FAIL("the command was started");
@@ -231,6 +232,9 @@ TEST_CASE("what can never run is refused before anything does")
     CHECK(refused(guest, request) == ErrorCode::invalid_path);
     request.workdir = std::string(5000, 'x');
     CHECK(refused(guest, request) == ErrorCode::invalid_path);
+    request = Guest::request("true");
+    request.environment = {{"A", std::string("a\0b", 3)}};
+    CHECK(refused(guest, request) == ErrorCode::invalid_argument);
     CHECK(guest.commands->running() == 0);
 }
 

@@ -101,6 +101,7 @@ Error error_of(Action action)
     try {
         action();
     } catch (const Error& error) {
+        CHECK_FALSE(error.hint().empty());
         return error;
     }
     FAIL("no error");

@@ -100,6 +100,15 @@ TEST_CASE("a bad glob pattern is refused and says where")
         bomb += "{a,b}";
     }
     CHECK(error_of([&] { (void)expand_braces(bomb); }) == ErrorCode::invalid_argument);
+    for (const std::string& pattern : {std::string(), std::string("[a"), std::string("{a"), bomb}) {
+        CAPTURE(pattern);
+        try {
+            (void)GlobPattern::compile(pattern, {.braces = true, .anchored = false});
+            FAIL("it was taken");
+        } catch (const berth::Error& error) {
+            CHECK_FALSE(error.hint().empty());
+        }
+    }
 }
 
 TEST_CASE("no pattern takes exponential time")
