@@ -7,6 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 namespace berth::mcp {
@@ -29,6 +32,23 @@ void append_notices_meta(std::string& out, const std::vector<std::string>& notic
     if (!notices.empty()) {
         out += R"(,"berth/notice":)" + rpc::to_text(notices);
     }
+}
+
+/// A guest joins the notices of a command with newlines. Every line is one of its own, since one
+/// without the prefix would read as output.
+std::vector<std::string> one_per_line(const std::vector<std::string>& notices)
+{
+    std::vector<std::string> lines;
+    for (std::string_view rest : notices) {
+        while (!rest.empty()) {
+            const auto end = std::min(rest.find('\n'), rest.size());
+            if (end > 0) {
+                lines.emplace_back(rest.substr(0, end));
+            }
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+    }
+    return lines;
 }
 
 std::string with_notices(std::string text, const std::vector<std::string>& notices)
@@ -74,6 +94,47 @@ void leave_out(json& data, std::string_view members)
     }
 }
 
+/// What to do where the error itself does not say it better, in the order of the codes.
+constexpr std::array default_hints = {
+    /* invalid_argument */ "Change the argument that is named above, then call again.",
+    /* empty_command */ "Give a shell command.",
+    /* invalid_path */
+    "Give another path, e.g. /home/user/NAME in the sandbox, or /NAME in the workspace.",
+    /* not_found */
+    "See what is there: glob_files in the sandbox, list_workspace_files in the workspace.",
+    /* is_directory */ "Name a file in it.",
+    /* not_a_file */ "Name a regular file; bash_exec can work with anything else.",
+    /* permission_denied */
+    "Look at its mode and owner with ls -ld in bash_exec, or use a place under /home/user or /tmp.",
+    /* text_not_found */ "Read the file again and take the text from it as it stands there.",
+    /* ambiguous_match */ "Add lines around it until it is unique, or set replace_all.",
+    /* conflict */ "Look at it as it is now, then decide again.",
+    /* too_large */ "Do it in smaller parts.",
+    /* no_space */ "Delete what is not needed any more, or write less.",
+    /* quota_exceeded */ "Delete what is not needed any more, or ask the operator for more room.",
+    /* busy */ "Try again in a few seconds.",
+    /* cancelled */ "If it is still wanted, look how far it came, then call again.",
+    /* sandbox_unavailable */
+    "The operator runs `berth doctor` on this host: it names what is missing.",
+    /* session_lost */
+    "Call again for a fresh sandbox; processes and what was outside the home are gone.",
+    /* authentication_required */
+    "The operator gives the caller a token, or starts the server with --principal.",
+    /* backend_error */
+    "Try again. If it stays, the operator ends the session with `berth sessions kill`, or runs "
+    "`berth doctor`.",
+    /* unsupported */ "Use another way: the descriptions of the tools say what they can do.",
+    /* internal */
+    "Try again. If it stays, tell the operator: the server's log on stderr has more.",
+};
+static_assert(default_hints.size() == static_cast<std::size_t>(ErrorCode::internal) + 1);
+
+std::string hint_of(const Error& error)
+{
+    return error.hint().empty() ? default_hints.at(static_cast<std::size_t>(error.code()))
+                                : error.hint();
+}
+
 json error_object(const std::exception& failure)
 {
     const auto* error = dynamic_cast<const Error*>(&failure);
@@ -85,7 +146,7 @@ json error_object(const std::exception& failure)
     }
     json object{{"code", to_string(error->code())},
                 {"message", error->what()},
-                {"hint", error->hint()},
+                {"hint", hint_of(*error)},
                 {"retryable", error->retryable()}};
     if (!error->details().empty()) {
         object["details"] = error->details();
@@ -107,9 +168,10 @@ std::string begin_result(Era era, const Identity& identity)
     return text;
 }
 
-std::string tool_result(tools::Result result, const std::vector<std::string>& notices,
+std::string tool_result(tools::Result result, const std::vector<std::string>& told,
                         std::string_view bodies, Era era, const Identity& identity)
 {
+    const auto notices = one_per_line(told);
     json data = result.data ? std::move(*result.data) : json::object();
     std::string structured;
     if (identity.structured_content) {
@@ -131,14 +193,13 @@ std::string tool_result(tools::Result result, const std::vector<std::string>& no
     return out;
 }
 
-std::string tool_failure(const std::exception& failure, const std::vector<std::string>& notices,
+std::string tool_failure(const std::exception& failure, const std::vector<std::string>& told,
                          Era era, const Identity& identity)
 {
+    const auto notices = one_per_line(told);
     const json error = error_object(failure);
     std::string text = error["message"].get<std::string>();
-    if (const auto& hint = error["hint"].get_ref<const std::string&>(); !hint.empty()) {
-        text += '\n' + hint;
-    }
+    text += '\n' + error["hint"].get_ref<const std::string&>();
     std::string out = begin_result(era, identity);
     out += era == Era::modern ? "," : "";
     out += R"("berth/error":)" + rpc::to_text(error);

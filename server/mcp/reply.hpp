@@ -21,14 +21,15 @@ struct Identity {
 [[nodiscard]] std::string begin_result(Era era, const Identity& identity);
 
 /// The result of tools/call for a tool that did its work. `bodies` names the members of the data
-/// that its text carries already.
-[[nodiscard]] std::string tool_result(tools::Result result, const std::vector<std::string>& notices,
+/// that its text carries already. Each line of `told` becomes a notice.
+[[nodiscard]] std::string tool_result(tools::Result result, const std::vector<std::string>& told,
                                       std::string_view bodies, Era era, const Identity& identity);
 
-/// The one map from an exception to what a caller of a tool is told: a result with `isError`, two
-/// lines for the model and `_meta["berth/error"]` for programs.
+/// The one map from an exception to what a caller of a tool is told: a result with `isError`, at
+/// least two lines for the model, of which the last says what to do (its hint, or that of its
+/// code), and `_meta["berth/error"]` for programs.
 [[nodiscard]] std::string tool_failure(const std::exception& failure,
-                                       const std::vector<std::string>& notices, Era era,
+                                       const std::vector<std::string>& told, Era era,
                                        const Identity& identity);
 
 } // namespace berth::mcp

@@ -55,6 +55,22 @@ TEST_CASE("notices come first in the text and once more for programs")
     CHECK(reply["_meta"]["berth/notice"] == json::parse(R"(["woken","lost"])"));
 }
 
+TEST_CASE("every line of a notice is a notice: two of one command come joined")
+{
+    const std::vector<std::string> told{"no bash here\nthe limit was reached\n", "woken"};
+    const auto lines = json::parse(R"(["no bash here","the limit was reached","woken"])");
+    const std::string first =
+        "[berth] no bash here\n[berth] the limit was reached\n[berth] woken\n";
+    const auto result = json::parse(
+        tool_result(tools::Result("out", json::object()), told, "", Era::modern, plain));
+    CHECK(result["content"][0]["text"] == first + "out");
+    CHECK(result["_meta"]["berth/notice"] == lines);
+    const auto failure = json::parse(
+        tool_failure(Error(ErrorCode::busy, "full", "Wait."), told, Era::modern, plain));
+    CHECK(failure["content"][0]["text"] == first + "full\nWait.");
+    CHECK(failure["_meta"]["berth/notice"] == lines);
+}
+
 TEST_CASE("output that looks like a notice is told apart from one")
 {
     const auto text = [](const std::string& output, const std::vector<std::string>& notices) {
@@ -101,10 +117,36 @@ TEST_CASE("an error is two lines for the model and its parts for programs")
     CHECK_FALSE(reply.contains("structuredContent"));
 }
 
+TEST_CASE("an error of any code says what to do, even where nobody gave it a hint")
+{
+    for (int i = 0; i <= static_cast<int>(ErrorCode::internal); ++i) {
+        const auto code = static_cast<ErrorCode>(i);
+        CAPTURE(to_string(code));
+        const auto reply =
+            json::parse(tool_failure(Error(code, "it failed"), {}, Era::modern, plain));
+        const auto& error = reply["_meta"]["berth/error"];
+        const auto hint = error["hint"].get<std::string>();
+        CHECK(error["code"] == to_string(code));
+        CHECK(hint.size() > 10);
+        CHECK(hint.find('\n') == std::string::npos);
+        CHECK(reply["content"][0]["text"] == "it failed\n" + hint);
+    }
+    // The table is in the order of the codes.
+    const auto hint = [](ErrorCode code) {
+        const auto reply = json::parse(tool_failure(Error(code, ""), {}, Era::modern, plain));
+        return reply["_meta"]["berth/error"]["hint"].get<std::string>();
+    };
+    CHECK(hint(ErrorCode::ambiguous_match).find("replace_all") != std::string::npos);
+    CHECK(hint(ErrorCode::busy).find("few seconds") != std::string::npos);
+    CHECK(hint(ErrorCode::sandbox_unavailable).find("berth doctor") != std::string::npos);
+    CHECK(hint(ErrorCode::unsupported).find("descriptions") != std::string::npos);
+}
+
 TEST_CASE("an exception of another kind is an internal error")
 {
     const auto reply =
         json::parse(tool_failure(std::runtime_error("boom"), {}, Era::legacy, plain));
     CHECK(reply["isError"] == true);
     CHECK(reply["_meta"]["berth/error"]["code"] == "internal");
+    CHECK(reply["content"][0]["text"].get<std::string>().starts_with("boom\nThis is a fault"));
 }
