@@ -1,12 +1,18 @@
+#include "sandbox/base/io.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +29,17 @@ using std::chrono::milliseconds;
 StopProof proof_of(Mode mode)
 {
     return mode == Mode::cgroup ? StopProof::cgroup : StopProof::subreaper;
+}
+
+std::vector<pid_t> children()
+{
+    std::vector<pid_t> result;
+    for (const auto& process : all_processes()) {
+        if (process.parent == ::getpid()) {
+            result.push_back(process.pid);
+        }
+    }
+    return result;
 }
 
 /// Starts `command` and waits until it has made the file "ready" and then some: a busy host takes
@@ -200,6 +217,37 @@ TEST_CASE("a command that dies with its shim")
         const auto reply = guest.run("kill -9 $PPID $$").reply;
         CHECK(reply.fate == Fate::signaled);
         CHECK(reply.exit_code == 137);
+        CHECK(guest.run("echo on").reply.out.head == "on\n");
+    });
+}
+
+TEST_CASE("a command whose shim is killed before it has a shell is lost, and was not run")
+{
+    in_each_mode([](Mode mode) {
+        // The shim waits here for room, as long as the test likes.
+        const Pipe full = make_pipe(O_NONBLOCK);
+        while (::write(full.write.get(), "x", 1) == 1) {
+        }
+        REQUIRE(::fcntl(full.write.get(), F_SETFL, 0) == 0);
+        Guest guest(
+            mode, [&](protocol::GuestConfig& config) { config.v1_tasks_fds = {full.write.get()}; });
+        const auto before = children();
+        const auto handle = guest.start(Guest::request("touch ran"));
+        pid_t shim = -1;
+        for (const pid_t child : children()) {
+            shim = std::ranges::find(before, child) == before.end() ? child : shim;
+        }
+        REQUIRE(shim > 0);
+        REQUIRE(::kill(shim, SIGKILL) == 0);
+        const auto done = guest.wait_for(handle);
+        REQUIRE(!done.error);
+        CHECK(done.reply.fate == Fate::lost);
+        CHECK(done.reply.exit_code == -1);
+        CHECK(done.reply.signal == 0);
+        CHECK(done.reply.survivors == 0);
+        CHECK(!std::filesystem::exists(guest.home() + "/ran"));
+        std::array<char, 4096> drained{};
+        REQUIRE(::read(full.read.get(), drained.data(), drained.size()) > 0);
         CHECK(guest.run("echo on").reply.out.head == "on\n");
     });
 }
