@@ -127,11 +127,13 @@ class ParityTest(unittest.TestCase):
         return data["stdout"]
 
     def refused(self, code, tool, **arguments):
-        """The call must fail with this error word; every error says what is wrong."""
+        """The call must fail with this error word; every error says what is wrong and what to do."""
         result = self.berth.call_tool(tool, arguments)
         self.assertTrue(result.is_error, result)
         self.assertEqual(result.error.get("code"), code, result)
-        self.assertTrue(result.error.get("message"), result)
+        message, hint = result.error.get("message"), result.error.get("hint")
+        self.assertTrue(message and hint, result)
+        self.assertTrue(result.text.endswith(f"{message}\n{hint}"), result)
         return result
 
     def wait_until(self, condition, timeout, what):

@@ -57,6 +57,9 @@ TEST_SUITE("server/instructions")
     TEST_CASE_FIXTURE(Fixture, "the machine is told as it is")
     {
         CHECK(says("a fake. All of them see the same files"));
+        CHECK(
+            says("your built-in file and shell tools do not see this machine, so use only these"));
+        CHECK(says("Compute with it rather than guess: run the code, read the file, count"));
         CHECK(says("It has no network"));
         CHECK(says("end with this conversation"));
         CHECK_FALSE(says("DISABLED"));
