@@ -61,8 +61,7 @@ class HereDocuments {
     {
         const std::size_t length = std::min(text_.find_first_not_of('<', at_), text_.size()) - at_;
         at_ += length;
-        const auto line = text_.substr(0, at_).rfind('\n') + 1; // npos + 1 is 0
-        if (length != 2 || text_.substr(line, at_ - line).find("((") != npos) {
+        if (length != 2 || in_arithmetic()) {
             return; // <file, <<<text, or a shift
         }
         Document document;
@@ -73,6 +72,21 @@ class HereDocuments {
         at_ = std::min(text_.find_first_not_of(" \t", at_), text_.size());
         document.end = take_word();
         pending_.push_back(std::move(document));
+    }
+
+    /// Whether the line has a "((" so far. No byte is looked at twice, however many redirections
+    /// there are: this runs on the thread that serves all calls.
+    bool in_arithmetic()
+    {
+        for (; looked_ < at_; ++looked_) {
+            const char c = text_[looked_];
+            if (c == '\n') {
+                arithmetic_ = false;
+            } else if (c == '(' && looked_ > 0 && text_[looked_ - 1] == '(') {
+                arithmetic_ = true;
+            }
+        }
+        return arithmetic_;
     }
 
     /// The next word without its quotes.
@@ -118,6 +132,8 @@ class HereDocuments {
 
     std::string_view text_;
     std::size_t at_ = 0;
+    std::size_t looked_ = 0; ///< at, by in_arithmetic()
+    bool arithmetic_ = false;
     std::vector<Document> pending_; ///< that begin with the next line
 };
 
