@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/temporary_file.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
@@ -10,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -21,23 +21,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace berth::guest {
 namespace {
-
-std::string random_digits()
-{
-    std::uint64_t number = 0;
-    if (::getrandom(&number, sizeof(number), 0) != sizeof(number)) {
-        throw_errno("getrandom");
-    }
-    std::array<char, 17> digits;
-    std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(number));
-    return digits.data();
-}
 
 constexpr std::string_view prefix = ".berth-";
 constexpr std::string_view suffix = ".tmp";
@@ -88,8 +76,14 @@ bool is_first_look(int directory)
 
 void remove_if_left(int directory, const char* name) noexcept
 {
-    const UniqueFd file(
-        ::openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    // For writing: NFS makes flock a lock of fcntl, which is exclusive on such a descriptor only. A
+    // file that had its last mode by then may not be writable; elsewhere it can be locked all the
+    // same.
+    constexpr int flags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    UniqueFd file(::openat(directory, name, O_RDWR | flags));
+    if (!file) {
+        file.reset(::openat(directory, name, O_RDONLY | flags));
+    }
     struct stat status = {};
     if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
         ::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
@@ -101,7 +95,7 @@ void remove_if_left(int directory, const char* name) noexcept
 
 std::string temporary_name()
 {
-    return name_of(random_digits());
+    return name_of(random_hex(digits / 2));
 }
 
 TemporaryFile::TemporaryFile(int directory, const std::string& directory_path, unsigned mode)
@@ -196,7 +190,7 @@ int TemporaryFile::rename_to(const std::string& name, bool exclusive)
 int TemporaryFile::expose(const std::string& name)
 {
     const std::string exposed =
-        ("berth-backup-" + random_digits() + "-" + name).substr(0, NAME_MAX);
+        ("berth-backup-" + random_hex(digits / 2) + "-" + name).substr(0, NAME_MAX);
     const int error = rename_to(exposed, true);
     if (error == 0) {
         if (!name_.empty()) {

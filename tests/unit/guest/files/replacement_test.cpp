@@ -3,10 +3,12 @@
 #include "tests/unit/guest/files/fixture.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 #include <sched.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 
 using berth::Error;
@@ -19,6 +21,7 @@ using berth::guest::temporary_name;
 using berth::guest::TemporaryFile;
 using berth::guest::write_file;
 using berth::guest::WriteTarget;
+using berth::guest::testing::as_nobody;
 using berth::guest::testing::error_of;
 using berth::guest::testing::Machine;
 namespace protocol = berth::protocol;
@@ -85,6 +88,39 @@ TEST_CASE("a write removes what a killed guest has left in the directory, and no
         CHECK(machine.exists(name));
     }
     CHECK(machine.count() == 7);
+}
+
+TEST_CASE("a leftover is looked at as NFS wants it, and one that may not be written goes too")
+{
+    // NFS makes flock a lock of fcntl, which is exclusive on a descriptor for writing only.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // as above
+    const Machine machine;
+    const std::string left = temporary_name();
+    machine.put(left, "content");
+    const UniqueFd events(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    REQUIRE(::inotify_add_watch(events.get(), machine.home.c_str(),
+                                IN_CLOSE_WRITE | IN_CLOSE_NOWRITE) >= 0);
+    put(machine, "f");
+    CHECK_FALSE(machine.exists(left));
+    alignas(inotify_event) char buffer[16 * 1024];
+    const ssize_t size = ::read(events.get(), buffer, sizeof(buffer));
+    std::uint32_t seen = 0;
+    for (ssize_t at = 0; at < size;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+        seen |= event->len > 0 && event->name == left ? event->mask : 0U;
+        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+    CHECK(seen == IN_CLOSE_WRITE);
+
+    // It had its mode already; root's modes mean nothing.
+    const Machine other;
+    ::chmod(other.base.c_str(), 0777);
+    ::chmod(other.home.c_str(), 0777);
+    CHECK(as_nobody([&] {
+              other.put(left, "content", 0444);
+              put(other, "f");
+          }).empty());
+    CHECK(other.count() == 1);
 }
 
 TEST_CASE("a file that was replaced is not locked")
