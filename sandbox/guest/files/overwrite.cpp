@@ -46,6 +46,8 @@ void overwrite(int file, const NewContent& content, const OldContent& old,
 {
     const std::string path = target.path();
     const CallContext unstoppable{context.config, context.session, {}, {}, {}};
+    const ContentLock lock(file, ContentLock::Kind::exclusive, context.stop);
+    throw_if_stopped(context);
     // From here to the end a kill of this process leaves a mixture in the file. Then the old
     // content is what must be there to be had: nobody else has it, while the new one is still in
     // the hands of the caller, whose call has failed and should have changed nothing.
@@ -53,8 +55,6 @@ void overwrite(int file, const NewContent& content, const OldContent& old,
         throw_write_error(error, target.directory.get(),
                           "keep the old content of " + printable(path));
     }
-    const ContentLock lock(file, ContentLock::Kind::exclusive, context.stop);
-    throw_if_stopped(context);
     try {
         copy_content(content.fd, file, content.size, path, unstoppable);
     } catch (const Error& failure) {

@@ -23,9 +23,10 @@ struct OldContent {
     std::uint64_t size;
 };
 
-/// Writes new content over the old of `file`, with the ContentLock. Once begun it is not stopped.
-/// When it fails the old content is put back; when that fails as well its copy stays, under a name
-/// that the Error tells. The copy has that name all the while, so that it is there after a kill.
+/// Writes new content over the old of `file`, with the ContentLock, for which it waits unless the
+/// call is stopped. Once begun it is not stopped. When it fails the old content is put back; when
+/// that fails as well its copy stays, under a name that the Error tells. The copy has that name
+/// from the first byte on, so that it is there after a kill.
 void overwrite(int file, const NewContent& content, const OldContent& old,
                const WriteTarget& target, const CallContext& context);
 

@@ -115,10 +115,31 @@ void Replacement::write_in_place(const CallContext& context)
         errno != EOPNOTSUPP) {
         throw_write_error(errno, file.get(), "write " + printable(path));
     }
-    overwrite(file.get(), {temporary_.fd(), size_}, {backup, old_size}, target_, context);
-    if (options_.mode && ::fchmod(file.get(), *options_.mode & 0777U) != 0) {
-        throw_write_error(errno, file.get(), "set the mode of " + printable(path));
+    // First, since what cannot have its mode must not have its content changed either.
+    const bool changed = take_mode(file.get(), now);
+    try {
+        overwrite(file.get(), {temporary_.fd(), size_}, {backup, old_size}, target_, context);
+    } catch (...) {
+        if (changed) {
+            static_cast<void>(::fchmod(file.get(), now.st_mode & 0777U));
+        }
+        throw;
     }
+}
+
+/// Of a file that is written in place. Somebody else's stays as it is: it is not ours to change.
+bool Replacement::take_mode(int file, const struct stat& now) const
+{
+    if (!options_.mode || (now.st_mode & 0777U) == (*options_.mode & 0777U)) {
+        return false;
+    }
+    if (::fchmod(file, *options_.mode & 0777U) == 0) {
+        return true;
+    }
+    if (errno != EPERM || now.st_uid == ::geteuid()) {
+        throw_write_error(errno, file, "set the mode of " + printable(target_.path()));
+    }
+    return false;
 }
 
 std::string Replacement::commit(const CallContext& context)

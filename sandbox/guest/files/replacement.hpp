@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/stat.h>
+
 namespace berth::guest {
 
 /// The new content of a file, which takes the old one's place at once and as a whole in commit().
@@ -23,9 +25,11 @@ namespace berth::guest {
 class Replacement {
   public:
     struct Options {
-        std::optional<unsigned> mode; ///< permission bits; else those of the old file, or 0644
-        bool exclusive = false;       ///< Error(conflict) when a file has appeared meanwhile
-        bool only_unchanged = false;  ///< Error(conflict) when the file was changed meanwhile
+        /// Permission bits; else those of the old file, or 0644. Somebody else's file keeps its
+        /// own.
+        std::optional<unsigned> mode;
+        bool exclusive = false;      ///< Error(conflict) when a file has appeared meanwhile
+        bool only_unchanged = false; ///< Error(conflict) when the file was changed meanwhile
     };
 
     /// `target` must outlive it; its parents exist.
@@ -43,6 +47,7 @@ class Replacement {
     [[nodiscard]] bool take_owner() const;
     void take_attributes() const;
     void write_in_place(const CallContext& context);
+    [[nodiscard]] bool take_mode(int file, const struct stat& now) const;
 
     const WriteTarget& target_;
     Options options_;

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/replacement.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/write_target.hpp"
@@ -36,8 +37,65 @@ std::string hash_of_whole(int fd, std::uint64_t size, const WriteTarget& target,
     }
 }
 
-/// In place, since to rewrite a large log for one line would be costly. What was written of it is
-/// taken back when the rest fails, unless a command has written behind it meanwhile.
+/// What was written at the end of a file so far.
+struct Appended {
+    off_t begin = 0;
+    off_t end = 0;
+    bool together = true; ///< no command has written between two parts of it
+};
+
+void append_piece(int file, std::string_view rest, const std::string& path, Appended& done)
+{
+    while (!rest.empty()) {
+        const ssize_t size = ::write(file, rest.data(), rest.size());
+        if (size < 0 && errno == EINTR) {
+            continue;
+        }
+        if (size < 0) {
+            throw_write_error(errno, file, "write " + printable(path));
+        }
+        const off_t end = ::lseek(file, 0, SEEK_CUR); // where our last byte went
+        if (done.end == 0) {
+            done.begin = end - size;
+        } else {
+            done.together = done.together && end - size == done.end;
+        }
+        done.end = end;
+        rest.remove_prefix(static_cast<std::size_t>(size));
+    }
+}
+
+/// Unless a command has written behind it, or between its parts: that is not ours.
+void take_back(int file, const Appended& done, const std::string& path)
+{
+    struct stat now = {};
+    if (done.together && done.end > 0 && ::fstat(file, &now) == 0 && now.st_size == done.end &&
+        ::ftruncate(file, done.begin) != 0) {
+        throw_write_error(errno, file, "take back a part of " + printable(path));
+    }
+}
+
+/// With the lock, so that no call sees a part of it. Returns the file's size then.
+std::uint64_t append_locked(int file, std::string_view content, const std::string& path,
+                            const CallContext& context)
+{
+    const ContentLock lock(file, ContentLock::Kind::exclusive, context.stop);
+    throw_if_stopped(context);
+    Appended done;
+    try {
+        append_piece(file, content, path, done);
+    } catch (...) {
+        take_back(file, done, path);
+        throw;
+    }
+    struct stat after = {};
+    if (::fstat(file, &after) != 0) {
+        throw errno_error(errno, "look at " + printable(path));
+    }
+    return static_cast<std::uint64_t>(after.st_size);
+}
+
+/// In place, since to rewrite a large log for one line would be costly.
 void append(const WriteTarget& target, const WriteFileRequest& request, const CallContext& context,
             WriteFileReply& reply)
 {
@@ -47,26 +105,7 @@ void append(const WriteTarget& target, const WriteFileRequest& request, const Ca
     if (!file) {
         throw_write_error(errno, target.directory.get(), "write " + printable(target.path()));
     }
-    struct stat before = {};
-    if (::fstat(file.get(), &before) != 0) {
-        throw errno_error(errno, "look at " + printable(target.path()));
-    }
-    try {
-        write_piece(file.get(), request.content, target.path());
-    } catch (...) {
-        struct stat now = {};
-        const off_t end = ::lseek(file.get(), 0, SEEK_CUR); // where our last byte went
-        if (end > before.st_size && ::fstat(file.get(), &now) == 0 && now.st_size == end &&
-            ::ftruncate(file.get(), before.st_size) != 0) {
-            throw_write_error(errno, file.get(), "take back a part of " + printable(target.path()));
-        }
-        throw;
-    }
-    struct stat after = {};
-    if (::fstat(file.get(), &after) != 0) {
-        throw errno_error(errno, "look at " + printable(target.path()));
-    }
-    reply.size = static_cast<std::uint64_t>(after.st_size);
+    reply.size = append_locked(file.get(), request.content, target.path(), context);
     reply.sha256 = hash_of_whole(file.get(), reply.size, target, request, context);
 }
 

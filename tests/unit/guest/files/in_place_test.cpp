@@ -3,6 +3,8 @@
 
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/guest/files/content_waiter.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
 #include <atomic>
@@ -15,8 +17,10 @@ using berth::guest::ContentLock;
 using berth::guest::grep_files;
 using berth::guest::read_file;
 using berth::guest::write_file;
+using berth::guest::testing::a_writer_waits;
 using berth::guest::testing::Machine;
 using berth::guest::testing::read_request;
+using berth::tests::becomes_true;
 namespace protocol = berth::protocol;
 
 namespace {
@@ -144,6 +148,27 @@ TEST_CASE("the old content is to be had after a kill in the midst of a write in 
     CHECK(machine.get("g") == "new");
     CHECK(machine.get(backup) == old);
     CHECK(machine.count() == 3);
+}
+
+TEST_CASE("a write in place that only waits for who reads has no backup, and can be cancelled")
+{
+    Machine machine;
+    put_linked(machine, "old");
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    std::stop_source stop;
+    machine.context.stop = stop.get_token();
+    const ContentLock reader(file.get(), ContentLock::Kind::shared, {});
+    berth::ErrorCode code{};
+    std::jthread writer(
+        [&] { code = berth::guest::testing::error_of([&] { overwrite(machine, "new"); }).code(); });
+    CHECK(becomes_true([&] { return a_writer_waits(file.get()); }));
+    // A kill now has nothing to repair: the file is as it was.
+    CHECK(find_backup(machine).empty());
+    stop.request_stop();
+    writer.join();
+    CHECK(code == berth::ErrorCode::cancelled);
+    CHECK(machine.get("f") == "old");
+    CHECK(machine.count() == 2);
 }
 
 TEST_CASE("who waits for a content lock ends with the call")

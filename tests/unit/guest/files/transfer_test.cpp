@@ -2,15 +2,21 @@
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/transfer.hpp"
 #include "sandbox/protocol/wire.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/guest/files/content_waiter.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
 #include <functional>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace berth;
 using namespace berth::guest;
 using namespace berth::guest::testing;
+using berth::tests::becomes_true;
 using protocol::TransferHeader;
 
 namespace {
@@ -272,4 +278,55 @@ TEST_CASE("a transfer that breaks off leaves no part of a file")
           ErrorCode::invalid_argument);
     CHECK(error_of([&] { (void)import_it(machine, "in", std::string(20, '\xff')); }).code() ==
           ErrorCode::invalid_argument);
+}
+
+TEST_CASE("an import onto somebody else's file keeps its mode, as it keeps its owner")
+{
+    const Machine machine;
+    ::chmod(machine.base.c_str(), 0777);
+    ::chmod(machine.home.c_str(), 0777);
+    machine.put("f", "a long old content", 0666);
+    const auto before = machine.status("f");
+    CHECK(as_nobody([&] {
+              (void)import_it(machine, "f", encoded({entry("f", "new", 0640)}), true);
+          }).empty());
+    CHECK(machine.get("f") == "new");
+    const auto after = machine.status("f");
+    CHECK(after.st_uid == before.st_uid);
+    // Without another user to be there is no other file.
+    CHECK((after.st_mode & 07777U) == (::geteuid() == 0 ? 0666 : 0640));
+    CHECK(machine.count() == 1);
+}
+
+TEST_CASE("an import in place sets the mode, or changes nothing")
+{
+    const Machine machine;
+    machine.put("f", "old", 0600);
+    REQUIRE(::link((machine.home + "/f").c_str(), (machine.home + "/g").c_str()) == 0);
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    std::stop_source stop;
+    bool sent = false;
+    const CallContext context{
+        machine.context.config, machine.context.session, stop.get_token(), {}, [&] {
+            return std::exchange(sent, true) ? std::string() : encoded({entry("f", "new", 0751)});
+        }};
+    protocol::ImportRequest request;
+    request.path = "f";
+    request.single = true;
+    request.overwrite = true;
+    {
+        const ContentLock reader(file.get(), ContentLock::Kind::shared, {});
+        std::jthread cancelled([&] {
+            CHECK(error_of([&] { (void)import_files(request, context); }).code() ==
+                  ErrorCode::cancelled);
+        });
+        CHECK(becomes_true([&] { return a_writer_waits(file.get()); }));
+        stop.request_stop();
+    }
+    CHECK(machine.get("g") == "old");
+    CHECK((machine.status("g").st_mode & 07777U) == 0600);
+    (void)import_it(machine, "f", encoded({entry("f", "new", 0751)}), true);
+    CHECK(machine.get("g") == "new");
+    CHECK((machine.status("g").st_mode & 07777U) == 0751);
+    CHECK(machine.count() == 2);
 }

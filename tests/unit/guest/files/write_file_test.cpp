@@ -69,45 +69,6 @@ TEST_CASE("a file is created with its parents, then replaced, then appended to")
     CHECK(machine.get("empty").empty());
 }
 
-TEST_CASE("an append to a large file reads nothing of it, unless its hash was asked for")
-{
-    const Machine machine;
-    const std::string old(3'000'000, 'x');
-    machine.put("log", old);
-    const auto bytes_read = [] {
-        const std::string io = read_file_limited(AT_FDCWD, "/proc/self/io", 1000);
-        return std::strtoull(io.c_str() + io.find("rchar: ") + 7, nullptr, 10);
-    };
-    const auto before = bytes_read();
-    auto reply = put(machine, "log", "one\n", WriteMode::append);
-    CHECK(bytes_read() - before < 100'000);
-    CHECK(reply.size == 3'000'004);
-    CHECK(reply.sha256.empty());
-    reply = put(machine, "log", "two\n", WriteMode::append, sha256_hex(old + "one\n"));
-    CHECK(reply.sha256 == sha256_hex(old + "one\ntwo\n"));
-    CHECK(machine.get("log") == old + "one\ntwo\n");
-}
-
-TEST_CASE("an append that is cancelled behind its write is told as written")
-{
-    Machine machine;
-    const std::string old(64'000'000, 'x');
-    machine.put("log", old);
-    const std::string hash = sha256_hex(old);
-    std::stop_source stop;
-    machine.context.stop = stop.get_token();
-    std::jthread canceller([&] {
-        while (machine.status("log").st_size == static_cast<off_t>(old.size())) {
-            std::this_thread::sleep_for(std::chrono::microseconds(100));
-        }
-        stop.request_stop();
-    });
-    const auto reply = put(machine, "log", "one\n", WriteMode::append, hash);
-    CHECK(reply.bytes == 4);
-    CHECK(reply.size == old.size() + 4);
-    CHECK(reply.sha256.empty()); // the hash, not the write, was left out
-}
-
 TEST_CASE("create never replaces")
 {
     const Machine machine;
