@@ -51,6 +51,12 @@ std::string_view name_of(Operation operation) noexcept
 
 constexpr const char* not_begun = "Nothing of it was done: call again if it is still wanted.";
 
+bool does_work(Operation operation) noexcept
+{
+    return operation != Operation::ping && operation != Operation::info &&
+           operation != Operation::shutdown;
+}
+
 [[noreturn]] void throw_lost(const Error& error, Operation operation)
 {
     throw Error(ErrorCode::session_lost,
@@ -161,7 +167,8 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                         std::to_string(protocol::max_payload_size) + " are possible",
                     "Send less at once: a long file in pieces with write_file and mode append.");
     }
-    const auto turn = calls_.enter(stop);
+    // Whoever asks how things are must hear it when all places are taken by calls that are stuck.
+    const auto turn = does_work(operation) ? calls_.enter(stop) : Turns::Turn();
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
     Answered answered = ask({operation, payload, sink, source, stop, deadline, leaving});

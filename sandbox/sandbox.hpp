@@ -46,9 +46,10 @@ class Sandbox {
   public:
     static constexpr std::chrono::seconds cancel_time{5};
     static constexpr std::size_t most_idle = 8; ///< connections that are kept for the next call
-    /// Calls at once; the others wait for their turn, and are served in the order they came. With
-    /// the idle ones fewer than the 128 connections that the guest takes, so that there is room for
-    /// another server and for `berth status`.
+    /// Calls at once; the others wait for their turn, and are served in the order they came;
+    /// ping(), info() and shutdown() do no work and do not wait. With the idle ones fewer than the
+    /// 128 connections that the guest takes, so that there is room for those, for another server
+    /// and for `berth status`.
     static constexpr std::size_t most_calls = 112;
     /// Commands among them. The others are quick, and never wait for these.
     static constexpr std::size_t most_commands = 96;

@@ -28,6 +28,12 @@ Turns::Turn Turns::enter(const std::stop_token& stop)
     return Turn(*this);
 }
 
+std::size_t Turns::waiting() const
+{
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+}
+
 void Turns::leave() noexcept
 {
     const std::lock_guard lock(mutex_);

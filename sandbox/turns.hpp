@@ -16,25 +16,35 @@ class Turns {
     /// A place inside; left when destroyed.
     class Turn {
       public:
-        explicit Turn(Turns& turns) : turns_(turns) {}
+        Turn() noexcept = default; ///< no place: for who needs none
 
-        ~Turn() { turns_.leave(); }
+        explicit Turn(Turns& turns) : turns_(&turns) {}
+
+        ~Turn()
+        {
+            if (turns_ != nullptr) {
+                turns_->leave();
+            }
+        }
 
         Turn(const Turn&) = delete;
         Turn& operator=(const Turn&) = delete;
 
       private:
-        Turns& turns_;
+        Turns* turns_ = nullptr;
     };
 
     /// Throws Error(cancelled) after a stop request while it waits.
     [[nodiscard]] Turn enter(const std::stop_token& stop);
 
+    /// Who waits at this moment.
+    [[nodiscard]] std::size_t waiting() const;
+
   private:
     struct Waiter;
     void leave() noexcept;
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::size_t free_;           ///< guarded by mutex_
     std::list<Waiter*> waiting_; ///< guarded by mutex_; none while a place is free
 };

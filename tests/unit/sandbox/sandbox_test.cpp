@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -160,6 +161,41 @@ TEST_CASE("a slow call does not hold up another, and few connections are kept")
         });
     }
     CHECK(becomes_true([&] { return fixture.server.connections() == Sandbox::most_idle; }));
+}
+
+TEST_CASE("what does no work is answered while calls take all places")
+{
+    std::vector<std::shared_ptr<Call>> stuck;
+    std::atomic<std::size_t> calls = 0;
+    Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame& request) {
+        if (!is(request, Operation::grep)) {
+            call->reply({});
+            return;
+        }
+        call->on_cancel([&call = *stuck.emplace_back(call)] { call.reply({}); });
+        ++calls;
+    });
+    std::stop_source stop;
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < Sandbox::most_calls + 1; ++i) { // one of them waits
+        threads.emplace_back(
+            [&] { (void)error_of([&] { (void)fixture.sandbox.grep({}, stop.get_token()); }); });
+    }
+    REQUIRE(becomes_true([&] { return calls == Sandbox::most_calls; }));
+    std::atomic<int> answers = 0;
+    threads.emplace_back([&] {
+        (void)error_of([&] {
+            fixture.sandbox.ping(stop.get_token());
+            ++answers;
+            (void)fixture.sandbox.info(stop.get_token());
+            ++answers;
+            fixture.sandbox.shutdown();
+            ++answers;
+        });
+    });
+    CHECK(becomes_true([&] { return answers == 3; }));
+    CHECK(calls == Sandbox::most_calls);
+    stop.request_stop();
 }
 
 TEST_CASE("an error frame becomes the Error it was, and the connection is used again")
