@@ -13,6 +13,19 @@ from suite import ParityTest, local_only
 SIZE = 20_000_000
 
 
+def processor_time(pid):
+    """Seconds that a process has worked."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_mixed(path):
+    """Whether a write in place is under way: the file begins with the new content only."""
+    with open(path, "rb", buffering=0) as file:
+        return os.pread(file.fileno(), 1, 0) != os.pread(file.fileno(), 1, SIZE - 1)
+
+
 class WholeTest(ParityTest):
     def make(self, letter, linked):
         self.output(f"rm -rf d; mkdir d; head -c {SIZE} /dev/zero | tr '\\0' {letter} >d/f" +
@@ -35,16 +48,27 @@ class WholeTest(ParityTest):
         """A large file is changed again and again, and `kill` strikes in the midst of it: the file is
         the old one or the new one, and nothing else is there."""
         self.make("a", linked)
-        old, new = "a", "b"
+        (folder,) = self.state.path.glob("sessions/*/home/d")
+        old, new, struck = "a", "b", 0
         for number in range(12):
             with self.subTest(number):
+                (guest,) = self.state.guests()
+                idle = processor_time(guest)
                 call = self.begin_change(number, old, new)
-                time.sleep(number * 0.03)
+                if linked:
+                    self.wait_for_the_first_byte(folder / "f", call, old)
+                else:
+                    self.wait_for_work(guest, idle, call)
+                time.sleep(number // 2 % 3 * 0.01)
+                at_work = is_mixed(folder / "f") if linked else not call.answered()
                 kill()
                 found = self.outcome(call)
                 self.assertIn(found[0], ("a", "b"))
                 self.assertEqual(found[1:], [str(SIZE), "f"] + (["g"] if linked else []))
+                # Of a guest that is gone the change counts only where it kept it from happening.
+                struck += at_work and (kill != self.kill_guests or found[0] == old)
                 old, new = ("a", "b") if found[0] == "a" else ("b", "a")
+        self.assertGreater(struck, 0, "no kill struck in the midst")
 
     def kill_server(self):
         self.berth.kill()
@@ -74,7 +98,7 @@ class WholeTest(ParityTest):
                 (folder,) = self.state.path.glob("sessions/*/home/d")
                 (guest,) = self.state.guests()
                 call = self.begin_change(number, "a", "b")
-                self.wait_for_the_first_byte(folder / "f", call)
+                self.wait_for_the_first_byte(folder / "f", call, "a")
                 os.kill(guest, signal.SIGKILL)
                 found = self.outcome(call)
                 self.assertEqual(self.output("test d/f -ef d/g && cmp d/f d/g && echo one"), "one\n")
@@ -87,10 +111,15 @@ class WholeTest(ParityTest):
                                  f"a\n{SIZE}\n")
         self.assertGreater(struck, 0, "no kill struck in the midst")
 
-    def wait_for_the_first_byte(self, path, call):
+    def wait_for_work(self, guest, idle, call):
+        """Until the guest, at rest before, is busy with the call: what it writes has no name yet."""
+        while processor_time(guest) - idle < 0.02 and not call.answered():
+            time.sleep(0.001)
+
+    def wait_for_the_first_byte(self, path, call, old):
         """Until the write in place has begun, seen from the host."""
         with open(path, "rb", buffering=0) as file:
-            while os.pread(file.fileno(), 1, 0) == b"a" and not call.answered():
+            while os.pread(file.fileno(), 1, 0) == old.encode() and not call.answered():
                 pass
 
     def check_reads(self, linked):
