@@ -196,7 +196,7 @@ struct LaunchResult {
     std::int32_t error = 0;       ///< errno
     std::string text;
     bool nested_closed_by_filter = false; ///< not by user.max_user_namespaces
-    std::vector<std::string> missing;     ///< layers that could not be had, "name: why"
+    std::vector<std::string> missing;     ///< names of layers that could not be had
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)

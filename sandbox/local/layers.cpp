@@ -58,6 +58,9 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
     const bool mapped = std::any_of(plan.binds.begin(), plan.binds.end(),
                                     [](const Bind& bind) { return bind.id_mapped; });
     const bool command_cgroups = cgroups.kills() && !result.nested_closed_by_filter;
+    // Those that are told without a look: the launch fails where clone3(2) cannot make every
+    // namespace that it is asked for, or where the root, the filter or the closing of nested
+    // namespaces cannot be had.
     std::vector<sandbox::Layer> layers{
         {"userns", true, "no capabilities; uid 1000 is the only user"},
         {"nested-userns", true,
@@ -77,6 +80,10 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
         uid_layer(plan, no_own_uids),
     };
     for (auto& layer : limit_layers(cgroups, command_cgroups)) {
+        if (std::find(result.missing.begin(), result.missing.end(), layer.name) !=
+            result.missing.end()) {
+            layer = {layer.name, false, "this kernel has the controller, but not the limit"};
+        }
         layers.push_back(std::move(layer));
     }
     layers.push_back(kill_layer(command_cgroups));

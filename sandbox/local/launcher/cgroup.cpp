@@ -44,16 +44,6 @@ std::string cpu_max(std::uint64_t quota)
     return std::to_string(quota) + " " + std::string(cgroup::cpu_period);
 }
 
-/// The limits of the commands, on the cgroup they run in.
-void set_limits(const std::string& path, const CgroupSpec& spec)
-{
-    write(path + "/memory.max", std::to_string(spec.memory));
-    // Absent where the kernel has no swap accounting; then the host's swap is not limited.
-    try_write(path + "/memory.swap.max", "0");
-    write(path + "/pids.max", std::to_string(spec.pids));
-    try_write(path + "/cpu.max", cpu_max(spec.cpu_quota));
-}
-
 void remove(const std::string& session) noexcept
 {
     kill_cgroup(session);
@@ -82,6 +72,24 @@ Cgroups::~Cgroups()
     }
 }
 
+/// The limits of the commands, on the cgroup they run in.
+void Cgroups::set_limits(const std::string& path)
+{
+    const auto& cgroup = spec_.cgroup;
+    write(path + "/memory.max", std::to_string(cgroup.memory));
+    // Absent where the kernel has no swap accounting; then the host's swap is not limited.
+    try_write(path + "/memory.swap.max", "0");
+    write(path + "/pids.max", std::to_string(cgroup.pids));
+    limit_cpu(path, cgroup.cpu_quota);
+}
+
+void Cgroups::limit_cpu(const std::string& path, std::uint64_t quota)
+{
+    if (!try_write(path + "/cpu.max", cpu_max(quota)) && missing_.empty()) {
+        missing_.emplace_back("cgroup-cpu");
+    }
+}
+
 void Cgroups::make_guest()
 {
     const auto& cgroup = spec_.cgroup;
@@ -97,12 +105,12 @@ void Cgroups::make_guest()
     make_directory(guest);
     if (cgroup.v2_controllers) {
         write(guest + "/memory.max", std::to_string(cgroup.guest_memory));
-        try_write(guest + "/cpu.max", cpu_max(cgroup::guest_quota(cgroup)));
+        limit_cpu(guest, cgroup::guest_quota(cgroup));
     }
     guest_ = open_file(guest, O_PATH | O_DIRECTORY);
 }
 
-CommandCgroups Cgroups::make_for_commands() const
+CommandCgroups Cgroups::make_for_commands()
 {
     CommandCgroups made;
     if (session_.empty()) {
@@ -113,7 +121,7 @@ CommandCgroups Cgroups::make_for_commands() const
     const std::string run = run_cgroup_path(cgroup);
     make_directory(commands);
     if (cgroup.v2_controllers) {
-        set_limits(commands, cgroup);
+        set_limits(commands);
         enable_controllers(commands);
         made.oom_events = open_file(commands + "/memory.events", O_RDONLY);
     }
@@ -133,10 +141,10 @@ CommandCgroups Cgroups::make_for_commands() const
     return made;
 }
 
-void Cgroups::keep_commands_with_guest() const
+void Cgroups::keep_commands_with_guest()
 {
     if (spec_.cgroup.v2_controllers) {
-        set_limits(session_ + "/guest", spec_.cgroup);
+        set_limits(session_ + "/guest");
     }
 }
 

@@ -3,7 +3,9 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launch_spec.hpp"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace berth::local {
 
@@ -31,23 +33,30 @@ class Cgroups {
     Cgroups& operator=(const Cgroups&) = delete;
 
     /// Everything else; needed once the child has built its root.
-    [[nodiscard]] CommandCgroups make_for_commands() const;
+    [[nodiscard]] CommandCgroups make_for_commands();
 
     void keep() noexcept { kept_ = true; }
+
+    /// The names of the layers that the kernel refused although it has their controller: a kernel
+    /// may be built without the bandwidth control by which processor time is limited.
+    [[nodiscard]] const std::vector<std::string>& missing() const noexcept { return missing_; }
 
     /// For CLONE_INTO_CGROUP of the guest; -1: none.
     [[nodiscard]] int guest_fd() const noexcept { return guest_.get(); }
 
     /// For a guest that cannot start commands in cgroups of their own: v2 limits then hold for it
     /// and them together, since outside of limits no command may run. (v1 is joined otherwise.)
-    void keep_commands_with_guest() const;
+    void keep_commands_with_guest();
 
   private:
     void make_guest();
+    void set_limits(const std::string& path);
+    void limit_cpu(const std::string& path, std::uint64_t quota);
 
     const LaunchSpec& spec_;
     std::string session_; ///< empty: no cgroups
     bool kept_ = false;
+    std::vector<std::string> missing_;
     UniqueFd guest_;
 };
 

@@ -224,7 +224,7 @@ Handover wait_for_server()
 }
 
 /// What the child does not need until its root is built.
-void hand_over(const LaunchSpec& spec, const Cgroups& cgroups, std::optional<ListenSocket>& socket,
+void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSocket>& socket,
                UniqueFd& child)
 {
     UniqueFd listen;
@@ -274,6 +274,7 @@ void make_or_throw(Launch& launch)
     if (result.nested_closed_by_filter) {
         cgroups.keep_commands_with_guest();
     }
+    result.missing = cgroups.missing();
     result.ok = true;
     // Before anything is let go of: if the server is gone by now, nobody knows of the machine.
     answer(result);
