@@ -52,7 +52,7 @@ void insist(const Options& options, sandbox::Backend& backend, const Composition
                     "--require: no sandbox can be made: " + availability.reason,
                     availability.remedy);
     }
-    const auto checks = composition.examine(backend);
+    const auto checks = composition.examine(options, backend);
     for (const auto& layer : options.required_layers) {
         if (std::none_of(checks.begin(), checks.end(),
                          [&](const Check& check) { return check.name == layer; })) {
@@ -72,7 +72,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
 {
     const auto backend = composition.make_backend(options);
     if (line.command == "doctor") {
-        const auto checks = composition.examine(*backend);
+        const auto checks = composition.examine(options, *backend);
         return cli::show_checks(checks, backend->availability(), line.json);
     }
     if (line.command == "serve" || line.command == "call") {

@@ -21,7 +21,8 @@ struct Check {
 /// What a program adds to the server: its kind of machine.
 struct Composition {
     std::function<std::shared_ptr<sandbox::Backend>(const Options&)> make_backend;
-    std::function<std::vector<Check>(sandbox::Backend&)> examine;
+    /// On a sandbox such as these options would have made.
+    std::function<std::vector<Check>(const Options&, sandbox::Backend&)> examine;
 };
 
 /// The whole program. Returns the exit status: 0, 1 for what failed, 2 for a wrong command line or

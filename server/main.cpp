@@ -41,10 +41,10 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
          .state_directory = options.sessions.state_directory});
 }
 
-std::vector<Check> examine(berth::sandbox::Backend& backend)
+std::vector<Check> examine(const Options& options, berth::sandbox::Backend& backend)
 {
     std::vector<Check> checks;
-    for (auto& check : berth::local::run_doctor(backend)) {
+    for (auto& check : berth::local::run_doctor(backend, options.sessions.network)) {
         checks.push_back({.name = std::move(check.name),
                           .ok = check.ok,
                           .detail = std::move(check.detail),

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/doctor_probes.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <algorithm>
@@ -14,46 +15,7 @@
 namespace berth::local {
 namespace {
 
-/// A bash script that tries to get past a layer and prints "held" when it could not.
-struct Probe {
-    const char* layer;
-    const char* attempt;
-    std::string script;
-};
-
-std::vector<Probe> probes()
-{
-    return {
-        {"userns", "used a capability: chroot, mount",
-         "chroot / true || mount -t tmpfs x /tmp || echo held"},
-        {"nested-userns", "made another user namespace", "unshare -U true || echo held"},
-        {"pidns", "looked for the host's first process",
-         "tr '\\0' ' ' </proc/1/cmdline | grep -q '^berth-guest ' && echo held"},
-        {"mountns", "wrote to the host's programs", "touch /usr/berth-doctor || echo held"},
-        {"netns", "looked for a network besides loopback",
-         "[ \"$(grep -c : /proc/net/dev)\" = 1 ] && echo held"},
-        {"seccomp", "took the guest's descriptors away",
-         "prlimit --pid 1 --nofile=0:0 || echo held"},
-        {"guest", "read the guest's memory and environment",
-         "cat /proc/1/environ /proc/1/mem || echo held"},
-        {"proc-masks", "read kernel memory and pressed keys through /proc",
-         // The cover is /dev/null, and whoever writes to that presses no key.
-         "[ \"$(cat /proc/kcore /proc/kallsyms | wc -c)\" = 0 ] && "
-         "{ [ \"$(stat -c %t:%T /proc/sysrq-trigger)\" = 1:3 ] || "
-         "! (echo h >/proc/sysrq-trigger); } && echo held"},
-        {"cgroup-pids", "started more processes than allowed",
-         // Held when a fork is refused, not when few processes are left: a bash that cannot fork
-         // tries for half a minute, or ends with the first child that does. Nothing is executed:
-         // on a slow machine two hundred programs take longer than the time there is.
-         "mkfifo /tmp/doctor && timeout 15 sh -c "
-         "'for i in $(seq 200); do (: </tmp/doctor) & done' 2>&1 >/dev/null | "
-         "grep -q fork && echo held"},
-        {"cgroup-memory", "used more memory than allowed",
-         "(head -c 400M /dev/zero | tail -c 400M | wc -c) | grep -q 419430400 || echo held"},
-    };
-}
-
-sandbox::MachineSpec throw_away_spec()
+sandbox::MachineSpec throw_away_spec(sandbox::Network network)
 {
     sandbox::MachineSpec spec;
     spec.key_hash = random_hex(32);
@@ -61,6 +23,7 @@ sandbox::MachineSpec throw_away_spec()
     spec.generation = random_hex(16);
     spec.token = random_hex(16);
     spec.ends_with_server = true;
+    spec.network = network;
     spec.limits.memory = 128ULL << 20U;
     spec.limits.pids = 100;
     return spec;
@@ -70,7 +33,7 @@ std::string run(sandbox::Sandbox& sandbox, const std::string& script)
 {
     protocol::ExecuteRequest request;
     request.id = random_hex(16);
-    request.command = "exec 2>/dev/null; " + script;
+    request.command = script;
     request.timeout = 20'000;
     request.on_exit = protocol::OnExit::kill;
     request.head_limit = 4096;
@@ -98,7 +61,7 @@ bool is_cgroup(const std::string& layer)
 std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandbox)
 {
     std::vector<Check> checks;
-    const auto attempts = probes();
+    const auto attempts = doctor_probes();
     for (const auto& layer : machine.layers()) {
         const auto probe = std::find_if(attempts.begin(), attempts.end(),
                                         [&](const Probe& p) { return layer.name == p.layer; });
@@ -121,7 +84,7 @@ std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandb
 
 } // namespace
 
-std::vector<Check> run_doctor(sandbox::Backend& backend)
+std::vector<Check> run_doctor(sandbox::Backend& backend, sandbox::Network network)
 {
     const auto availability = backend.availability();
     std::vector<Check> checks{
@@ -132,7 +95,7 @@ std::vector<Check> run_doctor(sandbox::Backend& backend)
         return checks;
     }
     try {
-        const auto spec = throw_away_spec();
+        const auto spec = throw_away_spec(network);
         auto machine = backend.create(spec);
         const auto record = machine->record();
         try {

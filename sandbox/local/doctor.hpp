@@ -15,9 +15,10 @@ struct Check {
     std::string remedy; ///< when not ok: the exact line that helps, empty when none is known
 };
 
-/// Makes a throw-away sandbox with default limits on `backend`, tries from inside to break each
-/// layer, and destroys it again. Takes seconds. Throws nothing: what cannot be tried is a check
-/// that is not ok.
-[[nodiscard]] std::vector<Check> run_doctor(sandbox::Backend& backend);
+/// Makes a throw-away sandbox with low limits and this network on `backend`, tries from inside to
+/// break each layer, and destroys it again. Takes seconds. Throws nothing: what cannot be tried is
+/// a check that is not ok.
+[[nodiscard]] std::vector<Check> run_doctor(sandbox::Backend& backend,
+                                            sandbox::Network network = sandbox::Network::none);
 
 } // namespace berth::local

@@ -14,5 +14,6 @@ int main(int argc, char** argv)
                  server::helper_program("berth-guest", server::process_environment()),
                  options.sessions.state_directory + "/machines");
          },
-         .examine = [](sandbox::Backend&) { return std::vector<server::Check>(); }});
+         .examine = [](const server::Options&,
+                       sandbox::Backend&) { return std::vector<server::Check>(); }});
 }

@@ -1,7 +1,9 @@
 """What --network and --mount let a sandbox reach of the host, and nothing else."""
 
+import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import tempfile
@@ -55,6 +57,20 @@ class NetworkTest(ParityTest):
         self.assertTrue(self.reached.is_set())
         self.assertEqual(self.interfaces(shared),
                          sorted(name for _, name in socket.if_nameindex()))
+
+    def test_the_doctor_looks_at_the_network_that_is_asked_for(self):
+        for network, held in (("none", True), ("host", False)):
+            with self.subTest(network):
+                told = json.loads(self.command_line("doctor", "--json", "--network", network))
+                checks = {check["name"]: check["ok"] for check in told["checks"]}
+                self.assertEqual((checks["netns"], checks["seccomp"]), (held, True), told)
+                done = subprocess.run(
+                    [binary_path(), "serve", "--require", "netns", "--network", network,
+                     "--state-dir", str(self.state.path)], stdin=subprocess.DEVNULL,
+                    capture_output=True, text=True, timeout=60, check=False)
+                self.assertEqual(done.returncode, 0 if held else 1, done.stderr)
+                self.assertEqual(bool(re.search(r"--require: not in force:\s.*netns", done.stderr)), not held,
+                                 done.stderr)
 
     def test_without_network_there_is_a_loopback_of_its_own(self):
         self.assertEqual(self.interfaces(self.berth), ["lo"])

@@ -27,14 +27,6 @@ using namespace berth::local::test;
 
 namespace {
 
-std::unique_ptr<sandbox::Backend> backend_with_guest(const Bench& bench)
-{
-    return make_backend({.guest_program = program("BERTH_TEST_GUEST"),
-                         .launcher_program = program("BERTH_TEST_LAUNCHER"),
-                         .guest_in_launcher = true,
-                         .state_directory = bench.state()});
-}
-
 std::string link_target(const std::string& path)
 {
     std::array<char, 256> target{};

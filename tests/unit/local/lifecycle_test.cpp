@@ -21,14 +21,6 @@ using namespace berth::local::test;
 
 namespace {
 
-bool in_force(const sandbox::Machine& machine, const std::string& name)
-{
-    const auto& layers = machine.layers();
-    return std::any_of(layers.begin(), layers.end(), [&](const sandbox::Layer& layer) {
-        return layer.name == name && layer.in_force;
-    });
-}
-
 bool ends_soon(const local::MachineFacts& facts)
 {
     for (int i = 0; i < 300; ++i) {
@@ -185,30 +177,6 @@ TEST_CASE("a swarm hits the limits of the commands, never the guest")
         CHECK(refused.find("fork") != std::string::npos);
         bench.run("kill -9 -1");
         CHECK(bench.run("echo alive") == "alive\n");
-    }
-}
-
-TEST_CASE("the guest has as many processors as its commands, and at least one")
-{
-    Bench bench;
-    const auto quota = [&](double cpus) {
-        auto spec = Bench::spec();
-        spec.limits.cpus = cpus;
-        auto& machine = bench.make(spec);
-        std::string found = in_force(machine, "cgroup-cpu") ? "" : "no limit";
-        for (const auto& path : local::facts_from(machine.record()).cgroups) {
-            for (const char* name : {"/guest/cpu.max", "/guest/cpu.cfs_quota_us"}) {
-                const auto text = read_text(path + name);
-                found += text.substr(0, text.find_first_of(" \n"));
-            }
-        }
-        bench.destroy();
-        return found;
-    };
-    const auto two = quota(2);
-    if (two != "no limit") {
-        CHECK(two == "200000");
-        CHECK(quota(0.25) == "100000");
     }
 }
 

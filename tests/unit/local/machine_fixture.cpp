@@ -1,20 +1,26 @@
 #include "tests/unit/local/machine_fixture.hpp"
 
+#include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/remove_tree.hpp"
 #include "sandbox/unix_channel.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 #include <fcntl.h>
+#include <grp.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace berth::local::test {
@@ -28,6 +34,42 @@ std::string program(const char* variable)
 bool is_root()
 {
     return ::geteuid() == 0;
+}
+
+bool become_ordinary_user()
+{
+    constexpr uid_t nobody = 65534;
+    return ::setgroups(0, nullptr) == 0 && ::setresgid(nobody, nobody, nobody) == 0 &&
+           ::setresuid(nobody, nobody, nobody) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;
+}
+
+bool in_force(const sandbox::Machine& machine, const std::string& layer)
+{
+    const auto& layers = machine.layers();
+    return std::any_of(layers.begin(), layers.end(), [&](const sandbox::Layer& each) {
+        return each.name == layer && each.in_force;
+    });
+}
+
+std::string told_by_child(const std::function<std::string()>& work)
+{
+    Pipe pipe = make_pipe();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::string text;
+        try {
+            text = work();
+        } catch (const std::exception& error) {
+            text = std::string("thrown: ") + error.what();
+        }
+        write_full(pipe.write.get(), text);
+        ::_exit(0);
+    }
+    pipe.write.reset();
+    std::string text(1UL << 16U, '\0');
+    text.resize(read_full(pipe.read.get(), text.data(), text.size()));
+    ::waitpid(child, nullptr, 0);
+    return text;
 }
 
 std::string read_text(const std::string& path)
@@ -47,6 +89,14 @@ bool exists(const std::string& path)
 {
     struct stat status{};
     return ::lstat(path.c_str(), &status) == 0;
+}
+
+std::unique_ptr<sandbox::Backend> backend_with_guest(const Bench& bench)
+{
+    return make_backend({.guest_program = program("BERTH_TEST_GUEST"),
+                         .launcher_program = program("BERTH_TEST_LAUNCHER"),
+                         .guest_in_launcher = true,
+                         .state_directory = bench.state()});
 }
 
 Bench::Bench()

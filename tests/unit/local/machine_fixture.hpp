@@ -2,6 +2,7 @@
 
 #include "sandbox/backend.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,17 @@ class Bench {
     std::unique_ptr<sandbox::Backend> backend_;
     std::unique_ptr<sandbox::Machine> machine_;
 };
+
+/// Another backend on its state folder, whose guest is the real one, in the launcher.
+[[nodiscard]] std::unique_ptr<sandbox::Backend> backend_with_guest(const Bench& bench);
+
+[[nodiscard]] bool in_force(const sandbox::Machine& machine, const std::string& layer);
+
+/// What `work` returns in a forked process, which may change itself; what it threw, if it threw.
+[[nodiscard]] std::string told_by_child(const std::function<std::string()>& work);
+
+/// For good, all of the process: a user without an entry in the user database.
+bool become_ordinary_user();
 
 [[nodiscard]] bool is_root();
 [[nodiscard]] std::string read_text(const std::string& path);

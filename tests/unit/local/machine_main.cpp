@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <grp.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace {
@@ -15,19 +13,12 @@ namespace {
 /// The exit status that Meson takes for "skipped".
 constexpr int skipped = 77;
 
-/// The same tests as an ordinary user, who has no user database entry and no runtime directory.
-bool become_ordinary_user()
-{
-    constexpr uid_t nobody = 65534;
-    return ::setgroups(0, nullptr) == 0 && ::setresgid(nobody, nobody, nobody) == 0 &&
-           ::setresuid(nobody, nobody, nobody) == 0 && ::prctl(PR_SET_DUMPABLE, 1) == 0;
-}
-
 } // namespace
 
 int main(int argc, char** argv)
 {
     using namespace berth::local::test;
+    // The same tests as an ordinary user.
     if (!program("BERTH_TEST_AS_USER").empty() && (!is_root() || !become_ordinary_user())) {
         std::puts("needs root to become somebody else");
         return skipped;

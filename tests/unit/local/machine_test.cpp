@@ -1,7 +1,6 @@
 // What holds inside a machine, seen by a command in it.
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/local/environment.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 
@@ -105,9 +104,28 @@ TEST_CASE("the environment is the standard one and what the operator gave")
         const auto equals = line.find('=');
         found[line.substr(0, equals)] = line.substr(equals + 1);
     }
-    CHECK(found == local::command_environment(spec.environment));
-    CHECK(found.at("GIVEN") == "a b");
-    CHECK(found.at("TERM") == "xterm");
+    const std::map<std::string, std::string> expected{
+        {"DEBIAN_FRONTEND", "noninteractive"},
+        {"GIT_PAGER", "cat"},
+        {"GIT_TERMINAL_PROMPT", "0"},
+        {"GIVEN", "a b"},
+        {"HOME", "/home/user"},
+        {"LANG", "C.UTF-8"},
+        {"LOGNAME", "user"},
+        {"NPM_CONFIG_PREFIX", "/home/user/.local"},
+        {"NPM_CONFIG_UPDATE_NOTIFIER", "false"},
+        {"PAGER", "cat"},
+        {"PATH", "/home/user/.local/bin:/etc/berth/bin:"
+                 "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+        {"PIP_BREAK_SYSTEM_PACKAGES", "1"},
+        {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
+        {"PIP_USER", "1"},
+        {"SHELL", "/bin/bash"},
+        {"TERM", "xterm"},
+        {"TMPDIR", "/tmp"},
+        {"USER", "user"},
+    };
+    CHECK(found == expected);
 }
 
 TEST_CASE("nothing of the host's files is there but programs")

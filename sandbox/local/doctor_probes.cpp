@@ -1,0 +1,80 @@
+#include "sandbox/local/doctor_probes.hpp"
+
+#include <array>
+
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+/// True inside where the namespace is another than the server's. Not where that cannot be told.
+std::string own_namespace(const std::string& kind)
+{
+    const std::string path = "/proc/self/ns/" + kind;
+    std::array<char, 64> name{};
+    const auto size = ::readlink(path.c_str(), name.data(), name.size());
+    if (size <= 0) {
+        return "false";
+    }
+    return "n=$(readlink " + path + ") && [ \"$n\" != '" +
+           std::string(name.data(), static_cast<std::size_t>(size)) + "' ]";
+}
+
+std::string held_if(const std::string& condition)
+{
+    return "exec 2>/dev/null; " + condition + " && echo held";
+}
+
+/// Held when a fork is refused, not when few processes are left: a bash that cannot fork tries for
+/// half a minute, or ends with the first child that does. Nothing is executed: on a slow machine
+/// two hundred programs take longer than the time there is.
+std::string too_many_processes()
+{
+    return "mkfifo /tmp/doctor && timeout 15 sh -c "
+           "'for i in $(seq 200); do (: </tmp/doctor) 2>/dev/null & done' 2>&1 >/dev/null | "
+           "grep -q fork";
+}
+
+/// The cover of sysrq-trigger is /dev/null, and whoever writes to that presses no key.
+std::string masked_files()
+{
+    return "[ \"$(head -qc 1 /proc/kcore /proc/kallsyms | wc -c)\" = 0 ] && "
+           "{ [ \"$(stat -c %t:%T /proc/sysrq-trigger)\" = 1:3 ] || "
+           "! (echo h >/proc/sysrq-trigger); }";
+}
+
+} // namespace
+
+std::vector<Probe> doctor_probes()
+{
+    return {
+        {"userns", "used a capability: chroot, mount",
+         held_if(own_namespace("user") + " && type chroot mount && ! chroot / true && "
+                                         "! mount -t tmpfs x /tmp")},
+        {"nested-userns", "made another user namespace",
+         held_if("type unshare && ! unshare -U true")},
+        {"pidns", "looked for the host's first process",
+         held_if(own_namespace("pid") +
+                 " && tr '\\0' ' ' </proc/1/cmdline | grep -q '^berth-guest '")},
+        {"mountns", "wrote to the host's programs",
+         held_if(own_namespace("mnt") + " && type touch && ! touch /usr/berth-doctor")},
+        {"ipcns", "looked for the host's shared memory", held_if(own_namespace("ipc"))},
+        {"utsns", "looked for the host's name", held_if(own_namespace("uts"))},
+        {"cgroupns", "looked for the host's cgroups", held_if(own_namespace("cgroup"))},
+        {"netns", "looked for a network besides loopback",
+         held_if(own_namespace("net") + " && [ \"$(grep -c : /proc/net/dev)\" = 1 ]")},
+        {"seccomp", "took the guest's descriptors away",
+         held_if("type prlimit && ! prlimit --pid 1 --nofile=0:0")},
+        // Opened, not read: at its address 0 there is no memory, and reading fails without a guard.
+        {"guest", "read the guest's memory and environment",
+         held_if("! cat /proc/1/environ && ! (: </proc/1/mem)")},
+        {"proc-masks", "read kernel memory and pressed keys through /proc",
+         held_if(masked_files())},
+        {"cgroup-pids", "started more processes than allowed", held_if(too_many_processes())},
+        {"cgroup-memory", "used more memory than allowed",
+         held_if("type head tail && ! (head -c 400M /dev/zero | tail -c 400M | wc -c) | "
+                 "grep -q 419430400")},
+    };
+}
+
+} // namespace berth::local

@@ -1,0 +1,108 @@
+// The limits of a machine, as the kernel has them: read from the files of its cgroups.
+
+#include "sandbox/local/local_machine.hpp"
+#include "tests/unit/local/host_cgroups.hpp"
+#include "tests/unit/local/machine_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+
+using namespace berth;
+using namespace berth::local::test;
+
+namespace {
+
+/// The content of the first of these files that the session's cgroups have: the name of v2, of v1.
+std::string limit(const local::MachineFacts& facts, const std::string& v2, const std::string& v1)
+{
+    for (const auto& name : {v2, v1}) {
+        for (const auto& cgroup : facts.cgroups) {
+            if (const std::string file = cgroup + "/" + name; exists(file)) {
+                return read_text(file);
+            }
+        }
+    }
+    return "none";
+}
+
+sandbox::MachineSpec small_spec()
+{
+    auto spec = Bench::spec();
+    spec.limits.memory = 192ULL << 20U;
+    spec.limits.pids = 77;
+    spec.limits.cpus = 1.5;
+    return spec;
+}
+
+} // namespace
+
+TEST_CASE("as root a limit is in force where the host's kernel has its controller")
+{
+    Bench bench;
+    const auto& machine = bench.make(small_spec());
+    const auto known = bench.backend().limit_layers();
+    CHECK(known.size() == 3);
+    for (const std::string controller : {"memory", "pids", "cpu"}) {
+        CAPTURE(controller);
+        if (is_root()) {
+            CHECK(in_force(machine, "cgroup-" + controller) == host_limits(controller));
+        }
+        CHECK(in_force(machine, "cgroup-" + controller) ==
+              !sandbox::is_missing(known, "cgroup-" + controller));
+    }
+}
+
+TEST_CASE("the limits of the commands are in their cgroup")
+{
+    Bench bench;
+    const auto& machine = bench.make(small_spec());
+    const auto facts = local::facts_from(machine.record());
+    if (in_force(machine, "cgroup-memory")) {
+        CHECK(limit(facts, "cmds/memory.max", "cmds/memory.limit_in_bytes") == "201326592\n");
+    }
+    if (in_force(machine, "cgroup-pids")) {
+        CHECK(limit(facts, "cmds/pids.max", "cmds/pids.max") == "77\n");
+    }
+    if (in_force(machine, "cgroup-cpu")) {
+        const auto quota = limit(facts, "cmds/cpu.max", "cmds/cpu.cfs_quota_us");
+        CHECK((quota == "150000 100000\n" || quota == "150000\n"));
+        if (quota == "150000\n") {
+            CHECK(limit(facts, "cmds/cpu.cfs_period_us", "cmds/cpu.cfs_period_us") == "100000\n");
+        }
+    }
+}
+
+TEST_CASE("the guest has a small limit of its own, and is in the cgroup that has it")
+{
+    Bench bench;
+    const auto& machine = bench.make(small_spec());
+    const auto facts = local::facts_from(machine.record());
+    if (in_force(machine, "cgroup-memory")) {
+        CHECK(limit(facts, "guest/memory.max", "guest/memory.limit_in_bytes") == "268435456\n");
+    }
+    for (const auto& cgroup : facts.cgroups) {
+        CAPTURE(cgroup);
+        std::istringstream members(read_text(cgroup + "/guest/cgroup.procs"));
+        std::string pid;
+        std::getline(members, pid);
+        CHECK(pid == std::to_string(facts.pid));
+    }
+}
+
+TEST_CASE("the guest has as many processors as its commands, and at least one")
+{
+    for (const auto& [cpus, expected] : {std::pair(2.0, "200000"), std::pair(0.25, "100000")}) {
+        Bench bench;
+        auto spec = Bench::spec();
+        spec.limits.cpus = cpus;
+        const auto& machine = bench.make(spec);
+        if (in_force(machine, "cgroup-cpu")) {
+            const auto facts = local::facts_from(machine.record());
+            const auto quota = limit(facts, "guest/cpu.max", "guest/cpu.cfs_quota_us");
+            CHECK(quota.substr(0, quota.find_first_of(" \n")) == expected);
+        }
+    }
+}
