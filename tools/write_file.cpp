@@ -69,6 +69,7 @@ protocol::WriteFileRequest WriteFile::request(const Args& args)
                     "Send a long file in pieces with mode append, each encoded on its own.");
     }
     request.content = std::move(*bytes);
+    request.encoding = protocol::Encoding::bytes;
     return request;
 }
 

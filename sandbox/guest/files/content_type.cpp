@@ -65,6 +65,27 @@ TextEncoding sniff_encoding(std::string_view beginning) noexcept
     return TextEncoding::utf8;
 }
 
+std::string_view wide_encoding(std::string_view beginning) noexcept
+{
+    if (beginning.starts_with("\xff\xfe\0\0"sv)) {
+        return "UTF-32LE";
+    }
+    if (beginning.starts_with("\0\0\xfe\xff"sv)) {
+        return "UTF-32BE";
+    }
+    switch (sniff_encoding(beginning)) {
+    case TextEncoding::utf16le:
+        return "UTF-16LE";
+    case TextEncoding::utf16be:
+        return "UTF-16BE";
+    case TextEncoding::utf8:
+    case TextEncoding::utf8_bom:
+    case TextEncoding::binary:
+        break;
+    }
+    return {};
+}
+
 std::string_view mime_type(std::string_view beginning) noexcept
 {
     for (const auto& magic : magics) {

@@ -14,6 +14,10 @@ inline constexpr std::size_t sniff_size = 64UL * 1024;
 /// number of a format that is never text.
 [[nodiscard]] TextEncoding sniff_encoding(std::string_view beginning) noexcept;
 
+/// "UTF-16LE", "UTF-16BE", "UTF-32LE" or "UTF-32BE" by byte order mark, else empty: text in which a
+/// character is not its byte, so that bytes must not be taken out of it or put into it.
+[[nodiscard]] std::string_view wide_encoding(std::string_view beginning) noexcept;
+
 /// By magic number, never by name; empty when unknown.
 [[nodiscard]] std::string_view mime_type(std::string_view beginning) noexcept;
 

@@ -24,6 +24,24 @@ void put_line(std::string& out, char mark, std::string_view line)
     }
 }
 
+/// The line ends of some lines, which no diff shows.
+class LineEnds {
+  public:
+    void add(std::string_view line)
+    {
+        (line.ends_with("\r\n") ? crlf_ : lf_) |= line.ends_with('\n');
+    }
+
+    [[nodiscard]] std::string_view name() const noexcept
+    {
+        return crlf_ && lf_ ? "mixed" : crlf_ ? "CRLF" : lf_ ? "LF" : "";
+    }
+
+  private:
+    bool crlf_ = false;
+    bool lf_ = false;
+};
+
 /// Puts changed lines together to hunks.
 class HunkWriter {
   public:
@@ -49,9 +67,11 @@ class HunkWriter {
         }
         for (const auto line : removed) {
             put_line(body_, '-', line);
+            old_ends_.add(line);
         }
         for (const auto line : added) {
             put_line(body_, '+', line);
+            new_ends_.add(line);
         }
         old_count_ += removed.size();
         new_count_ += added.size();
@@ -142,7 +162,7 @@ class HunkWriter {
         std::string hunk = "@@ -" + std::to_string(old_line_ + (old_count_ > 0 ? 1 : 0)) + "," +
                            std::to_string(old_count_) + " +" +
                            std::to_string(new_line_ + (new_count_ > 0 ? 1 : 0)) + "," +
-                           std::to_string(new_count_) + " @@\n" + body_;
+                           std::to_string(new_count_) + " @@" + changed_ends() + "\n" + body_;
         hunk = utf8::is_valid(hunk) ? std::move(hunk) : utf8::sanitize(hunk);
         if (diff_.text.size() + hunk.size() <= budget_) {
             diff_.text += hunk;
@@ -159,6 +179,19 @@ class HunkWriter {
         body_.clear();
         old_count_ = 0;
         new_count_ = 0;
+        old_ends_ = {};
+        new_ends_ = {};
+    }
+
+    /// Behind the second @@, where patch takes any text: "-a" and "+a" would look the same.
+    [[nodiscard]] std::string changed_ends() const
+    {
+        const auto before = old_ends_.name();
+        const auto after = new_ends_.name();
+        if (before.empty() || after.empty() || before == after) {
+            return {};
+        }
+        return " line ends: " + std::string(before) + " to " + std::string(after);
     }
 
     LineReader& lines_;
@@ -171,6 +204,8 @@ class HunkWriter {
     std::uint64_t new_line_ = 0;
     std::uint64_t old_count_ = 0;
     std::uint64_t new_count_ = 0;
+    LineEnds old_ends_; ///< of the removed lines, new_ends_ of the added ones
+    LineEnds new_ends_;
     std::uint64_t behind_ = 0; ///< offset in the original, behind what was written
     std::int64_t shift_ = 0;   ///< of line numbers, by the hunks before
 };

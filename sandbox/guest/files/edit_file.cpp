@@ -1,6 +1,5 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/sha256.hpp"
-#include "sandbox/guest/files/content_type.hpp"
 #include "sandbox/guest/files/document.hpp"
 #include "sandbox/guest/files/edit_diff.hpp"
 #include "sandbox/guest/files/missing.hpp"
@@ -25,13 +24,13 @@ using protocol::EditFileRequest;
 
 constexpr std::uint64_t default_max_size = 256ULL * 1024 * 1024;
 constexpr std::size_t listed_matches = 20;
+constexpr std::string_view mark = "\xef\xbb\xbf"; // byte order
 
-/// What has to be known of the file before it is edited.
+/// What has to be known of the document before an edit.
 struct Facts {
     bool all_crlf = false;
     bool bom = false;
     bool binary = false;
-    bool utf16 = false;
 };
 
 Facts look_at(const Document& document)
@@ -42,9 +41,7 @@ Facts look_at(const Document& document)
     bool first = true;
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
         if (first) {
-            const auto encoding = sniff_encoding(piece);
-            facts.bom = encoding == TextEncoding::utf8_bom;
-            facts.utf16 = encoding == TextEncoding::utf16le || encoding == TextEncoding::utf16be;
+            facts.bom = piece.starts_with(mark);
         }
         first = false;
         facts.binary |= piece.find('\0') != std::string_view::npos;
@@ -67,30 +64,6 @@ std::string with_crlf(std::string_view text)
     return result;
 }
 
-/// Line ends and byte order mark stay what they are, however the caller writes them: in a file
-/// whose lines all end with CRLF a newline means that, and a mark neither comes twice nor goes.
-Edit adapted(const Edit& edit, const Facts& facts)
-{
-    static constexpr std::string_view mark = "\xef\xbb\xbf";
-    Edit result = edit;
-    // Who replaces nothing but line ends means these.
-    const bool converts = edit.old_text.find("\r\n") != std::string::npos &&
-                          with_crlf(edit.old_text) == with_crlf(edit.new_text);
-    if (facts.all_crlf && !converts) {
-        result.old_text = with_crlf(edit.old_text);
-        result.new_text = with_crlf(edit.new_text);
-    }
-    if (facts.bom && !result.old_text.empty()) {
-        const bool has = result.new_text.starts_with(mark);
-        if (result.old_text.starts_with(mark) && !has) {
-            result.new_text.insert(0, mark);
-        } else if (!result.old_text.starts_with(mark) && has) {
-            result.new_text.erase(0, mark.size());
-        }
-    }
-    return result;
-}
-
 /// The place of an edit in its request, for messages.
 std::string which(std::size_t index, std::size_t count)
 {
@@ -99,7 +72,36 @@ std::string which(std::size_t index, std::size_t count)
                : " (edit " + std::to_string(index + 1) + " of " + std::to_string(count) + ")";
 }
 
-[[noreturn]] void throw_not_found(const Document& document, const Edit& edit, const Facts& facts,
+/// Line ends and byte order mark stay what they are, however the caller writes them: in a file
+/// whose lines all end with CRLF a newline means that, and a mark neither comes twice nor goes.
+Edit adapted(const Edit& edit, const Facts& facts, const std::string& place)
+{
+    Edit result = edit;
+    // Who replaces nothing but line ends means these.
+    const bool converts = edit.old_text.find("\r\n") != std::string::npos &&
+                          with_crlf(edit.old_text) == with_crlf(edit.new_text);
+    if (facts.all_crlf && !converts) {
+        result.old_text = with_crlf(edit.old_text);
+        result.new_text = with_crlf(edit.new_text);
+    }
+    if (facts.bom) {
+        const bool has = result.new_text.starts_with(mark);
+        if (result.old_text.starts_with(mark) && !has) {
+            result.new_text.insert(0, mark);
+            if (result.new_text == result.old_text) {
+                throw Error(ErrorCode::unsupported,
+                            "the edit" + place +
+                                " would only take away the byte order mark, which edit_file keeps",
+                            "to remove it: sed -i '1s/^\\xef\\xbb\\xbf//' in bash_exec");
+            }
+        } else if (!result.old_text.starts_with(mark) && has) {
+            result.new_text.erase(0, mark.size());
+        }
+    }
+    return result;
+}
+
+[[noreturn]] void throw_not_found(const Document& document, const Edit& edit,
                                   const std::string& place)
 {
     std::string hint;
@@ -111,9 +113,7 @@ std::string which(std::size_t index, std::size_t count)
                 printable(near.actual) + "`";
         lines += (lines.empty() ? "" : ",") + std::to_string(near.line);
     }
-    if (facts.utf16) {
-        hint = "the file is UTF-16: convert it in bash_exec, e.g. with iconv, then edit";
-    } else if (hint.empty()) {
+    if (hint.empty()) {
         hint = "nothing in the file is like it; read the file and copy the text from there";
     }
     throw Error(Error(ErrorCode::text_not_found,
@@ -122,9 +122,11 @@ std::string which(std::size_t index, std::size_t count)
 }
 
 [[noreturn]] void throw_ambiguous(const Document& document,
-                                  const std::vector<std::uint64_t>& matches,
+                                  const std::vector<std::uint64_t>& matches, std::size_t size,
                                   const std::string& place)
 {
+    // Not all of those are counted that overlap each other.
+    const bool overlap = matches[1] - matches[0] < size;
     const auto all = lines_of(document, matches, listed_matches);
     std::string lines; // one for each match
     std::string shown; // each once
@@ -141,8 +143,10 @@ std::string which(std::size_t index, std::size_t count)
     const std::string more = matches.size() > listed_matches ? " ..." : "";
     const char* on = distinct == 1 ? ", on line " : ", on lines ";
     throw Error(Error(ErrorCode::ambiguous_match,
-                      "old_text" + place + " occurs " + std::to_string(matches.size()) +
-                          " times in " + printable(document.path()) + on + shown + more,
+                      "old_text" + place + " occurs " + (overlap ? "at least " : "") +
+                          std::to_string(matches.size()) + " times" +
+                          (overlap ? ", overlapping itself," : "") + " in " +
+                          printable(document.path()) + on + shown + more,
                       "add lines around it until it is unique, or set replace_all")
                     .with_detail("lines", lines)
                     .with_detail("count", std::to_string(matches.size())));
@@ -153,33 +157,48 @@ std::uint64_t apply(const Edit& edit, Document& document, const Facts& facts,
                     const std::string& place)
 {
     if (edit.old_text.empty()) {
-        if (document.size() != 0) {
+        const std::uint64_t begin = facts.bom ? mark.size() : 0;
+        if (document.size() != begin) {
             throw Error(ErrorCode::invalid_argument,
                         "old_text" + place + " is empty, and " + printable(document.path()) +
                             " is not",
                         "give the text to be replaced, or use write_file to replace the whole");
         }
-        document.replace({0}, 0, edit.new_text);
+        document.replace({begin}, 0, edit.new_text);
         return 1;
     }
-    const auto matches = find_text(document, edit.old_text);
+    const auto matches =
+        find_text(document, edit.old_text, edit.replace_all ? Overlap::skipped : Overlap::reported);
     if (matches.empty()) {
-        throw_not_found(document, edit, facts, place);
+        throw_not_found(document, edit, place);
     }
     if (matches.size() > 1 && !edit.replace_all) {
-        throw_ambiguous(document, matches, place);
+        throw_ambiguous(document, matches, edit.old_text.size(), place);
     }
     document.replace(matches, edit.old_text.size(), edit.new_text);
     return matches.size();
 }
 
-std::uint64_t apply_all(const EditFileRequest& request, Document& document, const Facts& facts,
+/// Whether the document's line ends or mark make a difference to an edit: to look at them means to
+/// read the whole.
+bool depends_on_facts(const Edit& edit)
+{
+    return edit.old_text.empty() || edit.old_text.find('\n') != std::string::npos ||
+           edit.new_text.find('\n') != std::string::npos || edit.old_text.starts_with(mark) ||
+           edit.new_text.starts_with(mark);
+}
+
+std::uint64_t apply_all(const EditFileRequest& request, Document& document, Facts facts,
                         std::uint64_t max_size)
 {
     std::uint64_t replacements = 0;
     for (std::size_t i = 0; i < request.edits.size(); ++i) {
         const std::string place = which(i, request.edits.size());
-        replacements += apply(adapted(request.edits[i], facts), document, facts, place);
+        const Edit& edit = request.edits[i];
+        if (i > 0 && depends_on_facts(edit)) {
+            facts = look_at(document); // the edits before may have changed them
+        }
+        replacements += apply(adapted(edit, facts, place), document, facts, place);
         if (document.size() > max_size) {
             throw Error(ErrorCode::too_large,
                         printable(document.path()) + " would have " +
@@ -254,9 +273,12 @@ EditFileReply edit_file(const EditFileRequest& request, const CallContext& conte
     require_editable(target, request, max_size, context);
 
     const UniqueFd original = target.exists() ? open_for_reading(target) : UniqueFd();
+    if (original) {
+        require_narrow(original.get(), target);
+    }
     Document document(original.get(), static_cast<std::uint64_t>(target.status.st_size),
                       target.path(), context);
-    Facts facts = look_at(document);
+    const Facts facts = look_at(document);
     EditFileReply reply;
     reply.path = target.path();
     reply.created = !target.exists();

@@ -8,7 +8,8 @@
 
 namespace berth::guest {
 
-std::vector<std::uint64_t> find_text(const Document& document, std::string_view text)
+std::vector<std::uint64_t> find_text(const Document& document, std::string_view text,
+                                     Overlap overlap)
 {
     std::vector<std::uint64_t> matches;
     if (text.size() > document.size()) {
@@ -36,7 +37,10 @@ std::vector<std::uint64_t> find_text(const Document& document, std::string_view 
                             "use sed in bash_exec for that many");
             }
             matches.push_back(base + at);
-            from = at + text.size();
+            // Only behind the first: a long text that repeats itself is compared again at each
+            // step.
+            const bool next = overlap == Overlap::reported && matches.size() == 1;
+            from = at + (next ? 1 : text.size());
         }
         const std::size_t tail = std::min(window.size() - from, text.size() - 1);
         const std::size_t done = window.size() - tail;

@@ -11,9 +11,14 @@ namespace berth::guest {
 /// More matches than that are not replaced in one edit: their list would outgrow the guest.
 inline constexpr std::size_t max_matches = 1'000'000;
 
+enum class Overlap : unsigned char { skipped, reported };
+
 /// Where `text` (not empty) is in the document, byte by byte the same; none overlaps the one
-/// before. Memory: the text, a piece of the stream, and the list. Throws Error(too_large).
-[[nodiscard]] std::vector<std::uint64_t> find_text(const Document& document, std::string_view text);
+/// before, but with `reported` the second may overlap the first: who wants the only place must
+/// know of it ("aa" in "aaa"). Memory: the text, a piece of the stream, and the list. Throws
+/// Error(too_large).
+[[nodiscard]] std::vector<std::uint64_t> find_text(const Document& document, std::string_view text,
+                                                   Overlap overlap);
 
 /// The lines (1-based) on which the first `limit` of the positions are.
 [[nodiscard]] std::vector<std::uint64_t>

@@ -16,6 +16,7 @@
 namespace berth::guest {
 namespace {
 
+using protocol::Encoding;
 using protocol::WriteFileReply;
 using protocol::WriteFileRequest;
 using protocol::WriteMode;
@@ -104,6 +105,9 @@ void append(const WriteTarget& target, const WriteFileRequest& request, const Ca
         ::open(descriptor_path(target.file.get()).c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
     if (!file) {
         throw_write_error(errno, target.directory.get(), "write " + printable(target.path()));
+    }
+    if (request.encoding == Encoding::text) {
+        require_narrow(file.get(), target);
     }
     reply.size = append_locked(file.get(), request.content, target.path(), context);
     reply.sha256 = hash_of_whole(file.get(), reply.size, target, request, context);

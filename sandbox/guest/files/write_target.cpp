@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/write_target.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/content_type.hpp"
 #include "sandbox/guest/files/missing.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
@@ -306,6 +307,25 @@ UniqueFd open_for_reading(const WriteTarget& target)
     return fd;
 }
 
+void require_narrow(int fd, const WriteTarget& target)
+{
+    std::array<char, 4> mark;
+    const ssize_t size = ::pread(fd, mark.data(), mark.size(), 0);
+    if (size < 0) {
+        throw errno_error(errno, "read " + printable(target.path()));
+    }
+    const std::string encoding(wide_encoding({mark.data(), static_cast<std::size_t>(size)}));
+    if (!encoding.empty()) {
+        const std::string name = encoding.substr(0, encoding.size() - 2); // either end
+        throw Error(ErrorCode::unsupported,
+                    printable(target.path()) + " is " + encoding +
+                        " text, into which UTF-8 cannot be put: nothing was changed",
+                    "convert it in bash_exec (iconv -f " + name +
+                        " -t UTF-8), change that, and convert it back (iconv -f UTF-8 -t " + name +
+                        ")");
+    }
+}
+
 void require_hash(const WriteTarget& target, const std::string& if_sha256,
                   const CallContext& context)
 {
@@ -323,9 +343,9 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
     }
     const std::string path = printable(target.path());
     if (!target.exists()) {
-        throw Error(Error(ErrorCode::conflict, path + " does not exist any more",
-                          "leave out if_sha256 to create it")
-                        .with_detail("sha256", ""));
+        throw Error(
+            Error(ErrorCode::conflict, path + " does not exist", "leave out if_sha256 to create it")
+                .with_detail("sha256", ""));
     }
     const auto size = static_cast<std::uint64_t>(target.status.st_size);
     if (size > max_hashed_size) {

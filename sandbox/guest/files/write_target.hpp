@@ -78,6 +78,10 @@ void require_replaceable(const WriteTarget& target);
 /// Opens the existing file for reading. Throws Error.
 [[nodiscard]] UniqueFd open_for_reading(const WriteTarget& target);
 
+/// Throws Error(unsupported) when `fd`, the open file, is UTF-16 or UTF-32 by its byte order mark:
+/// what is put into it as UTF-8 would make it unreadable. Its offset stays where it is.
+void require_narrow(int fd, const WriteTarget& target);
+
 /// Throws Error(conflict) with the present hash, unless `if_sha256` is empty, that hash, or its
 /// first 12 or more digits; Error(invalid_argument) when it is no hash at all.
 void require_hash(const WriteTarget& target, const std::string& if_sha256,

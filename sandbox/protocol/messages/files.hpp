@@ -94,7 +94,8 @@ struct WriteFileRequest {
     std::string path;
     std::string content;
     WriteMode mode = WriteMode::overwrite;
-    std::string if_sha256; ///< empty: no condition
+    std::string if_sha256;              ///< empty: no condition
+    Encoding encoding = Encoding::text; ///< text is not appended to UTF-16 or UTF-32
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -103,6 +104,7 @@ struct WriteFileRequest {
         field(2, self.content);
         field(3, self.mode);
         field(4, self.if_sha256);
+        field(5, self.encoding);
     }
 };
 
