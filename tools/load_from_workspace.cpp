@@ -33,6 +33,17 @@ class Download {
 
     [[nodiscard]] const std::vector<workspace::Entry>& entries() const noexcept { return entries_; }
 
+    /// Of the files below a prefix, as their headers say them.
+    [[nodiscard]] std::vector<std::string> names() const
+    {
+        std::vector<std::string> names;
+        names.reserve(entries_.size());
+        for (const auto& entry : entries_) {
+            names.push_back(name_of(entry.path));
+        }
+        return names;
+    }
+
     /// Empty at the end.
     [[nodiscard]] std::string next()
     {
@@ -96,13 +107,7 @@ Download find_files(Context& context, const LoadFromWorkspace::Args& args)
     for (const auto& entry : entries) {
         bytes += entry.size;
     }
-    if (total > max_transfer_files || bytes > max_transfer_bytes) {
-        throw Error(ErrorCode::too_large,
-                    counted(total, "file") + " are more than one call loads (" +
-                        thousands(max_transfer_files) + " files, " +
-                        human_bytes(max_transfer_bytes) + ")",
-                    "Name a part of it.");
-    }
+    require_loadable(total, bytes);
     return {context, prefix, std::move(entries)};
 }
 
@@ -194,6 +199,9 @@ Result LoadFromWorkspace::run(Context& context, const Args& args)
     if (request.single && request.path.ends_with('/')) {
         const auto& path = download.entries()[0].path;
         request.path += path.substr(path.rfind('/') + 1);
+    }
+    if (!request.single) {
+        request.names = download.names();
     }
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
         return sandbox.import_files(request, [&] { return download.next(); }, context.stop);

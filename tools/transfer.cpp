@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/protocol/wire.hpp"
+#include "tools/render.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -125,6 +126,20 @@ void TransferReader::finish() const
 {
     if (in_content_ || !header_.empty()) {
         damaged("it ends inside a file");
+    }
+}
+
+void require_loadable(std::uint64_t files, std::uint64_t bytes)
+{
+    const auto refuse = [](const std::string& what, const std::string& most) {
+        throw Error(ErrorCode::too_large, what + " are more than one call loads (" + most + ")",
+                    "Name a part of it: a longer prefix, or single files.");
+    };
+    if (files > max_transfer_files) {
+        refuse(counted(files, "file"), thousands(max_transfer_files));
+    }
+    if (bytes > max_transfer_bytes) {
+        refuse(human_bytes(bytes), human_bytes(max_transfer_bytes));
     }
 }
 

@@ -43,6 +43,10 @@ class TransferReader {
     bool in_content_ = false;
 };
 
+/// Throws Error(too_large) when so much is more than one call loads. `bytes` may be of a part of
+/// the files when these are too many.
+void require_loadable(std::uint64_t files, std::uint64_t bytes);
+
 /// What comes before a file's content in a transfer.
 [[nodiscard]] std::string transfer_header(const protocol::TransferHeader& header);
 

@@ -13,8 +13,11 @@ constexpr int max_depth = 100;
 
 [[noreturn]] void refuse(std::string_view path, const std::string& why)
 {
-    throw Error(ErrorCode::invalid_path,
-                "workspace path '" + std::string(path.substr(0, 200)) + "': " + why,
+    std::string shown;
+    for (const char c : path.substr(0, 200)) {
+        shown += c == '\0' ? std::string("\\x00") : std::string(1, c); // a message ends at a NUL
+    }
+    throw Error(ErrorCode::invalid_path, "workspace path '" + shown + "': " + why,
                 "use a path like /reports/result.csv; '/' is the workspace's root");
 }
 
@@ -26,7 +29,7 @@ std::string normalise(std::string_view path)
         refuse(path, "it is empty");
     }
     if (path.find('\0') != std::string_view::npos) {
-        refuse(path.substr(0, path.find('\0')), "it contains a NUL character");
+        refuse(path, "it contains a NUL character");
     }
     std::string result;
     int depth = 0;

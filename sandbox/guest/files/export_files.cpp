@@ -210,7 +210,7 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
         .wanted = [&](std::string_view name) { return pattern.matches(name); },
         .enters = [&](std::string_view name) { return pattern.may_match_below(name); }};
     ExportReply reply = export_tree(root.fd.get(), root.path, request, limits, context);
-    if (reply.files == 0) {
+    if (reply.files == 0 && reply.skipped.empty()) {
         throw Error(ErrorCode::not_found, "no file matches " + printable(absolute),
                     "try the pattern with glob_files first");
     }

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/files/replacement.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/write_target.hpp"
@@ -8,7 +9,9 @@
 #include "sandbox/protocol/wire.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace berth::guest {
 namespace {
@@ -109,16 +112,21 @@ void require_plain(const std::string& name)
     }
 }
 
-protocol::TransferredFile import_one(const std::string& path, const TransferHeader& header,
-                                     bool overwrite, Incoming& in, const CallContext& context)
+void require_absent_or(bool overwrite, const WriteTarget& target)
 {
-    LockedTarget locked = lock_write_target(path, context);
-    WriteTarget& target = locked.target;
     if (target.exists() && !overwrite) {
         throw Error(Error(ErrorCode::conflict, printable(target.path()) + " exists already",
                           "load to another path, or allow overwriting")
                         .set_retryable(false));
     }
+}
+
+protocol::TransferredFile import_one(const std::string& path, const TransferHeader& header,
+                                     bool overwrite, Incoming& in, const CallContext& context)
+{
+    LockedTarget locked = lock_write_target(path, context);
+    WriteTarget& target = locked.target;
+    require_absent_or(overwrite, target);
     require_replaceable(target);
     const unsigned mode = header.mode == 0 ? 0644U : header.mode & 0777U;
     return with_parents(target, context, [&] {
@@ -136,6 +144,86 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
     });
 }
 
+/// Files that are there already are not put back, so who gets the error must know which they are.
+[[noreturn]] void rethrow_with_loaded(const Error& error, const std::string& name,
+                                      const std::vector<std::string>& loaded)
+{
+    constexpr std::size_t most_named = 10;
+    constexpr std::size_t most_bytes = 200;
+    const auto shown = [](const std::string& entry) {
+        const std::string whole = printable(entry);
+        const std::string_view part = utf8::prefix_bytes(whole, most_bytes);
+        return std::string(part) + (part.size() < whole.size() ? "..." : "");
+    };
+    std::string message = error.what();
+    message += "; it is " + shown(name) + " of the load, which has written ";
+    if (loaded.empty()) {
+        message += "nothing";
+    } else {
+        message += std::to_string(loaded.size()) + (loaded.size() == 1 ? " file" : " files") +
+                   " before it: ";
+    }
+    for (std::size_t i = 0; i < std::min(loaded.size(), most_named); ++i) {
+        message += (i == 0 ? "" : ", ") + shown(loaded[i]);
+    }
+    if (loaded.size() > most_named) {
+        message += " and " + std::to_string(loaded.size() - most_named) + " more";
+    }
+    Error told(error.code(), message, error.hint());
+    for (const auto& [key, value] : error.details()) {
+        told.with_detail(key, value);
+    }
+    throw Error(told.set_retryable(error.retryable()));
+}
+
+/// Before the first is written: of a load that cannot be whole there should not be a part.
+void require_places(const ImportRequest& request, const std::string& base,
+                    const CallContext& context)
+{
+    for (const auto& name : request.names) {
+        try {
+            throw_if_stopped(context);
+            require_plain(name);
+            const WriteTarget target = find_write_target(base + "/" + name, context);
+            require_absent_or(request.overwrite, target);
+            require_replaceable(target);
+        } catch (const Error& error) {
+            rethrow_with_loaded(error, name, {});
+        }
+    }
+}
+
+void import_tree(const ImportRequest& request, const std::string& base, Incoming& in,
+                 const CallContext& context, ImportReply& reply)
+{
+    std::vector<std::string> loaded;
+    while (!in.done()) {
+        TransferHeader header = in.header();
+        try {
+            require_plain(header.name);
+            reply.files.push_back(
+                import_one(base + "/" + header.name, header, request.overwrite, in, context));
+        } catch (const Error& error) {
+            rethrow_with_loaded(error, header.name, loaded);
+        }
+        loaded.push_back(std::move(header.name));
+    }
+}
+
+void import_single(const ImportRequest& request, const std::string& path, Incoming& in,
+                   const CallContext& context, ImportReply& reply)
+{
+    while (!in.done()) {
+        const TransferHeader header = in.header();
+        require_plain(header.name);
+        if (!reply.files.empty()) {
+            throw Error(ErrorCode::invalid_argument, "the transfer has more than the one file",
+                        again);
+        }
+        reply.files.push_back(import_one(path, header, request.overwrite, in, context));
+    }
+}
+
 } // namespace
 
 ImportReply import_files(const ImportRequest& request, const CallContext& context)
@@ -150,18 +238,14 @@ ImportReply import_files(const ImportRequest& request, const CallContext& contex
             base.pop_back();
         }
         (void)find_write_target(base + "/.berth-import", context);
+        require_places(request, base, context);
     }
     ImportReply reply;
     Incoming in(context);
-    while (!in.done()) {
-        const TransferHeader header = in.header();
-        require_plain(header.name);
-        if (request.single && !reply.files.empty()) {
-            throw Error(ErrorCode::invalid_argument, "the transfer has more than the one file",
-                        again);
-        }
-        reply.files.push_back(import_one(request.single ? base : base + "/" + header.name, header,
-                                         request.overwrite, in, context));
+    if (request.single) {
+        import_single(request, base, in, context, reply);
+    } else {
+        import_tree(request, base, in, context, reply);
     }
     return reply;
 }

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/tree_files.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
@@ -35,11 +36,17 @@ class TreeLister {
             throw errno_error(errno, "list " + printable(root_path_ + "/" + prefix));
         }
         const int fd = directory.release(); // closedir closes it
+        bool empty = true;
         while (const dirent* entry = next(stream.get(), prefix)) {
             const std::string_view name = entry->d_name;
             if (name != "." && name != "..") {
+                empty = false;
                 take(fd, entry->d_name, prefix + entry->d_name, depth);
             }
+        }
+        const auto own = std::string_view(prefix).substr(0, prefix.size() - (depth > 0 ? 1 : 0));
+        if (empty && depth > 0 && (!limits_.wanted || limits_.wanted(own))) {
+            skip(std::string(own), "empty directory");
         }
     }
 
@@ -85,6 +92,10 @@ class TreeLister {
         if (limits_.wanted && !limits_.wanted(path)) {
             return;
         }
+        if (!utf8::is_valid(path)) {
+            skip_for_name(path);
+            return;
+        }
         if (!S_ISREG(status.st_mode)) {
             skip(path, S_ISLNK(status.st_mode)    ? "symbolic link"
                        : S_ISFIFO(status.st_mode) ? "named pipe"
@@ -99,8 +110,15 @@ class TreeLister {
         add({.name = path, .size = static_cast<std::uint64_t>(status.st_size)});
     }
 
+    /// No call could ever name it again: arguments are UTF-8.
+    void skip_for_name(const std::string& path) { skip(path, "its name is not UTF-8"); }
+
     void enter(int parent, const char* name, const std::string& path, int depth)
     {
+        if (!utf8::is_valid(path)) {
+            skip_for_name(path);
+            return;
+        }
         UniqueFd child(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
         if (!child || depth >= max_depth) {
             skip(path, child ? "too deep" : "cannot be opened");

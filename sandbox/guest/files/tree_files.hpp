@@ -33,7 +33,8 @@ struct TreeLimits {
     std::function<bool(std::string_view name)> enters;
 };
 
-/// The files below a directory, symlinks not followed; everything else is named in `skipped`.
+/// The files below a directory, symlinks not followed; everything else is named in `skipped`, also
+/// empty directories and what has a name that is not UTF-8.
 /// Throws Error(too_large) as soon as a limit is passed; backend_error or another by errno when a
 /// directory cannot be read to its end.
 [[nodiscard]] TreeFiles list_tree(int root, const std::string& root_path, const TreeLimits& limits,

@@ -27,7 +27,7 @@ struct ExportReply {
     bool single = false; ///< `path` named one file
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
-    std::vector<std::string> skipped; ///< sockets, devices, symlinks: "name: reason"
+    std::vector<std::string> skipped; ///< symlinks, empty directories ...: "name: reason"
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -44,6 +44,9 @@ struct ImportRequest {
     std::string path;    ///< the file, or the directory that gets the entries
     bool single = false; ///< one file is sent, and `path` is its name
     bool overwrite = true;
+    /// Of the entries that will come: none is written unless there is a place for each. May be
+    /// empty.
+    std::vector<std::string> names;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -51,6 +54,7 @@ struct ImportRequest {
         field(1, self.path);
         field(2, self.single);
         field(3, self.overwrite);
+        field(4, self.names);
     }
 };
 

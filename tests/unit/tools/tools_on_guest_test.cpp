@@ -148,6 +148,11 @@ void workspace_files(Session& session)
     const auto loaded = session.run("load_from_workspace", {{"workspace_path", "/a.txt"}});
     CHECK(session.run("read_file", {{"path", loaded.data->at("files")[0].at("sandbox_path")}})
               .text.ends_with("]\n1\tone\n2\tthree\n"));
+    session.run("bash_exec", {{"command", "cd ~/copy && echo kept > a.txt && chmod a-w b.bin"}});
+    CHECK(session.refused("load_from_workspace",
+                          {{"workspace_path", "/src"}, {"sandbox_path", "~/copy"}}) ==
+          ErrorCode::permission_denied);
+    CHECK(session.run("read_file", {{"path", "~/copy/a.txt"}}).text.ends_with("]\n1\tkept\n"));
     session.run("delete_workspace_file", {{"workspace_path", "/a.txt"}});
     CHECK(session.refused("load_from_workspace", {{"workspace_path", "/a.txt"}}) ==
           ErrorCode::not_found);

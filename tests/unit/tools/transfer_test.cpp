@@ -91,3 +91,14 @@ TEST_CASE("a transfer that is cut off or damaged is refused")
     protocol::put_varint(long_header, protocol::max_transfer_header + 1);
     CHECK(refusal(long_header) == ErrorCode::backend_error);
 }
+
+TEST_CASE("a load that is too much names what is too much")
+{
+    using berth::tools::require_loadable;
+    const auto told = [](std::uint64_t files, std::uint64_t bytes) -> std::string {
+        return berth::tools::test::caught([&] { require_loadable(files, bytes); }).what();
+    };
+    CHECK_NOTHROW(require_loadable(10'000, 4ULL << 30U));
+    CHECK(told(1, 5'000'000'000) == "5.0 GB are more than one call loads (4.3 GB)");
+    CHECK(told(10'001, 1) == "10,001 files are more than one call loads (10,000)");
+}

@@ -31,6 +31,16 @@ TEST_SUITE("workspace/normalise")
         }
     }
 
+    TEST_CASE("a NUL is shown, and what follows it")
+    {
+        try {
+            (void)normalise(std::string("a\0b", 3));
+            FAIL("no error");
+        } catch (const Error& error) {
+            CHECK(std::string(error.what()).find("'a\\x00b'") != std::string::npos);
+        }
+    }
+
     TEST_CASE("limits hold at their edge")
     {
         CHECK(normalise(std::string(255, 'n')).size() == 256);

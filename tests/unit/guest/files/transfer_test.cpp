@@ -70,7 +70,8 @@ Exported export_it(const Machine& machine, const std::string& path,
 
 protocol::ImportReply import_it(const Machine& machine, const std::string& path,
                                 const std::string& stream, bool single = false,
-                                bool overwrite = true, std::size_t step = 7)
+                                bool overwrite = true, std::size_t step = 7,
+                                std::vector<std::string> names = {})
 {
     std::size_t at = 0;
     const CallContext context{machine.context.config, machine.context.session, {}, {}, [&] {
@@ -82,6 +83,7 @@ protocol::ImportReply import_it(const Machine& machine, const std::string& path,
     request.path = path;
     request.single = single;
     request.overwrite = overwrite;
+    request.names = std::move(names);
     return import_files(request, context);
 }
 
@@ -112,6 +114,28 @@ TEST_CASE("a directory is exported by name, what is no file is skipped and named
           std::vector<std::string>{"link: symbolic link", "pipe: named pipe"});
     CHECK(exported.stream == encoded({entry("a.txt", ""), entry("b.txt", "bb", 0755),
                                       entry("sub/c.txt", "ccc", 0600), entry("sub/d.bin", "d")}));
+}
+
+TEST_CASE("what a workspace cannot hold is named: names that are not UTF-8, empty directories")
+{
+    const Machine machine;
+    fill(machine);
+    machine.put("tree/\xff.txt", "");
+    ::mkdir((machine.home + "/tree/\xfe").c_str(), 0755);
+    machine.put("tree/\xfe/in", "");
+    ::mkdir((machine.home + "/tree/sub/none").c_str(), 0755);
+    const auto exported = export_it(machine, "tree");
+    CHECK(exported.reply.files == 4);
+    CHECK(exported.reply.skipped ==
+          std::vector<std::string>{"\\xfe: its name is not UTF-8",
+                                   "\\xff.txt: its name is not UTF-8", "link: symbolic link",
+                                   "pipe: named pipe", "sub/none: empty directory"});
+    CHECK(export_it(machine, "tree/*.txt").reply.skipped ==
+          std::vector<std::string>{"\\xff.txt: its name is not UTF-8"});
+    // That it matched nothing would not be true.
+    ::unlink((machine.home + "/tree/a.txt").c_str());
+    ::unlink((machine.home + "/tree/b.txt").c_str());
+    CHECK(export_it(machine, "tree/*.txt").reply.skipped.size() == 1);
 }
 
 TEST_CASE("one file and a pattern are exported")
@@ -232,6 +256,39 @@ TEST_CASE("names of a transfer that choose their own place are refused")
     CHECK(error_of([&] { (void)import_it(machine, "/etc", ""); }).code() ==
           ErrorCode::invalid_path);
     CHECK(machine.count("outside") == 0);
+}
+
+TEST_CASE("a load that fails in the middle tells what it has replaced, and where it failed")
+{
+    const Machine machine;
+    ::mkdir((machine.home + "/in").c_str(), 0755);
+    machine.put("in/a", "old");
+    machine.put("in/b", "kept", 0444);
+    const auto stream = encoded({entry("a", "new"), entry("b", "new"), entry("c", "new")});
+    Error error = error_of([&] { (void)import_it(machine, "in", stream); });
+    CHECK(error.code() == ErrorCode::permission_denied);
+    CHECK(std::string(error.what())
+              .ends_with("; it is b of the load, which has written 1 file "
+                         "before it: a"));
+    CHECK(machine.get("in/a") == "new");
+    // Who says what will come is told before anything is written.
+    machine.put("in/a", "old");
+    error =
+        error_of([&] { (void)import_it(machine, "in", stream, false, true, 7, {"a", "b", "c"}); });
+    CHECK(error.code() == ErrorCode::permission_denied);
+    CHECK(std::string(error.what()).ends_with("; it is b of the load, which has written nothing"));
+    CHECK(machine.get("in/a") == "old");
+    CHECK(error_of([&] {
+              (void)import_it(machine, "in", stream, false, true, 7, {"a", "../b"});
+          }).code() == ErrorCode::invalid_path);
+    CHECK(machine.count("home/in") == 2);
+    std::vector<Entry> many;
+    for (int i = 100; i < 130; ++i) {
+        many.push_back(entry("n" + std::to_string(i), "x"));
+    }
+    many.push_back(entry("b", "new"));
+    error = error_of([&] { (void)import_it(machine, "in", encoded(many)); });
+    CHECK(std::string(error.what()).ends_with(", n109 and 20 more"));
 }
 
 TEST_CASE("a set-user-id bit does not travel, an existing file gets the new mode")
