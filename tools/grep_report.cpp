@@ -120,6 +120,12 @@ void add_file(Listing& listing, const protocol::GrepFile& file, const GrepView& 
 std::string totals_phrase(const GrepView& view, const GrepReply& reply)
 {
     const std::string more = reply.complete ? "" : " or more";
+    if (reply.searched_files == 0 && reply.total_files == 0 && reply.binary_files > 0) {
+        return visible(reply.root) + " was not searched for " + visible(view.pattern) +
+               ": there is nothing but " + counted(reply.binary_files, "file") +
+               " with a NUL byte or another mark of binary content (grep -a in bash_exec searches "
+               "it)";
+    }
     if (reply.total_files == 0) {
         return "No matches for " + visible(view.pattern) + " in " + visible(reply.root) + " (" +
                counted(reply.searched_files, "file") + " searched)" +
@@ -164,7 +170,10 @@ std::vector<std::string> skipped_phrases(const GrepView& view, const GrepReply& 
     return {
         view.no_ignore ? std::string()
                        : phrase(reply.ignored_files, "skipped as ignored (no_ignore)"),
-        phrase(reply.binary_files, "skipped as binary"),
+        // What is all that there is has been told.
+        reply.searched_files == 0 && reply.total_files == 0
+            ? std::string()
+            : phrase(reply.binary_files, "skipped as binary"),
         phrase(reply.large_files, "too large for multiline"),
         phrase(reply.slow_files, "left before the end, as the pattern takes too long there"),
         reply.capped_ignore_files == 0

@@ -31,7 +31,10 @@ FileCount count_blocks(BlockReader& reader, const Matcher& matcher, const CountO
             open_line_matched = false;
         }
         while (const auto lines = matcher.find_lines(text, from, reader.meter())) {
-            count.units += units_in(matcher, text, *lines, options.occurrences, reader.meter());
+            // A line that matches may have no occurrence that counts.
+            count.units += options.first_only ? 1
+                                              : units_in(matcher, text, *lines, options.occurrences,
+                                                         reader.meter());
             if (options.first_only) {
                 count.end = BlockReader::Status::end;
                 return count;

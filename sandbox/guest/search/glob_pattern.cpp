@@ -165,10 +165,10 @@ std::vector<std::string> expand_braces(std::string_view pattern)
     return out;
 }
 
-void GlobPattern::add_alternative(std::string_view text, bool anchored)
+void GlobPattern::add_alternative(std::string_view text, Options options)
 {
     Alternative alternative;
-    alternative.base_name = !anchored && text.find('/') == npos;
+    alternative.base_name = !options.anchored && text.find('/') == npos;
     for (std::size_t at = 0; at != npos;) {
         const std::size_t end = component_end(text, at);
         const std::string_view component = text.substr(at, end - at);
@@ -177,7 +177,8 @@ void GlobPattern::add_alternative(std::string_view text, bool anchored)
             if (!repeated) {
                 alternative.components.emplace_back();
             }
-        } else if (!component.empty()) {
+        } else if (!component.empty() &&
+                   !(options.braces && component == "." && end != text.size())) {
             alternative.components.emplace_back(GlobSegment::compile(component, at));
         }
         at = next_component(text, at);
@@ -198,7 +199,7 @@ GlobPattern GlobPattern::compile(std::string_view pattern, Options options)
     const std::vector<std::string> texts =
         options.braces ? expand_braces(pattern) : std::vector<std::string>{std::string(pattern)};
     for (const std::string& text : texts) {
-        glob.add_alternative(text, options.anchored);
+        glob.add_alternative(text, options);
     }
     bool first = true;
     for (const Alternative& alternative : glob.alternatives_) {

@@ -17,7 +17,7 @@ namespace berth::guest::search {
 class GlobPattern {
   public:
     struct Options {
-        bool braces = true;    ///< git's ignore files have none
+        bool braces = true;    ///< and "a/./b" is "a/b"; git's ignore files have neither
         bool anchored = false; ///< also without a slash: relative to the root
     };
 
@@ -46,7 +46,7 @@ class GlobPattern {
         std::vector<Component> components;
     };
 
-    void add_alternative(std::string_view text, bool anchored);
+    void add_alternative(std::string_view text, Options options);
 
     std::vector<Alternative> alternatives_;
     int last_byte_ = -1;

@@ -9,8 +9,8 @@
 namespace berth::guest::search {
 
 /// Calls `take(Matcher::Span)` for every occurrence on the lines `lines` of `text`, which
-/// find_lines() gave. As in ripgrep an empty one right after another does not count. Ends early
-/// when the meter is exhausted.
+/// find_lines() gave. As in ripgrep an empty one right after another does not count, nor one behind
+/// a text that ends without a newline. Ends early when the meter is exhausted.
 template <class Take>
 void for_each_occurrence(const Matcher& matcher, std::string_view text, Matcher::Span lines,
                          ScanMeter& meter, Take&& take)
@@ -19,7 +19,7 @@ void for_each_occurrence(const Matcher& matcher, std::string_view text, Matcher:
     std::size_t last_end = std::string_view::npos;
     for (std::size_t from = lines.begin; from <= lines.end && from <= subject.size();) {
         const auto match = matcher.find(subject, from, meter);
-        if (!match || match->begin > lines.end) {
+        if (!match || match->begin > lines.end || match->begin == text.size()) {
             return;
         }
         const bool empty = match->begin == match->end;

@@ -41,6 +41,19 @@ TEST_CASE("lines come as path:line:text, the last line has the totals")
           "[3 matches in 2 files · 4 files skipped as ignored (no_ignore)]");
 }
 
+TEST_CASE("a binary file is not said to have no match")
+{
+    protocol::GrepReply reply;
+    reply.root = "/w/a.bin";
+    reply.binary_files = 1;
+    CHECK(
+        GrepFiles::render({.pattern = "o"}, reply, Settings{}).text ==
+        "[/w/a.bin was not searched for o: there is nothing but 1 file with a NUL byte or another "
+        "mark of binary content (grep -a in bash_exec searches it)]");
+    reply.searched_files = 1;
+    CHECK(GrepFiles::render({.pattern = "o"}, reply, Settings{}).text.starts_with("[No matches"));
+}
+
 TEST_CASE("what was counted is called by its name")
 {
     auto reply = two_files();

@@ -77,6 +77,22 @@ constexpr Case cases[] = {
 
 } // namespace
 
+TEST_CASE("a single dot between slashes is nothing, as in a path")
+{
+    using berth::guest::search::GlobPattern;
+    for (const char* pattern : {"a/./y.c", "a/././y.c", "./a/./*.c", "**/./y.c"}) {
+        CAPTURE(pattern);
+        const auto glob = GlobPattern::compile(pattern);
+        CHECK(glob.matches("a/y.c"));
+        CHECK(glob.may_match_below("a"));
+        CHECK_FALSE(glob.matches("a/b"));
+    }
+    CHECK_FALSE(GlobPattern::compile("a/.").matches("a")); // a directory
+    // In an ignore file it is a name, as git takes it.
+    CHECK_FALSE(
+        GlobPattern::compile("a/./y.c", {.braces = false, .anchored = true}).matches("a/y.c"));
+}
+
 TEST_CASE("glob patterns")
 {
     for (const Case& one : cases) {

@@ -52,6 +52,14 @@ TEST_CASE("glob: newest first, then by name; the limit keeps the newest")
     CHECK(two.truncated_by == "limit");
 }
 
+TEST_CASE("glob: a dot within the pattern")
+{
+    const SearchTree tree;
+    tree.write("a/y.c", "");
+    CHECK(names(tree.glob({.pattern = "a/./y.c"}), tree) == "a/y.c");
+    CHECK(names(tree.glob({.pattern = "./a/./*.c", .respect_ignore = true}), tree) == "a/y.c");
+}
+
 TEST_CASE("glob: files only, symlinks to files too, no way through symlinks, never .git")
 {
     const SearchTree tree;

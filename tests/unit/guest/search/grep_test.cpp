@@ -51,6 +51,20 @@ TEST_CASE("grep: lines, order and totals")
     CHECK(reply.truncated_by.empty());
 }
 
+TEST_CASE("grep: no empty match behind a last line without newline")
+{
+    const SearchTree tree;
+    tree.write("a", "foo\nbar");
+    // What ripgrep -c -o has.
+    CHECK(tree.grep({.pattern = "o*", .mode = GrepMode::count, .only_matching = true})
+              .total_matches == 5);
+    CHECK(tree.grep({.pattern = "o*", .only_matching = true}).total_matches == 5);
+    CHECK(tree.grep({.pattern = "r$", .only_matching = true}).total_matches == 1);
+    const auto files =
+        tree.grep({.pattern = "bar$|$", .mode = GrepMode::files, .only_matching = true});
+    CHECK(files.total_files == 1);
+}
+
 TEST_CASE("grep: lines are counted, or matches, and it is said which")
 {
     const SearchTree tree;
