@@ -70,11 +70,16 @@ void check_command(const std::string& command)
 void check_environment(const std::map<std::string, std::string>& environment)
 {
     for (const auto& [key, value] : environment) {
-        if (key.empty() || key.find_first_of(std::string_view("=\0", 2)) != std::string::npos) {
+        // Programs read names like "A.B" as well; with a blank it is a mistake, and bash would not
+        // show the variable.
+        if (key.empty() || std::any_of(key.begin(), key.end(), [](unsigned char c) {
+                return c == '=' || c <= ' ' || c == 0x7f;
+            })) {
             throw Error(ErrorCode::invalid_argument,
                         "env: " + nlohmann::json(key).dump() +
                             " is no name of an environment variable",
-                        "A name is not empty and holds neither '=' nor a NUL byte.");
+                        "A name is letters, digits and _; it is not empty and holds no '=', blank "
+                        "or control character.");
         }
         if (value.find('\0') != std::string::npos) {
             throw Error(ErrorCode::invalid_argument,

@@ -85,11 +85,12 @@ std::string element(std::string_view key, std::size_t index)
     return std::string(key) + '[' + std::to_string(index) + ']';
 }
 
-std::string allowed(const Range& range)
+/// `above`: to one that gave too much, "or more" would say the opposite.
+std::string allowed(const Range& range, bool above = false)
 {
     return "Allowed: " + std::to_string(range.minimum) +
-           (range.maximum >= max_count ? " or more."
-                                       : " to " + std::to_string(range.maximum) + '.');
+           (range.maximum >= max_count && !above ? " or more."
+                                                 : " to " + std::to_string(range.maximum) + '.');
 }
 
 } // namespace
@@ -206,7 +207,7 @@ std::optional<std::int64_t> Decoder::take_integer(std::string_view key, const Ra
     }
     if (*number > range.maximum) {
         complain(key, value->dump() + " is above the maximum of " + std::to_string(range.maximum),
-                 range.hint_above != nullptr ? range.hint_above(*number) : allowed(range));
+                 range.hint_above != nullptr ? range.hint_above(*number) : allowed(range, true));
         return std::nullopt;
     }
     return number;

@@ -113,6 +113,7 @@ protocol::StreamOutput OutputStream::result() const
     out.omitted_bytes = total_bytes_ - out.head.size() - out.tail.size();
     out.omitted_lines = newlines_ - count_newlines(out.head) - count_newlines(out.tail);
     if (spill_) {
+        spill_->check();
         out.spill_path = spill_->path();
         out.spill_bytes = spill_->bytes();
         out.spill_error = spill_->error();

@@ -72,7 +72,35 @@ void SpillFile::fail(std::string error) noexcept
     close();
 }
 
+void SpillFile::check() noexcept
+{
+    struct stat own = {};
+    if (!fd_ || ::fstat(fd_.get(), &own) != 0) {
+        return;
+    }
+    struct stat there = {};
+    const bool found = ::lstat(path_.c_str(), &there) == 0 && there.st_ino == own.st_ino &&
+                       there.st_dev == own.st_dev;
+    const auto size = static_cast<std::uint64_t>(own.st_size);
+    if (!found) {
+        error_ = "a command deleted or replaced " + path_;
+        path_.clear();
+        bytes_ = 0;
+        release();
+    } else if (size < bytes_) {
+        error_ = "a command cut the file";
+        bytes_ = size;
+        release();
+    }
+}
+
 void SpillFile::close() noexcept
+{
+    check();
+    release();
+}
+
+void SpillFile::release() noexcept
 {
     fd_.reset();
     if (listed_) {

@@ -25,7 +25,11 @@ class SpillFile {
     /// No more will come: the file may now make room for newer ones.
     void close() noexcept;
 
-    /// Empty when the file could not be made.
+    /// Looks whether the file is still what was written: a command may have deleted, replaced or
+    /// cut it. Then path(), bytes() and error() say so. Without effect once it is closed.
+    void check() noexcept;
+
+    /// Empty when the file could not be made, or is gone.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
@@ -45,6 +49,7 @@ class SpillFile {
     explicit SpillFile(SpillStore& store) noexcept : store_(store) {}
 
     void fail(std::string error) noexcept;
+    void release() noexcept;
 
     SpillStore& store_;
     UniqueFd fd_;

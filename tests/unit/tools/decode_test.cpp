@@ -72,6 +72,8 @@ TEST_CASE("what is allowed is told beside what is wrong")
     CHECK(told("bash_exec", {{"command", "a"}, {"timeout", 0}}) ==
           "timeout: 0 is below the minimum of 1; Allowed: 1 to 7200.");
     CHECK(contains(told("read_file", {{"path", "a"}, {"limit", -1}}), " or more."));
+    CHECK(contains(told("read_file", {{"path", "a"}, {"limit", 1e16}}),
+                   "above the maximum of 1000000000000000; Allowed: 1 to 1000000000000000."));
     CHECK(told("read_file", {{"path", ""}}) ==
           "path: may not be empty; Allowed: a text of at least one character.");
     CHECK(contains(told("bash_exec", {{"command", json::array()}}), "Send command as a string."));
@@ -169,6 +171,9 @@ TEST_CASE("blank commands and impossible environments do not reach the sandbox")
     CHECK(code({.command = std::string("a\0b", 3)}) == ErrorCode::invalid_argument);
     CHECK(code({.command = "a", .env = {{"", "1"}}}) == ErrorCode::invalid_argument);
     CHECK(code({.command = "a", .env = {{"A=B", "1"}}}) == ErrorCode::invalid_argument);
+    CHECK(code({.command = "a", .env = {{"A B", "1"}}}) == ErrorCode::invalid_argument);
+    CHECK(code({.command = "a", .env = {{"A\n", "1"}}}) == ErrorCode::invalid_argument);
+    CHECK_NOTHROW((void)BashExec::request({.command = "a", .env = {{"C.D", "1"}}}, Settings{}));
     CHECK(code({.command = "a", .env = {{"A", std::string("\0", 1)}}}) ==
           ErrorCode::invalid_argument);
 }

@@ -128,6 +128,37 @@ TEST_CASE("spill: the session's limit takes the oldest closed files, never an op
     CHECK(fresh->error().find("limit of the session") != std::string::npos);
 }
 
+TEST_CASE("spill: a file that a command took away is not called whole")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory.path(), 0, 0);
+    enum class How { removed, replaced, cut, kept };
+    for (const How how : {How::removed, How::replaced, How::cut, How::kept}) {
+        CAPTURE(static_cast<int>(how));
+        OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
+        stream.add("abcdef");
+        const std::string path = stream.result().spill_path;
+        if (how == How::removed || how == How::replaced) {
+            std::filesystem::remove(path);
+        }
+        if (how == How::replaced) {
+            std::ofstream(path) << "abcdef";
+        }
+        if (how == How::cut) {
+            std::filesystem::resize_file(path, 2);
+        }
+        const auto out = stream.result();
+        stream.close();
+        const auto closed = stream.result();
+        CHECK(closed.spill_path == out.spill_path);
+        CHECK(closed.spill_error == out.spill_error);
+        const bool there = how == How::cut || how == How::kept;
+        CHECK(out.spill_path == (there ? path : ""));
+        CHECK(out.spill_error.empty() == (how == How::kept));
+        CHECK(out.spill_bytes == (how == How::kept ? 6 : how == How::cut ? 2 : 0));
+    }
+}
+
 TEST_CASE("spill: traps in its directory")
 {
     const TemporaryDirectory directory;
