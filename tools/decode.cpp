@@ -1,7 +1,7 @@
 #include "tools/decode.hpp"
 
+#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
-#include "tools/spelling.hpp"
 
 #include <nlohmann/json.hpp>
 

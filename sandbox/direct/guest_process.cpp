@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/process.hpp"
+#include "sandbox/base/process_stat.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -14,7 +15,6 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
-#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -81,31 +81,14 @@ void wait_until_ready(int fd)
     }
 }
 
-struct Status {
-    std::string started;
-    pid_t parent = -1;
-};
-
-std::optional<Status> status_of(pid_t pid)
+std::optional<ProcessStat> status_of(pid_t pid)
 {
-    std::string text;
     try {
-        text = read_file_limited(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096);
+        return parse_process_stat(
+            pid, read_file_limited(AT_FDCWD, "/proc/" + std::to_string(pid) + "/stat", 4096));
     } catch (const std::exception&) {
         return std::nullopt;
     }
-    // The name in parentheses may have spaces and parentheses in it: the rest begins after the
-    // last.
-    std::istringstream rest(text.substr(text.rfind(')') + 1));
-    Status status;
-    std::string field;
-    for (int number = 3; number <= 22 && rest >> field; ++number) {
-        if (number == 4) {
-            status.parent = static_cast<pid_t>(std::stol(field));
-        }
-    }
-    status.started = field;
-    return status;
 }
 
 std::vector<pid_t> descendants(pid_t root)
@@ -175,7 +158,7 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
     }
     StartedGuest started{.identity = {.pid = process.pid(), .started = {}}, .lifetime = {}};
     if (const auto status = status_of(process.pid())) {
-        started.identity.started = status->started;
+        started.identity.started = std::to_string(status->start_time);
     }
     if (spec.ends_with_server) {
         started.lifetime = std::move(lifetime.write);
@@ -191,14 +174,14 @@ bool has_ended(const ProcessIdentity& identity)
     }
     const auto status = status_of(identity.pid);
     return wait_readable(process.get(), std::chrono::seconds(0)) ||
-           (status && status->started != identity.started);
+           (status && std::to_string(status->start_time) != identity.started);
 }
 
 void end_guest(const ProcessIdentity& identity)
 {
     const UniqueFd process(sys::pidfd_open(identity.pid, 0));
     const auto status = status_of(identity.pid);
-    if (!process || !status || status->started != identity.started) {
+    if (!process || !status || std::to_string(status->start_time) != identity.started) {
         return;
     }
     // It takes the polite word from its parent only.

@@ -1,5 +1,6 @@
 #include "server/cli/command_line.hpp"
 
+#include "sandbox/base/spelling.hpp"
 #include "server/cli/print.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/values.hpp"
@@ -161,15 +162,24 @@ std::string advice(const CLI::App& app, const std::vector<std::string>& words,
             rest.push_back(command);
         }
     }
+    const auto is_command = [&](const std::string& word) {
+        return std::find(commands.begin(), commands.end(), word) != commands.end();
+    };
     const std::string complaint = error.what();
-    for (const auto& word : words) {
-        const auto name = word.substr(0, word.find('='));
-        if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError) ||
-            complaint.find(name) == std::string::npos) {
+    const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const auto name = words[i].substr(0, words[i].find('='));
+        const bool is_extra =
+            code == CLI::ExitCodes::ExtrasError && complaint.find(name) != std::string::npos;
+        // A command that wants one of its own after it does not say what it found instead.
+        const bool is_in_its_place = code == CLI::ExitCodes::RequiredError && i > 0 &&
+                                     is_command(words[i - 1]) && !is_command(name);
+        if (!is_extra && !is_in_its_place) {
             continue;
         }
-        if (const auto near = nearest(name, name.starts_with('-') ? options : commands)) {
-            return "Did you mean " + *near + "?";
+        const auto near = nearest(name, name.starts_with('-') ? options : commands);
+        if (!near.empty()) {
+            return "Did you mean " + near + "?";
         }
     }
     return "`berth --help` lists commands and flags.";

@@ -1,6 +1,7 @@
 #include "server/options/options.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/paths.hpp"
@@ -159,8 +160,8 @@ class Layers {
             const auto near = nearest(key, names);
             throw Error(ErrorCode::invalid_argument,
                         "unknown setting \"" + key + "\" (" + value.origin + ")",
-                        near ? "Did you mean " + *near + "?"
-                             : "`berth config` lists every setting.");
+                        near.empty() ? "`berth config` lists every setting."
+                                     : "Did you mean " + near + "?");
         }
     }
 
@@ -371,6 +372,8 @@ Options make_options(const Given& given, const Environment& environment)
     options.read_only = layers.boolean("read_only");
     options.required_layers = layers.raw("require").items;
     options.message_limit = layers.integer<std::size_t>("request.max");
+    // Else a small one in flight would keep the largest out for as long as it takes.
+    options.rpc.bytes_in_flight = std::max(options.rpc.bytes_in_flight, 2 * options.message_limit);
     options.rpc.read.depth = layers.integer<std::size_t>("rpc.depth");
     options.rpc.in_flight = layers.integer<std::size_t>("rpc.in_flight");
     options.log_level = layers.choice("log.level");

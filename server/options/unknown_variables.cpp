@@ -1,7 +1,7 @@
 #include "server/options/unknown_variables.hpp"
 
+#include "sandbox/base/spelling.hpp"
 #include "server/options/definitions.hpp"
-#include "server/options/values.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -21,7 +21,7 @@ std::vector<UnknownVariable> unknown_variables(const std::vector<std::string>& n
     for (const auto& name : names) {
         if (name.starts_with("BERTH_") &&
             std::find(known.begin(), known.end(), name) == known.end()) {
-            unknown.push_back({name, nearest(name, known)});
+            unknown.push_back({.name = name, .nearest = nearest(name, known)});
         }
     }
     return unknown;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,7 +7,7 @@ namespace berth::server {
 
 struct UnknownVariable {
     std::string name;
-    std::optional<std::string> nearest; ///< of those that berth reads, if one is near
+    std::string nearest; ///< of those that berth reads; empty when none is near
 };
 
 /// Which of `names` begin like a variable of berth and are none: a setting that is misspelt would

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <utility>
 
 namespace berth::server {
@@ -140,29 +139,6 @@ std::string format_number(double number)
                                                                     : std::chars_format::general)
             .ptr;
     return {text.data(), end};
-}
-
-std::optional<std::string> nearest(std::string_view wrong, const std::vector<std::string>& names)
-{
-    const std::string* best = nullptr;
-    std::size_t least = wrong.size() / 3 + 2;
-    for (const auto& name : names) {
-        std::vector<std::size_t> row(name.size() + 1);
-        std::iota(row.begin(), row.end(), std::size_t{0});
-        for (std::size_t i = 0; i < wrong.size(); ++i) {
-            std::size_t diagonal = std::exchange(row[0], i + 1);
-            for (std::size_t j = 0; j < name.size(); ++j) {
-                const std::size_t change = diagonal + (wrong[i] == name[j] ? 0 : 1);
-                diagonal = row[j + 1];
-                row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, change});
-            }
-        }
-        if (row.back() < least) {
-            least = row.back();
-            best = &name;
-        }
-    }
-    return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
 } // namespace berth::server

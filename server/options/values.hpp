@@ -27,8 +27,4 @@ namespace berth::server {
 [[nodiscard]] std::string format_bytes(double bytes);
 [[nodiscard]] std::string format_number(double number);
 
-/// The name nearest to `wrong` by edit distance, if any is near enough to be a slip.
-[[nodiscard]] std::optional<std::string> nearest(std::string_view wrong,
-                                                 const std::vector<std::string>& names);
-
 } // namespace berth::server

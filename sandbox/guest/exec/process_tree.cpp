@@ -1,5 +1,6 @@
 #include "sandbox/guest/exec/process_tree.hpp"
 
+#include "sandbox/base/process_stat.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
@@ -41,44 +42,6 @@ std::string read_proc(pid_t pid, const char* file, std::size_t limit, bool* unre
     return content;
 }
 
-template <class Number>
-Number number_at(const std::vector<std::string_view>& fields, std::size_t i)
-{
-    Number value{};
-    if (i < fields.size()) {
-        std::from_chars(fields[i].data(), fields[i].data() + fields[i].size(), value);
-    }
-    return value;
-}
-
-/// Field numbers are those of proc_pid_stat(5) less 3: the first here is the state.
-std::optional<ProcessStat> parse_stat(pid_t pid, std::string_view text)
-{
-    // The name in parentheses is the process's own choice and may hold parentheses and spaces.
-    const auto name_end = text.rfind(')');
-    if (name_end == std::string_view::npos || name_end + 2 >= text.size()) {
-        return std::nullopt;
-    }
-    text.remove_prefix(name_end + 2);
-    std::vector<std::string_view> fields;
-    while (fields.size() < 20 && !text.empty()) {
-        const auto space = std::min(text.find(' '), text.size());
-        fields.push_back(text.substr(0, space));
-        text.remove_prefix(std::min(space + 1, text.size()));
-    }
-    if (fields.size() < 20) {
-        return std::nullopt;
-    }
-    ProcessStat stat;
-    stat.pid = pid;
-    stat.state = fields[0].empty() ? '?' : fields[0].front();
-    stat.parent = number_at<pid_t>(fields, 1);
-    stat.session = number_at<pid_t>(fields, 3);
-    stat.threads = number_at<std::uint32_t>(fields, 17);
-    stat.start_time = number_at<std::uint64_t>(fields, 19);
-    return stat;
-}
-
 struct CloseDirectory {
     void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
@@ -87,7 +50,7 @@ struct CloseDirectory {
 
 std::optional<ProcessStat> read_process(pid_t pid, bool* unread)
 {
-    return parse_stat(pid, read_proc(pid, "stat", 1024, unread));
+    return parse_process_stat(pid, read_proc(pid, "stat", 1024, unread));
 }
 
 std::vector<ProcessStat> all_processes(bool* unread)

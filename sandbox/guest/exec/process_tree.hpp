@@ -1,6 +1,7 @@
 #pragma once
 
-#include <cstdint>
+#include "sandbox/base/process_stat.hpp"
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,22 +9,6 @@
 #include <sys/types.h>
 
 namespace berth::guest {
-
-/// One line of the process table, as /proc/<pid>/stat had it at one moment.
-struct ProcessStat {
-    pid_t pid = 0;
-    pid_t parent = 0;
-    pid_t session = 0;
-    char state = '?';
-    std::uint64_t start_time = 0; ///< ticks since boot; with the pid it names a process for ever
-    std::uint32_t threads = 0;
-
-    /// A zombie runs no more, unless only its first thread has ended.
-    [[nodiscard]] bool alive() const noexcept
-    {
-        return (state != 'Z' && state != 'X') || threads > 1;
-    }
-};
 
 /// Nothing when it is gone or could not be read; `unread`, if given, is set for the latter alone.
 [[nodiscard]] std::optional<ProcessStat> read_process(pid_t pid, bool* unread = nullptr);

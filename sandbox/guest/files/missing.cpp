@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/missing.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/paths.hpp"
 
@@ -8,7 +9,6 @@
 #include <cctype>
 #include <cerrno>
 #include <memory>
-#include <numeric>
 #include <string_view>
 #include <vector>
 
@@ -29,22 +29,6 @@ std::string lower(std::string_view text)
     return result;
 }
 
-/// Levenshtein's distance.
-std::size_t distance(std::string_view a, std::string_view b)
-{
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0]++;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t above = row[j + 1];
-            row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] == b[j] ? 0U : 1U)});
-            diagonal = above;
-        }
-    }
-    return row.back();
-}
-
 /// The entry of the directory whose name is nearest to `name`, empty when none is near.
 std::string nearest_entry(int directory, const std::string& name)
 {
@@ -52,7 +36,7 @@ std::string nearest_entry(int directory, const std::string& name)
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(own < 0 ? nullptr : ::fdopendir(own),
                                                      &::closedir);
     const std::string wanted = lower(name);
-    std::size_t best = std::max<std::size_t>(2, name.size() / 3) + 1;
+    std::size_t best = most_slips(name.size()) + 1;
     std::string nearest;
     for (int i = 0; stream && i < max_candidates; ++i) {
         const dirent* entry = ::readdir(stream.get());
@@ -65,7 +49,7 @@ std::string nearest_entry(int directory, const std::string& name)
         if (candidate == "." || candidate == ".." || longer - shorter >= best) {
             continue;
         }
-        const std::size_t steps = distance(wanted, lower(candidate));
+        const std::size_t steps = edit_distance(wanted, lower(candidate));
         if (steps < best || (steps == best && !nearest.empty() && candidate < nearest)) {
             best = steps;
             nearest = candidate;

@@ -159,6 +159,7 @@ TEST_CASE("what is mistyped is told with what was probably meant")
         return parsed.err;
     };
     CHECK(hint({"srve"}).find("Did you mean serve?") != std::string::npos);
+    CHECK(hint({"sessions", "lst"}).find("Did you mean list?") != std::string::npos);
     CHECK(hint({"--sesion", "x"}).find("Did you mean --session?") != std::string::npos);
     CHECK(hint({"serve", "--netwrok=host"}).find("Did you mean --network?") != std::string::npos);
     CHECK(hint({"--quite-something-else"}).find("berth --help") != std::string::npos);

@@ -95,6 +95,7 @@ TEST_CASE("the defaults are the design's, and every default is within its own ra
     CHECK(options.sessions.ttl == std::chrono::hours(12));
     CHECK(options.sessions.network == sandbox::Network::none);
     CHECK(options.message_limit == 32ULL << 20U);
+    CHECK(options.rpc.bytes_in_flight == 256ULL << 20U);
     CHECK(options.rpc.in_flight == 256);
     CHECK(options.rpc.read.depth == 64);
     CHECK(options.session.session.empty());
@@ -137,6 +138,15 @@ TEST_CASE("a value out of range names key, value, range and origin")
     }
     bench.variables["BERTH_EXEC_TIMEOUT"] = "8000"; // above exec.max_timeout
     CHECK(has(bench.refusal(), "exec.max_timeout"));
+}
+
+TEST_CASE("the largest message has room beside others in flight")
+{
+    Bench bench;
+    bench.variables["BERTH_REQUEST_MAX"] = "512MiB";
+    const auto options = bench.make();
+    CHECK(options.message_limit == 512ULL << 20U);
+    CHECK(options.rpc.bytes_in_flight >= 2 * options.message_limit);
 }
 
 TEST_CASE("whole numbers, choices and booleans are checked too")

@@ -15,7 +15,7 @@ TEST_CASE("a misspelt variable is told with the one that was meant")
     CHECK(unknown[0].nearest == "BERTH_SESSION");
     CHECK(unknown[1].name == "BERTH_LOCAL_MEMROY");
     CHECK(unknown[1].nearest == "BERTH_LOCAL_MEMORY");
-    CHECK_FALSE(unknown[3].nearest.has_value());
+    CHECK(unknown[3].nearest.empty());
 }
 
 TEST_CASE("what berth reads, and what is not berth's, is not told")

@@ -1,10 +1,10 @@
-#include "tools/spelling.hpp"
+#include "sandbox/base/spelling.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using berth::tools::nearest;
+using berth::nearest;
 
 TEST_CASE("the nearest word is one or two slips away, or there is none")
 {
