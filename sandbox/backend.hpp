@@ -61,6 +61,9 @@ struct MachineRecord {
     std::string generation;
     /// The backend's own, and "key_hash"; "home", if set, is the home folder's path on the host.
     std::map<std::string, std::string> data;
+    /// Of a machine that was made a moment ago: its home was made with it, so nothing is lost by
+    /// purging it. Not written to the books.
+    bool made_home = false;
 };
 
 /// What confines a machine, as found when it was made; shown by session_info and doctor.

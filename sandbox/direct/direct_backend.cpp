@@ -72,7 +72,8 @@ class DirectBackend : public sandbox::Backend {
         const std::string folder = state_directory_ + "/" + spec.key_hash;
         const std::string socket = folder + "/run/guest.sock";
         try {
-            for (const char* const name : {"/home", "/tmp", "/run"}) {
+            const bool made_home = std::filesystem::create_directories(folder + "/home");
+            for (const char* const name : {"/tmp", "/run"}) {
                 std::filesystem::create_directories(folder + name);
             }
             auto guest = start_guest(guest_program_, spec, folder, socket);
@@ -87,7 +88,8 @@ class DirectBackend : public sandbox::Backend {
                               .data = {{"folder", folder},
                                        {"socket", socket},
                                        {"pid", std::to_string(guest.identity.pid)},
-                                       {"started", guest.identity.started}}});
+                                       {"started", guest.identity.started}},
+                              .made_home = made_home});
         } catch (const std::system_error& error) {
             throw Error(ErrorCode::sandbox_unavailable, error.what());
         }

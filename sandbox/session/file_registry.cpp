@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -29,9 +30,11 @@ constexpr const char* token_name = "token";
 constexpr const char* lock_name = "lock";
 constexpr const char* claim_name = "server";
 
+constexpr std::chrono::seconds abandoned_after{60};
+
 constexpr const char* state_hint =
-    "The state directory must be a folder that you may write to, on a disk with room; --state-dir "
-    "or BERTH_STATE_DIR names another.";
+    "The state directory must be a folder that you may write to; --state-dir or BERTH_STATE_DIR "
+    "names another.";
 
 class FileHold : public Registry::Hold {
   public:
@@ -85,9 +88,11 @@ class FileRegistry : public Registry {
         constexpr int rounds = 1000;
         for (int round = 0; round < rounds; ++round) {
             const UniqueFd folder = open_folder(key);
+            if (!folder) {
+                return std::nullopt;
+            }
             const UniqueFd file(
-                folder ? ::openat(folder.get(), record_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-                       : -1);
+                ::openat(folder.get(), record_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
             if (!file) {
                 if (errno == ENOENT) {
                     return std::nullopt;
@@ -120,6 +125,10 @@ class FileRegistry : public Registry {
             write_file_atomically(folder.get(), token_name, record.token, 0600, false);
             write_file_atomically(folder.get(), record_name, encode(record), 0600, false);
         } catch (const std::system_error& error) {
+            if (auto full = sandbox::full_disk(error.code().value(),
+                                               "the session's record cannot be written")) {
+                throw *std::move(full);
+            }
             throw errno_error(error.code().value(), "write the session's record in " + path(key),
                               state_hint);
         }
@@ -134,6 +143,11 @@ class FileRegistry : public Registry {
         // The record first: without it there is no session, whatever is left.
         for (const char* name : {record_name, token_name, claim_name, lock_name}) {
             ::unlinkat(folder.get(), name, 0);
+        }
+        for (const auto& name : directory_names(folder.get())) {
+            if (name.find(".tmp.") != std::string::npos) { // of a write that was killed
+                ::unlinkat(folder.get(), name.c_str(), 0);
+            }
         }
         // Fails while the backend keeps a home there; then the folder stays for it.
         ::rmdir(path(key).c_str());
@@ -153,14 +167,49 @@ class FileRegistry : public Registry {
 
     std::vector<std::string> keys() override
     {
-        const UniqueFd sessions(::open(sessions_.c_str(), directory_flags));
+        return folders(
+            [](int sessions, const std::string& name) { return has_record(sessions, name); });
+    }
+
+    std::vector<std::string> abandoned() override
+    {
+        const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+        return folders([&](int sessions, const std::string& name) {
+            struct stat status{};
+            return !has_record(sessions, name) &&
+                   ::fstatat(sessions, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   now - status.st_mtim.tv_sec > abandoned_after.count();
+        });
+    }
+
+  private:
+    [[nodiscard]] std::string path(const std::string& key) const { return sessions_ + "/" + key; }
+
+    /// Empty when it does not exist. The directory is judged each time, before anything in it is
+    /// believed: whoever can write to it could leave a record of a machine of their own there, and
+    /// have root's server end any process as one that is left over.
+    [[nodiscard]] UniqueFd open_sessions() const
+    {
+        const UniqueFd state = sandbox::find_state_directory(state_directory_);
+        return state ? open_below(state.get(), "sessions", sessions_) : UniqueFd{};
+    }
+
+    [[nodiscard]] UniqueFd open_folder(const std::string& key) const
+    {
+        const UniqueFd sessions = open_sessions();
+        return sessions ? open_below(sessions.get(), key.c_str(), path(key)) : UniqueFd{};
+    }
+
+    template <class Wanted>
+    [[nodiscard]] std::vector<std::string> folders(const Wanted& wanted) const
+    {
+        const UniqueFd sessions = open_sessions();
         if (!sessions) {
             return {};
         }
         std::vector<std::string> found;
         for (auto& name : directory_names(sessions.get())) {
-            if (name.size() == key_size &&
-                ::faccessat(sessions.get(), (name + "/" + record_name).c_str(), F_OK, 0) == 0) {
+            if (name.size() == key_size && wanted(sessions.get(), name)) {
                 found.push_back(std::move(name));
             }
         }
@@ -168,30 +217,32 @@ class FileRegistry : public Registry {
         return found;
     }
 
-  private:
-    [[nodiscard]] std::string path(const std::string& key) const { return sessions_ + "/" + key; }
-
-    [[nodiscard]] UniqueFd open_folder(const std::string& key) const
+    [[nodiscard]] static bool has_record(int sessions, const std::string& name)
     {
-        UniqueFd folder(::open(path(key).c_str(), directory_flags));
+        return ::faccessat(sessions, (name + "/" + record_name).c_str(), F_OK, 0) == 0;
+    }
+
+    [[nodiscard]] static UniqueFd open_below(int parent, const char* name, const std::string& path)
+    {
+        UniqueFd folder(::openat(parent, name, directory_flags));
         if (!folder && errno != ENOENT) {
-            throw errno_error(errno, "open the session's folder " + path(key), state_hint);
+            throw errno_error(errno, "open " + path, state_hint);
         }
         return folder;
     }
 
     [[nodiscard]] UniqueFd make_folder(const std::string& key) const
     {
-        UniqueFd folder = open_folder(key);
-        if (folder) {
-            return folder;
-        }
         const UniqueFd state = sandbox::open_state_directory(state_directory_);
         const UniqueFd sessions = open_or_make_subdirectory(state.get(), "sessions");
+        UniqueFd folder;
         if (sessions) {
             folder = open_or_make_subdirectory(sessions.get(), key);
         }
         if (!folder) {
+            if (auto full = sandbox::full_disk(errno, "the session's folder cannot be made")) {
+                throw *std::move(full);
+            }
             throw errno_error(errno, "make the session's folder " + path(key), state_hint);
         }
         return folder;

@@ -12,7 +12,7 @@ namespace berth::session {
 namespace {
 
 constexpr const char* replaced_notice =
-    "the sandbox was lost; a fresh one is in use; files in the home are kept";
+    "the sandbox was replaced by a fresh one meanwhile; files in the home are kept";
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
 
@@ -144,10 +144,13 @@ std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wante
     require_no_excess(record);
     Obtained obtained;
     obtained.generation = record.machine.generation;
+    obtained.epoch = record.epoch;
     // Once for each machine: a connection that broke is no news.
     if (wanted.seen_generation != obtained.generation) {
         if (!wanted.seen_generation.empty()) {
-            obtained.notices.emplace_back(replaced_notice);
+            // They are counted anew in a session that was deleted, by whomever, and made again.
+            obtained.notices.emplace_back(record.epoch <= wanted.seen_epoch ? deleted_notice
+                                                                            : replaced_notice);
         }
         if (auto notice = settings_notice(settings_, record); !notice.empty()) {
             obtained.notices.push_back(std::move(notice));
@@ -230,12 +233,13 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     try {
         registry_.put(wanted.key, record);
     } catch (...) {
-        // A machine that no book knows could never be ended.
-        backend_.destroy(record.machine, false);
+        // A machine that no book knows could never be ended, nor a home be found.
+        backend_.destroy(record.machine, record.machine.made_home);
         throw;
     }
     Obtained obtained;
     obtained.generation = record.machine.generation;
+    obtained.epoch = record.epoch;
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     return obtained;
 }
@@ -328,6 +332,20 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
         }
     } catch (const std::exception&) {
         return; // damaged or in use by another: then it is not unused
+    }
+}
+
+void MachineKeeper::drop_abandoned()
+{
+    for (const auto& key : registry_.abandoned()) {
+        try {
+            // Whoever is just beginning has one of the two.
+            if (const auto claim = registry_.claim(key)) {
+                drop_unused(key);
+            }
+        } catch (const std::exception&) {
+            continue;
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,12 +20,14 @@ class MachineKeeper {
         SessionId id;
         std::string key;
         bool unnamed = false;
-        std::string seen_generation; ///< of the machine this server had, to notice another one
+        std::string seen_generation;  ///< of the machine this server had, to notice another one
+        std::uint64_t seen_epoch = 0; ///< of the same
     };
 
     struct Obtained {
         std::shared_ptr<sandbox::Sandbox> sandbox;
         std::string generation;
+        std::uint64_t epoch = 0;
         std::vector<std::string> notices;
     };
 
@@ -47,6 +50,9 @@ class MachineKeeper {
     /// Removes what is kept of a session of which there is no record: a claim, a lock, a folder
     /// without a home. For one that came to nothing.
     void drop_unused(const std::string& key) noexcept;
+
+    /// drop_unused() for what servers left that were killed before they had written a record.
+    void drop_abandoned();
 
     /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
     /// machine, or the dead server that was making it, left. False when there was nothing to do.

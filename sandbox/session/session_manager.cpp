@@ -2,7 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
-#include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/fact_finder.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/registry.hpp"
 
@@ -11,7 +11,6 @@
 #include <iterator>
 #include <map>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 namespace berth::session {
@@ -34,22 +33,10 @@ struct Slot {
     std::mutex mutex; ///< guards what follows; held for moments only
     std::shared_ptr<sandbox::Sandbox> sandbox;
     std::string generation;
+    std::uint64_t epoch = 0;
     std::vector<std::string> notices;
     BootClock::time_point touched;
 };
-
-std::string duration_text(std::chrono::seconds duration)
-{
-    const auto count = duration.count();
-    return count % 3600 == 0 ? std::to_string(count / 3600) + " h" : std::to_string(count) + " s";
-}
-
-void take_conditions(SessionFacts& facts, const Conditions& conditions)
-{
-    facts.limits = conditions.limits;
-    facts.network = conditions.network;
-    facts.mounts = conditions.mounts;
-}
 
 } // namespace
 
@@ -58,16 +45,19 @@ class SessionManager::Implementation {
     Implementation(Settings settings, std::shared_ptr<sandbox::Backend> backend)
         : settings_(std::move(settings)), backend_(std::move(backend)),
           registry_(make_file_registry(settings_.state_directory)),
-          keeper_(settings_, *backend_, *registry_)
+          keeper_(settings_, *backend_, *registry_),
+          finder_(settings_, *backend_, *registry_, keeper_)
     {
     }
 
     Lease acquire(const SessionId& id);
     void report_lost(const SessionId& id, const Lease& lease);
     void tell_again(const SessionId& id, std::vector<std::string> notices);
-    SessionFacts facts(const SessionId& id);
-    std::vector<SessionFacts> list();
-    std::vector<Activity> activities();
+
+    SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
+
+    const FactFinder& finder() const noexcept { return finder_; }
+
     bool kill(const SessionId& id, bool purge);
     bool kill_damaged(const std::string& key, bool purge);
     std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
@@ -82,13 +72,12 @@ class SessionManager::Implementation {
     std::optional<Lease> lease_of(Slot& slot);
     void obtain(Slot& slot);
     void end_unnamed(Slot& slot) noexcept;
-    [[nodiscard]] SessionFacts describe(Record record) const;
-    [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
 
     Settings settings_;
     std::shared_ptr<sandbox::Backend> backend_;
     std::unique_ptr<Registry> registry_;
     MachineKeeper keeper_;
+    FactFinder finder_;
     std::mutex mutex_; ///< guards slots_ and collector_
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
     std::atomic<bool> closed_{false};
@@ -150,10 +139,11 @@ void SessionManager::Implementation::obtain(Slot& slot)
                         "try again in a few seconds");
         }
     }
-    MachineKeeper::Wanted wanted{slot.id, slot.key, slot.unnamed, {}};
+    MachineKeeper::Wanted wanted{slot.id, slot.key, slot.unnamed, {}, 0};
     {
         const std::lock_guard lock(slot.mutex);
         wanted.seen_generation = slot.generation;
+        wanted.seen_epoch = slot.epoch;
     }
     MachineKeeper::Obtained obtained;
     try {
@@ -168,6 +158,7 @@ void SessionManager::Implementation::obtain(Slot& slot)
         slot.sandbox->leave_commands();
     }
     slot.generation = std::move(obtained.generation);
+    slot.epoch = obtained.epoch;
     for (auto& notice : obtained.notices) {
         slot.notices.push_back(std::move(notice));
     }
@@ -217,109 +208,6 @@ void SessionManager::Implementation::tell_again(const SessionId& id,
                          std::make_move_iterator(notices.end()));
 }
 
-SessionFacts SessionManager::Implementation::describe(Record record) const
-{
-    keeper_.check(record);
-    SessionFacts facts;
-    facts.session = record.id.session;
-    facts.principal = record.id.principal;
-    facts.backend = record.machine.backend;
-    facts.sandbox_id = record.machine.id;
-    facts.state = to_string(record.state);
-    facts.created = rfc3339(record.created);
-    facts.last_used = rfc3339(record.last_used);
-    if (const auto home = record.machine.data.find("home"); home != record.machine.data.end()) {
-        facts.home = home->second;
-    }
-    facts.why = record.why;
-    const bool running = record.state == State::running;
-    const Conditions& usual = settings_;
-    const Conditions& in_force = running && record.made_with ? *record.made_with : usual;
-    if (running) {
-        facts.why = record.unnamed
-                        ? "it ends, with its files, when its server stops"
-                        : "it ends after " + duration_text(in_force.ttl) + " without use, at " +
-                              rfc3339(record.last_used + in_force.ttl) +
-                              " or later (a running job is use); files in the home are kept";
-    }
-    take_conditions(facts, in_force);
-    return facts;
-}
-
-SessionFacts SessionManager::Implementation::facts(const SessionId& id)
-{
-    const auto slot = slot_of(id);
-    if (auto record = registry_->find(slot->key)) {
-        auto facts = describe(std::move(*record));
-        facts.session = id.session; // not the one that was made up for an unnamed session
-        return facts;
-    }
-    SessionFacts facts;
-    facts.session = id.session;
-    facts.principal = slot->id.principal;
-    facts.backend = backend_->name();
-    facts.state = to_string(State::absent);
-    facts.why = "no call has needed a sandbox yet";
-    take_conditions(facts, settings_);
-    return facts;
-}
-
-SessionFacts SessionManager::Implementation::describe_key(const std::string& key) const
-{
-    try {
-        auto record = registry_->find(key);
-        return record ? describe(std::move(*record)) : SessionFacts{};
-    } catch (const Error& error) {
-        SessionFacts facts;
-        facts.session = key;
-        facts.state = dynamic_cast<const DamagedRecord*>(&error) != nullptr ? "damaged" : "unknown";
-        facts.why = error.what();
-        return facts;
-    }
-}
-
-std::vector<SessionFacts> SessionManager::Implementation::list()
-{
-    std::vector<SessionFacts> all;
-    for (const auto& key : registry_->keys()) {
-        auto facts = describe_key(key);
-        if (!facts.state.empty()) { // else it was ended meanwhile
-            all.push_back(std::move(facts));
-        }
-    }
-    std::sort(all.begin(), all.end(), [](const SessionFacts& a, const SessionFacts& b) {
-        return std::tie(a.principal, a.session, a.sandbox_id) <
-               std::tie(b.principal, b.session, b.sandbox_id);
-    });
-    return all;
-}
-
-std::vector<Activity> SessionManager::Implementation::activities()
-{
-    std::vector<Activity> all;
-    for (const auto& key : registry_->keys()) {
-        Activity activity;
-        try {
-            const auto record = registry_->find(key);
-            if (!record || record->state != State::running ||
-                record->machine.backend != backend_->name()) {
-                continue;
-            }
-            activity.session = record->id.session;
-            activity.principal = record->id.principal;
-            auto machine = backend_->attach(record->machine);
-            if (!machine) {
-                continue;
-            }
-            activity.info = sandbox::Sandbox(std::move(machine), record->token).info();
-        } catch (const Error& error) {
-            activity.trouble = error.what();
-        }
-        all.push_back(std::move(activity));
-    }
-    return all;
-}
-
 bool SessionManager::Implementation::kill(const SessionId& id, bool purge)
 {
     const auto slot = slot_of(id);
@@ -357,6 +245,7 @@ std::size_t SessionManager::Implementation::collect(const Deadline& deadline,
             continue; // a damaged or busy one is no reason to leave the others
         }
     }
+    keeper_.drop_abandoned();
     backend_->collect(deadline);
     return collected;
 }
@@ -458,12 +347,12 @@ SessionFacts SessionManager::facts(const SessionId& id)
 
 std::vector<SessionFacts> SessionManager::list()
 {
-    return implementation_->list();
+    return implementation_->finder().all();
 }
 
 std::vector<Activity> SessionManager::activities()
 {
-    return implementation_->activities();
+    return implementation_->finder().activities();
 }
 
 bool SessionManager::kill(const SessionId& id, bool purge)

@@ -39,11 +39,14 @@ Status gather(session::SessionManager& sessions, const Options& options)
     status.availability = sessions.backend().availability();
     try {
         collect_leftovers(sessions);
+        status.known = sessions.list().size();
+        status.running = sessions.activities();
     } catch (const Error&) {
-        status.known = 0; // the state directory is refused: the availability says why
+        if (status.availability.available) {
+            throw;
+        }
+        // The state directory is refused: the availability says why.
     }
-    status.known = sessions.list().size();
-    status.running = sessions.activities();
     status.errors = recent_errors(options.sessions.state_directory, shown_errors, &status.unread);
     for (const auto& session : status.running) {
         status.commands += session.info.calls;

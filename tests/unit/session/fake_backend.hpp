@@ -75,6 +75,7 @@ class FakeBackend : public sandbox::Backend {
             log("TWICE " + spec.key_hash);
         }
         std::ofstream(alive(spec.key_hash)) << spec.generation;
+        const bool has_home = std::filesystem::exists(home(spec.key_hash));
         std::ofstream(home(spec.key_hash)) << "files";
         if (before_ready) {
             try {
@@ -94,6 +95,7 @@ class FakeBackend : public sandbox::Backend {
         record.generation = spec.generation;
         record.data["home"] = home(spec.key_hash);
         record.data["key_hash"] = spec.key_hash;
+        record.made_home = !has_home;
         return std::make_unique<FakeMachine>(std::move(record));
     }
 

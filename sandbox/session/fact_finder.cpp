@@ -1,0 +1,144 @@
+#include "sandbox/session/fact_finder.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/wall_time.hpp"
+#include "sandbox/sandbox.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+std::string duration_text(std::chrono::seconds duration)
+{
+    const auto count = duration.count();
+    return count % 3600 == 0 ? std::to_string(count / 3600) + " h" : std::to_string(count) + " s";
+}
+
+void take_conditions(SessionFacts& facts, const Conditions& conditions)
+{
+    facts.limits = conditions.limits;
+    facts.network = conditions.network;
+    facts.mounts = conditions.mounts;
+}
+
+} // namespace
+
+FactFinder::FactFinder(const Settings& settings, sandbox::Backend& backend, Registry& registry,
+                       const MachineKeeper& keeper)
+    : settings_(settings), backend_(backend), registry_(registry), keeper_(keeper)
+{
+}
+
+SessionFacts FactFinder::describe(Record record) const
+{
+    keeper_.check(record);
+    SessionFacts facts;
+    facts.session = record.id.session;
+    facts.principal = record.id.principal;
+    facts.backend = record.machine.backend;
+    facts.sandbox_id = record.machine.id;
+    facts.state = to_string(record.state);
+    facts.created = rfc3339(record.created);
+    facts.last_used = rfc3339(record.last_used);
+    if (const auto home = record.machine.data.find("home"); home != record.machine.data.end()) {
+        facts.home = home->second;
+    }
+    facts.why = record.why;
+    const bool running = record.state == State::running;
+    const Conditions& usual = settings_;
+    const Conditions& in_force = running && record.made_with ? *record.made_with : usual;
+    if (running) {
+        facts.why = record.unnamed
+                        ? "it ends, with its files, when its server stops"
+                        : "it ends after " + duration_text(in_force.ttl) + " without use, at " +
+                              rfc3339(record.last_used + in_force.ttl) +
+                              " or later (a running job is use); files in the home are kept";
+    }
+    take_conditions(facts, in_force);
+    return facts;
+}
+
+SessionFacts FactFinder::of(const SessionId& id, const std::string& key) const
+{
+    SessionFacts facts;
+    if (auto record = registry_.find(key)) {
+        facts = describe(std::move(*record));
+    } else {
+        facts.principal = id.principal;
+        facts.backend = backend_.name();
+        facts.state = to_string(State::absent);
+        facts.why = "no call has needed a sandbox yet";
+        take_conditions(facts, settings_);
+    }
+    facts.session = id.session; // not the one that was made up for an unnamed session
+    return facts;
+}
+
+SessionFacts FactFinder::describe_key(const std::string& key) const
+{
+    try {
+        auto record = registry_.find(key);
+        return record ? describe(std::move(*record)) : SessionFacts{};
+    } catch (const Error& error) {
+        SessionFacts facts;
+        facts.session = key;
+        facts.state = dynamic_cast<const DamagedRecord*>(&error) != nullptr ? "damaged" : "unknown";
+        facts.why = error.what();
+        return facts;
+    }
+}
+
+std::vector<SessionFacts> FactFinder::all() const
+{
+    std::vector<SessionFacts> all;
+    for (const auto& key : registry_.keys()) {
+        auto facts = describe_key(key);
+        if (!facts.state.empty()) { // else it was ended meanwhile
+            all.push_back(std::move(facts));
+        }
+    }
+    std::sort(all.begin(), all.end(), [](const SessionFacts& a, const SessionFacts& b) {
+        return std::tie(a.principal, a.session, a.sandbox_id) <
+               std::tie(b.principal, b.session, b.sandbox_id);
+    });
+    return all;
+}
+
+std::optional<Activity> FactFinder::activity_of(const std::string& key) const
+{
+    Activity activity;
+    try {
+        const auto record = registry_.find(key);
+        if (!record || record->state != State::running ||
+            record->machine.backend != backend_.name()) {
+            return std::nullopt;
+        }
+        activity.session = record->id.session;
+        activity.principal = record->id.principal;
+        auto machine = backend_.attach(record->machine);
+        if (!machine) {
+            return std::nullopt;
+        }
+        activity.info = sandbox::Sandbox(std::move(machine), record->token).info();
+    } catch (const Error& error) {
+        activity.trouble = error.what();
+    }
+    return activity;
+}
+
+std::vector<Activity> FactFinder::activities() const
+{
+    std::vector<Activity> all;
+    for (const auto& key : registry_.keys()) {
+        if (auto activity = activity_of(key)) {
+            all.push_back(std::move(*activity));
+        }
+    }
+    return all;
+}
+
+} // namespace berth::session

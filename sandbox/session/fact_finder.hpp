@@ -1,0 +1,41 @@
+#pragma once
+
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/session_facts.hpp"
+#include "sandbox/session/settings.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// Tells of sessions what is in the books and what their guests say. Makes and changes nothing;
+/// thread-safe.
+class FactFinder {
+  public:
+    FactFinder(const Settings& settings, sandbox::Backend& backend, Registry& registry,
+               const MachineKeeper& keeper);
+
+    /// Of a session without a record: that it has no sandbox yet.
+    [[nodiscard]] SessionFacts of(const SessionId& id, const std::string& key) const;
+
+    /// By principal, then by name.
+    [[nodiscard]] std::vector<SessionFacts> all() const;
+
+    /// Of every machine that lives, asked of its guest.
+    [[nodiscard]] std::vector<Activity> activities() const;
+
+  private:
+    [[nodiscard]] SessionFacts describe(Record record) const;
+    [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
+    [[nodiscard]] std::optional<Activity> activity_of(const std::string& key) const;
+
+    const Settings& settings_;
+    sandbox::Backend& backend_;
+    Registry& registry_;
+    const MachineKeeper& keeper_;
+};
+
+} // namespace berth::session

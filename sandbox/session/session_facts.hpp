@@ -1,0 +1,36 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/protocol/messages/info.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+struct SessionFacts {
+    std::string session; ///< of a damaged one its key, which names its folder
+    std::string principal;
+    std::string backend;
+    std::string sandbox_id;
+    std::string state;   ///< absent, creating, running, ended, lost; damaged: its books are
+                         ///< no record; unknown: they cannot be read now
+    std::string created; ///< RFC 3339, UTC
+    std::string last_used;
+    std::string why;  ///< when it pauses and ends, and what keeps it awake
+    std::string home; ///< on the host, for the operator's own eyes; empty when none
+    /// Of the machine that runs, else of the one that a call would get now.
+    sandbox::Limits limits;
+    sandbox::Network network = sandbox::Network::none;
+    std::vector<sandbox::Mount> mounts;
+};
+
+/// What runs in a session's machine at this moment.
+struct Activity {
+    std::string session;
+    std::string principal;
+    protocol::InfoReply info;
+    std::string trouble; ///< why the guest did not tell; `info` is empty then
+};
+
+} // namespace berth::session
