@@ -154,4 +154,15 @@ UniqueFd find_state_directory(const std::string& path)
     return fd;
 }
 
+std::optional<Error> full_disk(int error, const std::string& what)
+{
+    if (error != ENOSPC && error != EDQUOT) {
+        return std::nullopt;
+    }
+    return Error(ErrorCode::no_space,
+                 what + ": the disk that holds berth's state directory is full",
+                 "Free some space on it: `berth config` shows its path (state.directory), `berth "
+                 "sessions kill --purge` removes a session with its files.");
+}
+
 } // namespace berth::sandbox

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace berth::sandbox {
@@ -20,5 +22,9 @@ namespace berth::sandbox {
 /// The same without making anything: empty when it is missing and could be made, as far as can be
 /// told without trying.
 [[nodiscard]] UniqueFd find_state_directory(const std::string& path);
+
+/// Of a failed write there: Error(no_space) when its disk or quota is used up, else nothing. `what`
+/// could not be done. Names no path: the model reads it too.
+[[nodiscard]] std::optional<Error> full_disk(int error, const std::string& what);
 
 } // namespace berth::sandbox

@@ -24,6 +24,9 @@ long setting(const std::string& root, const std::string& name)
     }
 }
 
+constexpr auto missing_program = "install berth again, or let BERTH_LIBEXEC_DIR name the folder "
+                                 "that has berth-launcher and berth-guest";
+
 bool is_refusal(int error)
 {
     return error == EPERM || error == EACCES;
@@ -132,10 +135,15 @@ Blocker explain(const LaunchResult& failed, const std::string& root)
         // 077.
         blocker = {"the session's user may not run the guest's program",
                    "chmod a+rx the program, and keep it on a file system without noexec"};
+    } else if (failed.step == "launcher" && failed.error == EACCES) {
+        blocker = {"the launcher's program may not be run",
+                   "chmod a+rx the program, and keep it on a file system without noexec"};
     } else if (is_refusal(failed.error) && failed.step != "cgroup" && failed.step != "socket") {
         blocker = namespace_blocker(root, failed.error);
     } else if (failed.step == "guest" && failed.error == ENOENT) {
-        blocker = {"the guest's program is missing", "install berth again"};
+        blocker = {"the guest's program is missing", missing_program};
+    } else if (failed.step == "launcher" && failed.error == ENOENT) {
+        blocker = {"the launcher's program is missing", missing_program};
     }
     blocker.reason = blocker.reason.empty() ? what : blocker.reason + " (" + what + ")";
     return blocker;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sandbox/local/launch_spec.hpp"
+
 #include <cerrno>
 #include <stdexcept>
 #include <string>
@@ -24,6 +26,16 @@ class Failure : public std::runtime_error {
     std::string step_;
     int error_;
 };
+
+/// Of a launch in which it happened.
+[[nodiscard]] inline LaunchResult to_result(const Failure& failure)
+{
+    LaunchResult result;
+    result.step = failure.step();
+    result.error = failure.error();
+    result.text = failure.what();
+    return result;
+}
 
 /// Throws Failure for the present errno unless `ok`.
 inline void require(bool ok, const char* step, const std::string& text)

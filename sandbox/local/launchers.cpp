@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/local/failure.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <chrono>
@@ -155,7 +156,11 @@ Launchers::Launcher Launchers::start()
             options.descriptors.pop_back();
         }
     }
-    launcher.process = Process::spawn(program_, options);
+    try {
+        launcher.process = Process::spawn(program_, options);
+    } catch (const std::system_error& error) {
+        throw Failure("launcher", error.code().value(), "start " + program_);
+    }
     return launcher;
 }
 
@@ -245,13 +250,13 @@ LaunchResult Launchers::launch(LaunchSpec spec, int lifetime_fd,
                                const std::function<Handover()>& meanwhile)
 {
     Launcher launcher = take();
-    if (!send(launcher, spec, lifetime_fd)) {
-        // The one that waited was killed by someone.
-        done(std::move(launcher));
-        launcher = start();
-        (void)send(launcher, spec, lifetime_fd);
-    }
     try {
+        if (!send(launcher, spec, lifetime_fd)) {
+            // The one that waited was killed by someone.
+            done(std::exchange(launcher, {}));
+            launcher = start();
+            (void)send(launcher, spec, lifetime_fd);
+        }
         if (!send_handover(launcher.control.get(), meanwhile())) {
             // It has failed and answered, or cannot be reached: then it does not wait any longer.
             ::shutdown(launcher.control.get(), SHUT_WR);

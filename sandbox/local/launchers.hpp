@@ -31,8 +31,8 @@ class Launchers {
     /// Gives a launcher the spec and waits for its answer. `lifetime_fd`: the read end of the
     /// lifetime pipe, or -1. `meanwhile` makes the server's part of the handover, and the sources
     /// of the late binds, while the launcher is at work; when it throws the launch is undone and
-    /// that exception passed on. Throws std::system_error when no launcher can be started;
-    /// everything else is in the result.
+    /// that exception passed on. Throws Failure when no launcher can be started, and
+    /// std::system_error; everything else is in the result.
     [[nodiscard]] LaunchResult launch(
         LaunchSpec spec, int lifetime_fd,
         const std::function<Handover()>& meanwhile = [] { return Handover(); });
@@ -65,7 +65,7 @@ class Launchers {
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::optional<Launcher> waiting_; ///< guarded by mutex_
-    std::vector<Launcher> ending_;    ///< guarded by mutex_; have answered
+    std::vector<Launcher> ending_;    ///< guarded by mutex_; nobody needs them any more
     bool wanted_ = false;             ///< guarded by mutex_; one is to be started
     std::string expected_;            ///< guarded by mutex_; encoded base of the next specs
     std::jthread keeper_;             ///< started by the first launch; last: it uses the others

@@ -6,8 +6,7 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
-#include "sandbox/local/cgroup_tree.hpp"
-#include "sandbox/local/cgroup_v1.hpp"
+#include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/host_files.hpp"
@@ -74,6 +73,15 @@ Error unavailable(const Blocker& blocker)
             blocker.remedy};
 }
 
+Error unavailable(const std::system_error& error)
+{
+    if (auto full = sandbox::full_disk(error.code().value(), "no sandbox can be made")) {
+        return *std::move(full);
+    }
+    return {ErrorCode::sandbox_unavailable, std::string("no sandbox can be made: ") + error.what(),
+            "berth doctor"};
+}
+
 /// Not taken for the machine's end: whoever does would replace a living one.
 Error cannot_tell(const std::exception& error)
 {
@@ -111,19 +119,17 @@ class LocalBackend final : public sandbox::Backend {
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
-    void expect_root();
-    class Making;
+    void expect_root(sandbox::Network network);
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
                                   const std::string& id);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
-    UniqueFd open_lifetime(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
     const std::string no_own_uids_; ///< why sessions share the uid of the user who runs berth
     const bool privileged_ = no_own_uids_.empty();
     Launchers launchers_;
-    std::atomic<bool> expecting_{false};
+    std::atomic<int> expected_{-1}; ///< the Network of the root that waits
     std::mutex mutex_;
     std::optional<CgroupLayout> cgroups_;               ///< guarded by mutex_, then immutable
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
@@ -186,11 +192,12 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     return to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
 }
 
-/// From the first look or machine on launchers wait with a root for the usual network.
-void LocalBackend::expect_root()
+/// Launchers wait with a root for the network of the latest machine: a server's all have the same.
+void LocalBackend::expect_root(sandbox::Network network)
 {
-    if (privileged_ && !expecting_.exchange(true)) {
-        launchers_.expect(base_parts(host().files, sandbox::Network::none));
+    const int wanted = static_cast<int>(network);
+    if (privileged_ && expected_.exchange(wanted) != wanted) {
+        launchers_.expect(base_parts(host().files, network));
     }
 }
 
@@ -209,7 +216,9 @@ sandbox::Availability LocalBackend::availability()
     try {
         if (sandbox::find_state_directory(settings_.state_directory)) {
             (void)host();
-            expect_root();
+            if (expected_ < 0) {
+                expect_root(sandbox::Network::none);
+            }
         }
         (void)cgroups();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
@@ -223,6 +232,9 @@ sandbox::Availability LocalBackend::availability()
         }
     } catch (const Error& error) {
         found = {.available = false, .reason = error.what(), .remedy = error.hint()};
+    } catch (const Failure& failure) {
+        const auto blocker = explain(to_result(failure), "");
+        found = {.available = false, .reason = blocker.reason, .remedy = blocker.remedy};
     } catch (const std::exception& error) {
         found.reason = error.what();
     }
@@ -271,79 +283,6 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .host_gid = privileged_ ? uid : ::getegid()});
 }
 
-UniqueFd LocalBackend::open_lifetime(const sandbox::MachineSpec& spec, const std::string& id)
-{
-    if (!spec.ends_with_server) {
-        return {};
-    }
-    Pipe pipe = make_pipe();
-    const std::lock_guard lock(mutex_);
-    lifetimes_.insert_or_assign(id, std::move(pipe.write));
-    return std::move(pipe.read);
-}
-
-/// What a creation has made on the server's side, undone by the destructor unless it was kept.
-class LocalBackend::Making {
-  public:
-    Making(LocalBackend& backend, const sandbox::MachineSpec& spec, std::string id)
-        : backend_(backend), spec_(spec), id_(std::move(id)),
-          uid_(backend.choose_uid(spec.key_hash))
-    {
-    }
-
-    ~Making()
-    {
-        if (kept_) {
-            return;
-        }
-        uid_.lock.reset(); // remove_home() takes it itself
-        for (const auto& cgroup : session_cgroups(backend_.host().cgroups, id_)) {
-            // Those of v1, and of a launcher that was killed before it could clear up, guest
-            // included.
-            kill_cgroup(cgroup);
-            remove_cgroup(cgroup, Deadline::after(std::chrono::seconds(2)));
-        }
-        if (folder_) {
-            (void)folder_->remove_temporary(); // what stays, the next creation removes or names
-            folder_->forget_generation();
-            if (!had_home_) {
-                (void)remove_home(*folder_, spec_.key_hash, backend_.host().state_fd.get(),
-                                  backend_.privileged_);
-            }
-        }
-        const std::lock_guard lock(backend_.mutex_);
-        backend_.lifetimes_.erase(id_);
-    }
-
-    Making(const Making&) = delete;
-    Making& operator=(const Making&) = delete;
-
-    [[nodiscard]] unsigned uid() const noexcept { return uid_.uid; }
-
-    /// While the launcher works.
-    [[nodiscard]] Handover make(const LaunchSpec& launch)
-    {
-        folder_.emplace(backend_.host().state, spec_.key_hash);
-        had_home_ = folder_->has_home();
-        uid_.write();
-        folder_->set_generation(spec_.generation);
-        folder_->prepare(launch.host_uid, launch.host_gid);
-        return make_v1_cgroups(launch.cgroup);
-    }
-
-    void keep() noexcept { kept_ = true; }
-
-  private:
-    LocalBackend& backend_;
-    const sandbox::MachineSpec& spec_;
-    const std::string id_;
-    UidRange::Claim uid_;
-    std::optional<SessionFolder> folder_;
-    // Until it is known that there was none: what is in it may be years old.
-    bool had_home_ = true;
-    bool kept_ = false;
-};
-
 MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id)
 {
     const Host& here = host();
@@ -352,17 +291,26 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    Making making(*this, spec, id);
-    const LaunchSpec launch = plan(spec, making.uid(), id);
-    expect_root();
+    auto uid = choose_uid(spec.key_hash);
+    const LaunchSpec launch = plan(spec, uid.uid, id);
+    Creation creation({.state = here.state,
+                       .state_fd = here.state_fd.get(),
+                       .folder = spec.key_hash,
+                       .cgroups = facts.cgroups,
+                       .privileged = privileged_},
+                      std::move(uid), spec.ends_with_server);
+    expect_root(spec.network);
     forget_socket(launch.socket_path);
-    const UniqueFd lifetime = open_lifetime(spec, id);
-    const auto result =
-        launchers_.launch(launch, lifetime.get(), [&] { return making.make(launch); });
+    const auto result = launchers_.launch(launch, creation.lifetime(),
+                                          [&] { return creation.make(launch, spec.generation); });
     if (!result.ok) {
         throw unavailable(explain(result, ""));
     }
-    making.keep();
+    if (auto lifetime = creation.keep()) {
+        const std::lock_guard lock(mutex_);
+        lifetimes_.insert_or_assign(id, std::move(lifetime));
+    }
+    facts.made_home = creation.made_home();
     facts.socket_path = launch.socket_path;
     facts.pid = static_cast<pid_t>(result.pid);
     facts.start_time = result.start_time;
@@ -379,14 +327,9 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
         const std::string id = machine_id(spec.key_hash);
         return make_machine(to_record(id, spec.generation, make(spec, id)));
     } catch (const Failure& failure) {
-        LaunchResult result;
-        result.step = failure.step();
-        result.error = failure.error();
-        result.text = failure.what();
-        throw unavailable(explain(result, ""));
+        throw unavailable(explain(to_result(failure), ""));
     } catch (const std::system_error& error) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    std::string("no sandbox can be made: ") + error.what(), "berth doctor");
+        throw unavailable(error);
     }
 }
 

@@ -107,7 +107,8 @@ sandbox::MachineRecord to_record(const std::string& id, const std::string& gener
                      {"folder", facts.folder},
                      {"home", facts.state + "/sessions/" + facts.folder + "/home"},
                      {"cgroups", cgroups},
-                     {"layers", encode_layers(facts.layers)}}};
+                     {"layers", encode_layers(facts.layers)}},
+            .made_home = facts.made_home};
 }
 
 MachineFacts facts_from(const sandbox::MachineRecord& record)

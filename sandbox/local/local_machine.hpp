@@ -22,6 +22,7 @@ struct MachineFacts {
     std::string folder;               ///< the name of the session's folder
     std::vector<std::string> cgroups; ///< of the session, one in each hierarchy
     std::vector<sandbox::Layer> layers;
+    bool made_home = false; ///< as in the record
 };
 
 [[nodiscard]] sandbox::MachineRecord to_record(const std::string& id, const std::string& generation,

@@ -2,12 +2,11 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/process_stat.hpp"
 #include "sandbox/base/syscalls.hpp"
 
 #include <cerrno>
-#include <charconv>
 #include <exception>
-#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
@@ -26,22 +25,8 @@ std::optional<std::uint64_t> start_time(pid_t pid)
         }
         throw;
     }
-    // The name, field 2, may hold anything, parentheses and spaces too: the last ')' ends it.
-    const auto name_end = stat.rfind(')');
-    if (name_end == std::string::npos) {
-        return std::nullopt;
-    }
-    std::string_view rest = std::string_view(stat).substr(name_end + 1);
-    for (int field = 3; field <= 22; ++field) {
-        const auto space = rest.find(' ');
-        if (space == std::string_view::npos) {
-            return std::nullopt;
-        }
-        rest.remove_prefix(space + 1);
-    }
-    std::uint64_t value = 0;
-    const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-    return parsed.ec == std::errc{} ? std::optional(value) : std::nullopt;
+    const auto parsed = parse_process_stat(pid, stat);
+    return parsed ? std::optional(parsed->start_time) : std::nullopt;
 }
 
 std::string boot_id()

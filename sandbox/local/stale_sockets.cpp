@@ -1,6 +1,8 @@
 #include "sandbox/local/stale_sockets.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/directory.hpp"
+#include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/destroy.hpp"
@@ -12,6 +14,7 @@
 #include <exception>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -87,9 +90,15 @@ void forget_socket(const std::string& socket_path) noexcept
 {
     const UniqueFd folder(::open(socket_path.substr(0, socket_path.rfind('/')).c_str(),
                                  O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    // Waits for one who is at it just now, for one socket's time.
-    if (folder && ::flock(folder.get(), LOCK_SH) == 0) {
-        ::unlink(socket_path.c_str());
+    try {
+        // Waits for one who is at it just now, for one socket's time; longer only for one that was
+        // stopped meanwhile. The launcher removes what is in its way, too.
+        if (folder &&
+            flock_until(folder.get(), LOCK_SH, Deadline::after(std::chrono::seconds(2)))) {
+            ::unlink(socket_path.c_str());
+        }
+    } catch (const std::system_error&) {
+        return; // the launcher says what is wrong with the folder
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/io.hpp"
 
 #include <cerrno>
@@ -10,7 +11,6 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -66,20 +66,12 @@ UniqueFd lock_uids(int state)
     if (!lock) {
         throw_errno("open the lock of uids");
     }
-    // Held for the planning of a machine, some milliseconds. Not waited for without end: one that
+    // Held until the claim is written, some milliseconds. Not waited for without end: one that
     // was stopped while it held the lock would stop every other server.
     const Deadline deadline = Deadline::after(std::chrono::seconds(10));
-    while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EINTR && errno != EWOULDBLOCK) {
-            throw_errno("lock the uids");
-        }
-        if (deadline.expired()) {
-            Error busy(ErrorCode::busy, "another berth holds the lock of the session uids",
-                       "look for a berth that was stopped (state T) and end or continue it");
-            busy.set_retryable(true);
-            throw Error(busy);
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (!flock_until(lock.get(), LOCK_EX, deadline)) {
+        throw Error(ErrorCode::busy, "another berth holds the lock of the session uids",
+                    "look for a berth that was stopped (state T) and end or continue it");
     }
     return lock;
 }
@@ -146,8 +138,13 @@ void UidRange::Claim::write()
     }
     // In this order: after a crash between the two the claim is stale, and the folder has no uid
     // that another session could have as well.
-    write_file_atomically(state, claim_path(uid), name, 0600, /*sync=*/false);
-    write_file_atomically(state, record_path(name), std::to_string(uid), 0600, false);
+    try {
+        write_file_atomically(state, claim_path(uid), name, 0600, /*sync=*/false);
+        write_file_atomically(state, record_path(name), std::to_string(uid), 0600, false);
+    } catch (const std::system_error&) {
+        ::unlinkat(state, claim_path(uid).c_str(), 0);
+        throw;
+    }
     set_next_offset(lock, next);
     lock.reset();
 }

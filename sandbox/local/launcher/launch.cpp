@@ -118,13 +118,6 @@ void read_notes(int report, LaunchResult& result)
     }
 }
 
-void answer(const LaunchResult& result)
-{
-    write_full(launcher_control_fd, protocol::encode(result));
-    // The server shall not wait until this process has ended.
-    ::shutdown(launcher_control_fd, SHUT_WR);
-}
-
 /// Where the C library keeps this thread's number; null where that cannot be found out.
 int* thread_number() noexcept
 {
@@ -287,6 +280,13 @@ void make_or_throw(Launch& launch)
 
 } // namespace
 
+void answer(const LaunchResult& result)
+{
+    write_full(launcher_control_fd, protocol::encode(result));
+    // The server shall not wait until this process has ended.
+    ::shutdown(launcher_control_fd, SHUT_WR);
+}
+
 bool make_machine(Launch& launch)
 {
     LaunchResult result;
@@ -294,9 +294,7 @@ bool make_machine(Launch& launch)
         make_or_throw(launch);
         return true;
     } catch (const Failure& failure) {
-        result.step = failure.step();
-        result.error = failure.error();
-        result.text = failure.what();
+        result = to_result(failure);
     } catch (const std::exception& error) {
         result.step = "launch";
         result.text = error.what();

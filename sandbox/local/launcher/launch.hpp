@@ -19,6 +19,9 @@ struct Launch {
     std::optional<PreparedRoot> prepared_root;
 };
 
+/// Tells the server how it went, once. Throws std::system_error when it is gone.
+void answer(const LaunchResult& result);
+
 /// Makes the machine, waits until its guest is ready, and answers on the control socket. False when
 /// something failed, or the server went away meanwhile: then nothing is left behind. Throws
 /// std::system_error when a failure could not be told either.

@@ -1,9 +1,10 @@
 // berth-launcher: waits for what is wanted, makes one machine and ends. Started by the server with
-// the descriptor of launch_spec.hpp and nothing else; it is never called by hand. A program of its
+// the descriptors of launch_spec.hpp and nothing else; it is never called by hand. A program of its
 // own because the server has threads (a child of fork may do next to nothing there) and is large (a
 // fork of it costs milliseconds); single-threaded, so that namespaces and v1 cgroups can be joined
 // at all.
 
+#include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/launch.hpp"
 #include "sandbox/local/launcher/prepared_root.hpp"
 #include "sandbox/local/launcher/process_name.hpp"
@@ -35,6 +36,24 @@ void take_processors_back(const std::string& processors) noexcept
     }
 }
 
+/// Nobody reads its standard error.
+void tell(const std::exception& error)
+{
+    LaunchResult result;
+    const auto* failure = dynamic_cast<const Failure*>(&error);
+    if (failure != nullptr) {
+        result = to_result(*failure);
+    } else {
+        result.step = "launcher";
+        result.text = error.what();
+    }
+    try {
+        answer(result);
+    } catch (const std::exception&) {
+        return; // the server is gone, and with it whoever would hear
+    }
+}
+
 int run(char* name)
 {
     ::signal(SIGPIPE, SIG_IGN);
@@ -46,6 +65,7 @@ int run(char* name)
         return 2;
     }
     try {
+        ::umask(022); // the server's own must not decide what others may read inside
         set_resource_limits();
         give_up_oom_protection();
         // Before the request, while nobody waits.
@@ -67,7 +87,7 @@ int run(char* name)
                       .prepared_root = std::move(root)};
         return make_machine(launch) ? 0 : 1;
     } catch (const std::exception& error) {
-        std::fputs(error.what(), stderr);
+        tell(error);
         return 2;
     }
 }

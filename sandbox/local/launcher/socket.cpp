@@ -1,7 +1,11 @@
 #include "sandbox/local/launcher/socket.hpp"
 
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/file_lock.hpp"
 #include "sandbox/local/failure.hpp"
 
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -23,7 +27,10 @@ ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
     require(directory.valid(), step, "open the directory of " + path_);
     // Between bind and listen it looks like one that a dead guest has left; who removes those has
     // the folder for itself. Freed with the descriptor.
-    require(::flock(directory.get(), LOCK_SH) == 0, step, "lock the directory of " + path_);
+    if (!flock_until(directory.get(), LOCK_SH, Deadline::after(std::chrono::seconds(5)))) {
+        throw Failure(step, EBUSY,
+                      "lock the directory of " + path_ + ", as a berth that was stopped holds it");
+    }
     // sun_path holds 107 bytes; this is short however long the directory's path is.
     const std::string name =
         "/proc/self/fd/" + std::to_string(directory.get()) + "/" + path_.substr(slash + 1);

@@ -1,5 +1,7 @@
 // How launchers are started, kept waiting and ended.
 
+#include "sandbox/local/blockers.hpp"
+#include "sandbox/local/failure.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/plan.hpp"
 #include "tests/unit/becomes_true.hpp"
@@ -9,6 +11,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -76,6 +79,23 @@ TEST_CASE("what failed inside is told, and the next launch is not harmed by it")
     CHECK(result.step == "mounts");
     CHECK(result.text.find("/nowhere/at/all") != std::string::npos);
     CHECK(launchers.launch(probe(), -1).ok);
+}
+
+TEST_CASE("a launcher that is not where it should be is told with what helps")
+{
+    for (const bool with_guest : {false, true}) {
+        Launchers launchers("/nowhere/berth-launcher", with_guest);
+        std::optional<LaunchResult> result;
+        try {
+            (void)launchers.launch(probe(), -1);
+        } catch (const Failure& failure) {
+            result = to_result(failure);
+        }
+        REQUIRE(result);
+        const auto blocker = explain(*result, "");
+        CHECK(blocker.reason.find("/nowhere/berth-launcher") != std::string::npos);
+        CHECK(blocker.remedy.find("BERTH_LIBEXEC_DIR") != std::string::npos);
+    }
 }
 
 TEST_CASE("a long reason comes whole")

@@ -138,3 +138,19 @@ TEST_CASE("what cannot be prepared is left to the launch, which says why")
     parts.binds = {{.source = "/nowhere/at/all", .target = "/x"}};
     CHECK_FALSE(PreparedRoot::make(parts).has_value());
 }
+
+TEST_CASE("the server's umask does not decide what may be read inside")
+{
+    const mode_t before = ::umask(077);
+    test::Bench bench;
+    std::string modes[2];
+    for (auto& each : modes) { // the second one has a root that was put together ahead
+        bench.make();
+        each = bench.run("stat -c '%a %n' / /etc /etc/passwd /etc/berth /mnt /dev 2>&1; umask");
+        bench.destroy(true);
+    }
+    ::umask(before);
+    CHECK(modes[0].find("755 /etc\n") != std::string::npos);
+    CHECK(modes[0].find("0022") != std::string::npos);
+    CHECK(modes[0] == modes[1]);
+}

@@ -1,0 +1,70 @@
+#include "sandbox/local/creation.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/local/cgroup_tree.hpp"
+#include "sandbox/local/cgroup_v1.hpp"
+#include "sandbox/local/destroy.hpp"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace berth::local {
+
+Creation::Creation(Place place, UidRange::Claim uid, bool ends_with_server)
+    : place_(std::move(place)), uid_(std::move(uid))
+{
+    if (ends_with_server) {
+        Pipe pipe = make_pipe();
+        lifetime_read_ = std::move(pipe.read);
+        lifetime_write_ = std::move(pipe.write);
+    }
+}
+
+Creation::~Creation()
+{
+    if (kept_) {
+        return;
+    }
+    try {
+        undo();
+    } catch (const std::exception&) {
+        return; // no memory: what is left, `sessions kill --purge` or the next creation removes
+    }
+}
+
+void Creation::undo()
+{
+    uid_.lock.reset(); // remove_home() takes it itself
+    for (const auto& cgroup : place_.cgroups) {
+        // Those of v1, and of a launcher that was killed before it could clear up, guest included.
+        kill_cgroup(cgroup);
+        remove_cgroup(cgroup, Deadline::after(std::chrono::seconds(2)));
+    }
+    if (folder_) {
+        (void)folder_->remove_temporary(); // what stays, the next creation removes or names
+        folder_->forget_generation();
+        if (!had_home_) {
+            (void)remove_home(*folder_, place_.folder, place_.state_fd, place_.privileged);
+        }
+    }
+}
+
+Handover Creation::make(const LaunchSpec& launch, const std::string& generation)
+{
+    folder_.emplace(place_.state, place_.folder);
+    had_home_ = folder_->has_home();
+    uid_.write();
+    folder_->set_generation(generation);
+    folder_->prepare(launch.host_uid, launch.host_gid);
+    return make_v1_cgroups(launch.cgroup);
+}
+
+UniqueFd Creation::keep() noexcept
+{
+    kept_ = true;
+    return std::move(lifetime_write_);
+}
+
+} // namespace berth::local
