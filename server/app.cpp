@@ -15,6 +15,7 @@
 #include "tools/tool.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <utility>
 
@@ -34,9 +35,10 @@ void greet_terminal()
 void warn_of_unknown_variables()
 {
     for (const auto& [name, nearest] : unknown_variables(variable_names())) {
-        log::write(log::Level::warning, "unknown variable, ignored",
-                   {{"variable", name},
-                    {"did_you_mean", nearest.value_or("berth config lists every setting")}});
+        log::write(
+            log::Level::warning, "unknown variable, ignored",
+            {{"variable", name},
+             {"did_you_mean", nearest.empty() ? "berth config lists every setting" : nearest}});
     }
 }
 
@@ -76,6 +78,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         return cli::show_checks(checks, backend->availability(), line.json);
     }
     if (line.command == "serve" || line.command == "call") {
+        composition.check(options);
         insist(options, *backend, composition);
         Application application(std::move(options), backend);
         if (line.command == "call") {
@@ -99,28 +102,21 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     return cli::show_status(sessions, options, line.json);
 }
 
-} // namespace
-
-int run(int argc, const char* const* argv, const Composition& composition)
+int run_line(const cli::CommandLine& line, const Composition& composition)
 {
-    int status = 0;
-    const auto line = cli::parse(argc, argv, status);
-    if (!line) {
-        return status;
-    }
-    if (line->command == "version") {
-        return cli::show_version(line->json);
+    if (line.command == "version") {
+        return cli::show_version(line.json);
     }
     try {
-        auto options = make_options(line->given, process_environment());
+        auto options = make_options(line.given, process_environment());
         log::start(options.log_level, options.log_format);
         warn_of_unknown_variables();
-        if (line->command == "config") {
+        if (line.command == "config") {
             // What `berth serve` would refuse is not in force.
             (void)mcp::select_tools(tools::all_tools(), options.served_tools, options.read_only);
-            return cli::show_config(options, line->json);
+            return cli::show_config(options, line.json);
         }
-        return run_with_backend(*line, std::move(options), composition);
+        return run_with_backend(line, std::move(options), composition);
     } catch (const Error& error) {
         cli::complain(error.what(), error.hint());
         return error.code() == ErrorCode::invalid_argument ? 2 : 1;
@@ -128,6 +124,19 @@ int run(int argc, const char* const* argv, const Composition& composition)
         cli::complain(error.what());
         return 1;
     }
+}
+
+} // namespace
+
+int run(int argc, const char* const* argv, const Composition& composition)
+{
+    // A write beyond `ulimit -f` is to fail like any other, not to end every session.
+    ::signal(SIGXFSZ, SIG_IGN); // NOLINT(bugprone-signal-handler)
+    int status = 0;
+    if (const auto line = cli::parse(argc, argv, status)) {
+        status = run_line(*line, composition);
+    }
+    return cli::tell_lost_output() && status == 0 ? 1 : status;
 }
 
 } // namespace berth::server

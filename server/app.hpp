@@ -21,6 +21,9 @@ struct Check {
 /// What a program adds to the server: its kind of machine.
 struct Composition {
     std::function<std::shared_ptr<sandbox::Backend>(const Options&)> make_backend;
+    /// Throws Error(invalid_argument) for settings with which no machine can be made. Not asked by
+    /// what only looks or cleans up.
+    std::function<void(const Options&)> check = [](const Options&) {};
     /// On a sandbox such as these options would have made.
     std::function<std::vector<Check>(const Options&, sandbox::Backend&)> examine;
 };

@@ -32,7 +32,6 @@ void check_mounts(const Options& options)
 
 std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
 {
-    check_mounts(options);
     const auto environment = berth::server::process_environment();
     return berth::local::make_backend(
         {.guest_program = berth::server::helper_program("berth-guest", environment),
@@ -57,5 +56,6 @@ std::vector<Check> examine(const Options& options, berth::sandbox::Backend& back
 
 int main(int argc, char** argv)
 {
-    return berth::server::run(argc, argv, {.make_backend = make_backend, .examine = examine});
+    return berth::server::run(
+        argc, argv, {.make_backend = make_backend, .check = check_mounts, .examine = examine});
 }

@@ -196,6 +196,11 @@ int call(Application& application, const std::string& tool, const std::string& a
     requests.write.reset();
     reply += read_to_end(answers.read.get()); // ends when the command has, cancelled or not
     server.join();
+    if (reply.empty() && number == 0) {
+        complain("the server ended without an answer to " + std::string(tool),
+                 "`berth status` shows the latest errors.");
+        return 1;
+    }
     if (reply.empty()) {
         complain(std::string(tool) + " was interrupted and is cancelled: what it ran is stopped");
         return 128 + number;

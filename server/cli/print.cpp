@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <system_error>
 
@@ -15,12 +16,15 @@
 namespace berth::server::cli {
 namespace {
 
-void write_to(int fd, std::string_view text)
+int lost_output = 0; ///< errno
+
+int write_to(int fd, std::string_view text)
 {
     try {
         write_full(fd, text);
-    } catch (const std::system_error&) {
-        return; // nobody reads: as for any program in a pipe
+        return 0;
+    } catch (const std::system_error& error) {
+        return error.code().value();
     }
 }
 
@@ -28,10 +32,23 @@ void write_to(int fd, std::string_view text)
 
 void print(std::string_view text)
 {
-    write_to(STDOUT_FILENO, text);
-    if (!text.empty() && text.back() != '\n') {
-        write_to(STDOUT_FILENO, "\n");
+    std::string line(text);
+    if (!line.empty() && line.back() != '\n') {
+        line += '\n';
     }
+    const int error = write_to(STDOUT_FILENO, line);
+    if (error != EPIPE && error != 0 && lost_output == 0) { // a pipe's reader may have had enough
+        lost_output = error;
+    }
+}
+
+bool tell_lost_output()
+{
+    if (lost_output == 0) {
+        return false;
+    }
+    complain("the output cannot be written: " + std::generic_category().message(lost_output));
+    return true;
 }
 
 void print_json(const nlohmann::json& value)
@@ -45,7 +62,7 @@ void complain(std::string_view message, std::string_view hint)
     if (!hint.empty()) {
         text += std::string(hint) + '\n';
     }
-    write_to(STDERR_FILENO, text);
+    (void)write_to(STDERR_FILENO, text);
 }
 
 std::string one_line(std::string_view text)

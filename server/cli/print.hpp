@@ -12,6 +12,10 @@ namespace berth::server::cli {
 void print(std::string_view text);
 void print_json(const nlohmann::json& value);
 
+/// Whether something that was printed is lost, as on a full disk; then it is told, on stderr. A
+/// reader that went away has lost nothing.
+[[nodiscard]] bool tell_lost_output();
+
 /// To stderr: "berth: what went wrong", and what to do on a line of its own.
 void complain(std::string_view message, std::string_view hint = {});
 

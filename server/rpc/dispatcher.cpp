@@ -128,23 +128,12 @@ void Dispatcher::receive(std::string_view text)
 
 void Dispatcher::answer_unread(std::string_view text, const ProtocolError& error)
 {
-    // Without its id the client would wait for ever.
-    const auto message = recognise(text);
-    if (message.kind == Kind::response) {
-        return; // an answer to it would be taken for that to a request of this id
-    }
-    if (message.kind == Kind::request) {
-        const Error why(ErrorCode::invalid_argument,
-                        std::string("the request cannot be read: ") + error.what(),
-                        "Nothing of it was done. Send it again whole: complete JSON, and texts "
-                        "made of whole characters.");
-        if (const auto result = handler_.refusal(message, why); !result.empty()) {
-            sink_->send(result_message(message.id, result));
-            return;
-        }
-    }
-    sink_->send(error_message(message.id.empty() ? "null" : message.id, error.code(), error.what(),
-                              error.data()));
+    refuse(recognise(text),
+           Error(ErrorCode::invalid_argument,
+                 std::string("the request cannot be read: ") + error.what(),
+                 "Nothing of it was done. Send it again whole: complete JSON, and texts made of "
+                 "whole characters."),
+           error);
 }
 
 void Dispatcher::too_long(std::string_view outline, std::size_t limit)
@@ -154,22 +143,32 @@ void Dispatcher::too_long(std::string_view outline, std::size_t limit)
                       "Nothing of it was done. Send less at once: write_file writes a large file "
                       "in pieces, the first as usual and the others with mode \"append\". The "
                       "operator may raise request.max.");
-    Id id = "null";
+    Message message;
     try {
-        auto message = read_json(outline, limits_.read);
-        id = id_for_error(message);
-        const auto taken = take_message(std::move(message));
-        if (taken.kind != Kind::request) {
+        message = take_message(read_json(outline, limits_.read));
+        if (message.kind != Kind::request) {
             return; // nothing else is ever answered
         }
-        if (const auto result = handler_.refusal(taken, error); !result.empty()) {
-            sink_->send(result_message(id, result));
+    } catch (const ProtocolError&) {
+        message = recognise(outline); // what is wrong besides its length does not matter
+    }
+    refuse(message, error, ProtocolError(invalid_request, error.what()));
+}
+
+/// Without its id the client would wait for ever.
+void Dispatcher::refuse(const Message& message, const Error& why, const ProtocolError& otherwise)
+{
+    if (message.kind == Kind::response) {
+        return; // an answer to it would be taken for that to a request of this id
+    }
+    if (message.kind == Kind::request) {
+        if (const auto result = handler_.refusal(message, why); !result.empty()) {
+            sink_->send(result_message(message.id, result));
             return;
         }
-    } catch (const ProtocolError&) {
-        // Not even the outline is a message: what is said of its length has to do.
     }
-    sink_->send(error_message(id, invalid_request, error.what(), {}));
+    sink_->send(error_message(message.id.empty() ? "null" : message.id, otherwise.code(),
+                              otherwise.what(), otherwise.data()));
 }
 
 void Dispatcher::receive_batch(nlohmann::json&& messages, std::shared_ptr<void> bytes)

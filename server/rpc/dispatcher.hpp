@@ -89,6 +89,7 @@ class Dispatcher {
     };
 
     void answer_unread(std::string_view text, const ProtocolError& error);
+    void refuse(const Message& message, const Error& why, const ProtocolError& otherwise);
     void dispatch(nlohmann::json&& message, const Origin& origin);
     void start(Message message, const Origin& origin);
     void run(std::shared_ptr<Call> call, std::shared_ptr<void> bytes);

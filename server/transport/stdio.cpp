@@ -30,17 +30,25 @@ void wake(int eventfd) noexcept
     [[maybe_unused]] const auto written = ::write(eventfd, &one, sizeof(one));
 }
 
-/// Blocks until `input` has something, or somebody wants the reader to return.
-bool wait_for_input(int input, int eventfd)
+enum class Event : std::uint8_t { input, wanted, deaf };
+
+/// Blocks until `input` has something, somebody wants the reader to return, or nobody reads
+/// `output` any more: without a word to say the server would not find out, and work on for no one.
+Event wait_for_input(int input, int eventfd, int output)
 {
-    std::array<pollfd, 2> waiting{{{.fd = input, .events = POLLIN, .revents = 0},
-                                   {.fd = eventfd, .events = POLLIN, .revents = 0}}};
+    std::array<pollfd, 3> waiting{{{.fd = input, .events = POLLIN, .revents = 0},
+                                   {.fd = eventfd, .events = POLLIN, .revents = 0},
+                                   {.fd = output, .events = 0, .revents = 0}}};
     while (::poll(waiting.data(), waiting.size(), -1) < 0) {
         if (errno != EINTR) {
             throw_errno("poll standard input");
         }
     }
-    return waiting[1].revents == 0;
+    if (waiting[1].revents != 0) {
+        return Event::wanted;
+    }
+    // A client may close both at once, having said its last word: that is read first.
+    return waiting[0].revents == 0 && waiting[2].revents != 0 ? Event::deaf : Event::input;
 }
 
 } // namespace
@@ -65,6 +73,8 @@ class Stdio::Writer final : public rpc::Sink {
     }
 
     [[nodiscard]] bool broken() const noexcept { return broken_; }
+
+    [[nodiscard]] int descriptor() const noexcept { return output_.get(); }
 
   private:
     std::mutex mutex_;
@@ -102,8 +112,13 @@ Stdio::End Stdio::run(rpc::Dispatcher& dispatcher)
                               outline.clear();
                           }});
     for (;;) {
-        if (!wait_for_input(input_.get(), wake_.get())) {
+        switch (wait_for_input(input_.get(), wake_.get(), writer_->descriptor())) {
+        case Event::wanted:
             return writer_->broken() ? End::broken : End::stopped;
+        case Event::deaf:
+            return End::broken;
+        case Event::input:
+            break;
         }
         const auto count = ::read(input_.get(), lines.prepare(read_size), read_size);
         if (count > 0) {

@@ -271,6 +271,36 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(server.wait(2), 0)
         server.stdin.close()
 
+    def test_a_client_that_no_longer_reads_ends_it_while_there_is_nothing_to_say(self):
+        call = request(1, "tools/call", {"name": "bash_exec", "arguments": SLEEP}, modern=True)
+        for busy in (False, True):
+            server = subprocess.Popen([binary_path("berth-direct")], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                      env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+            self.addCleanup(server.kill)
+            if busy:
+                server.stdin.write(json.dumps(call).encode() + b"\n")
+                server.stdin.flush()
+                self.wait_for(lambda: any("sleep 30" in line
+                                          for line in self.state.processes().values()))
+            server.stdout.close()
+            self.assertEqual(server.wait(3), 0)
+            server.stdin.close()
+
+    def test_a_limit_of_file_sizes_ends_no_server(self):
+        lines = b"".join(json.dumps(message).encode() + b"\n" for message in (
+            request(1, "initialize", {"protocolVersion": LEGACY}),
+            request(2, "tools/list"),
+            request(3, "tools/call", {"name": "bash_exec", "arguments": {"command": "echo hi"}})))
+        for limit in ("1000", "1000000"):
+            done = subprocess.run(["prlimit", f"--fsize={limit}", binary_path(), "serve",
+                                   "--state-dir", str(self.state.path / "s")],
+                                  input=lines, capture_output=True, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+            self.assertEqual(set(answers), {1, 2, 3})
+            self.assertIn("result", answers[3])
+
     def test_requests_that_were_piped_in_are_answered(self):
         answers = self.exchange(request(1, "initialize", {"protocolVersion": LEGACY}),
                                 {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -292,6 +322,16 @@ class ProtocolTest(unittest.TestCase):
         self.assertEqual(self.run_command("call", "read_file", '{"path":"/none"}').returncode, 1)
         self.assertEqual(self.run_command("call", "no_such_tool").returncode, 1)
         self.assertEqual(self.run_command("call", "bash_exec", "{").returncode, 2)
+
+    def test_output_that_is_lost_is_a_failure(self):
+        with open("/dev/full", "w") as full:
+            for arguments in (("call", "bash_exec", '{"command":"echo hi"}'), ("version",),
+                              ("config", "--json")):
+                done = subprocess.run([binary_path("berth-direct"), *arguments], stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=30,
+                                      env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("the output cannot be written: No space left", done.stderr)
 
     def test_an_interrupted_call_stops_its_command(self):
         # A file: the guest of the direct backend holds a pipe open for as long as its session.
@@ -425,6 +465,11 @@ class ProtocolTest(unittest.TestCase):
             done = start(f"{folder}:/mnt/a,{folder}:/mnt/a/none:rw")
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"make the folder {folder}/none on the host", done.stderr)
+            # Who looks or cleans up is not kept from it by a mount of the next session.
+            for arguments in (("status",), ("doctor",), ("sessions", "list")):
+                done = self.run_berth(self.state.path / "s", *arguments, "--mount",
+                                      f"{folder}:/mnt/a,{folder}:/mnt/a/none:rw")
+                self.assertEqual(done.returncode, 0, done.stderr)
             odd = os.path.join(folder, "a:b,c")
             os.mkdir(odd)
             done = start(f"{odd}:/mnt/x")

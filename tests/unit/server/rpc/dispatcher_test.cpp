@@ -203,6 +203,11 @@ TEST_CASE("a message that is too long is answered by its id, if it is a request 
     REQUIRE(answers.size() == 1);
     CHECK(answers[0]["id"] == -7);
     CHECK(answers[0]["result"] == "too_large");
+    // What else is wrong with it does not leave its sender waiting.
+    answers = outline(R"({"jsonrpc":"2.0","method":"refusable","id":"b","params":{},"params":{}})");
+    REQUIRE(answers.size() == 1);
+    CHECK(answers[0]["id"] == "b");
+    CHECK(answers[0]["result"] == "too_large");
     CHECK(outline(R"({"jsonrpc":"2.0","method":"echo","params":{}})").empty());
     CHECK(outline(R"({"jsonrpc":"2.0","id":7,"result":{}})").empty());
     for (const auto* none :
