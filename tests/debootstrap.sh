@@ -19,11 +19,12 @@ for kept in /etc/ssl/certs /usr/local/share/ca-certificates /usr/share/ca-certif
 done
 git clone -q "$root" "$bare/home/berth"
 
-# Not chroot: the kernel gives no user namespace to whoever is in one. The mounts end with the
-# command.
+# Not chroot: the kernel gives no user namespace to whoever is in one. Mounts and processes end with
+# the command, which sees no other of this host; the shell stays as their first process, which reaps
+# orphans.
 inside()
 {
-    unshare --mount --propagation private sh -ec '
+    unshare --mount --pid --fork --kill-child --propagation private sh -ec '
         mount --bind "$0" "$0"
         cd "$0"
         mount -t proc proc proc
@@ -33,7 +34,8 @@ inside()
         pivot_root . mnt
         cd /
         umount -l mnt
-        exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@"' "$bare" "$@"
+        env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb "$@" || exit
+        exit' "$bare" "$@"
 }
 
 echo "== run.sh serve, as root: what it installs and builds is not told on the protocol's stdout"
