@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
-#include "sandbox/protocol/messages/info.hpp"
+#include "sandbox/sandbox.hpp"
 
 #include <string>
 #include <vector>

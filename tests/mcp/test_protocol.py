@@ -6,58 +6,20 @@ What many calls at once do is in test_in_flight.py, for sandboxes as well."""
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from mcp_client import LEGACY, MODERN, ROOT, Berth, Pending, RpcError, binary_path
-from state_directory import StateDirectory
+from bench import META, SLEEP, Bench, request
+from mcp_client import LEGACY, MODERN, Pending, RpcError, binary_path
 from test_in_flight import Cases
 
-META = {"io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientCapabilities": {}}
-SLEEP = {"command": "sleep 30"}
 
-
-def request(request_id, method, params=None, modern=False):
-    params = dict(params or {})
-    if modern:
-        params["_meta"] = META
-    return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-
-
-class ProtocolTest(unittest.TestCase):
-    def setUp(self):
-        self.state = StateDirectory()
-        self.state.__enter__()
-        self.addCleanup(self.state.__exit__, None, None, None)
-
-    def start(self, *arguments, **options):
-        berth = Berth(*arguments, state=self.state, binary=binary_path("berth-direct"), **options)
-        self.addCleanup(berth.__exit__, None, None, None)
-        return berth
-
-    def exchange(self, *messages, arguments=()):
-        """Sends lines (bytes as they stand), closes, and returns what came back."""
-        lines = [line if isinstance(line, bytes) else json.dumps(line).encode()
-                 for line in messages]
-        done = subprocess.run([binary_path("berth-direct"), *arguments],
-                              input=b"\n".join(lines) + b"\n", capture_output=True, timeout=20,
-                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def code(self, *messages):
-        answers = self.exchange(*messages)
-        self.assertEqual(len(answers), 1, answers)
-        return answers[0]["error"]["code"]
-
+class ProtocolTest(Bench):
     # ---- the two eras
 
     def test_a_modern_client_discovers_lists_and_calls(self):
@@ -206,12 +168,6 @@ class ProtocolTest(unittest.TestCase):
             self.assertEqual(ask(modern)["error"]["code"], -32600)
             server.stdin.close()
 
-    def wait_for(self, condition, timeout=10):
-        end = time.monotonic() + timeout
-        while not condition():
-            self.assertLess(time.monotonic(), end, "it did not come")
-            time.sleep(0.01)
-
     # ---- calls in flight
 
     def test_an_id_in_flight_is_not_taken_twice(self):
@@ -306,215 +262,6 @@ class ProtocolTest(unittest.TestCase):
                                 {"jsonrpc": "2.0", "method": "notifications/initialized"},
                                 request(2, "tools/list"))
         self.assertEqual({answer["id"] for answer in answers}, {1, 2})
-
-    # ---- the command line
-
-    def run_command(self, *arguments, stdin=""):
-        return subprocess.run([binary_path("berth-direct"), *arguments], input=stdin, text=True,
-                              capture_output=True, timeout=30,
-                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
-
-    def test_call_prints_the_text_and_says_by_its_status_how_it_went(self):
-        done = self.run_command("call", "bash_exec", '{"command":"echo hi"}')
-        self.assertEqual((done.returncode, done.stdout), (0, "hi\n"))
-        done = self.run_command("call", "bash_exec", "-", "--json", stdin='{"command":"exit 3"}')
-        self.assertEqual(json.loads(done.stdout)["_meta"]["berth/result"]["exit_code"], 3)
-        self.assertEqual(self.run_command("call", "read_file", '{"path":"/none"}').returncode, 1)
-        self.assertEqual(self.run_command("call", "no_such_tool").returncode, 1)
-        self.assertEqual(self.run_command("call", "bash_exec", "{").returncode, 2)
-
-    def test_output_that_is_lost_is_a_failure(self):
-        with open("/dev/full", "w") as full:
-            for arguments in (("call", "bash_exec", '{"command":"echo hi"}'), ("version",),
-                              ("config", "--json")):
-                done = subprocess.run([binary_path("berth-direct"), *arguments], stdout=full,
-                                      stderr=subprocess.PIPE, text=True, timeout=30,
-                                      env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
-                self.assertEqual(done.returncode, 1, done.stderr)
-                self.assertIn("the output cannot be written: No space left", done.stderr)
-
-    def test_an_interrupted_call_stops_its_command(self):
-        # A file: the guest of the direct backend holds a pipe open for as long as its session.
-        said = tempfile.TemporaryFile("w+")
-        self.addCleanup(said.close)
-        self.addCleanup(self.run_command, "sessions", "kill", "work", "--purge")
-        for session in ((), ("--session", "work")):
-            for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
-                with self.subTest(f"{session} {status}"):
-                    mark = f"{300 + status}.{len(session)}"
-                    call = subprocess.Popen(
-                        # An ignored signal stays ignored, as under nohup: not here.
-                        ["env", "--default-signal", binary_path("berth-direct"), "call", "bash_exec",
-                         json.dumps({"command": f"trap '' TERM; setsid sleep {mark} & wait"}),
-                         *session],
-                        stdout=said, stderr=said,
-                        env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
-                    self.addCleanup(call.kill)
-                    sleeps = lambda: [line for line in self.state.processes().values()
-                                      if line.startswith(f"sleep {mark}")]
-                    self.wait_for(sleeps)
-                    started = time.monotonic()
-                    call.send_signal(number)
-                    self.wait_for(lambda: not sleeps(), 2)
-                    self.assertEqual(call.wait(3), status)
-                    self.assertLess(time.monotonic() - started, 2.5)
-                    said.seek(0)
-                    self.assertEqual(said.read().count("bash_exec was interrupted"), 1)
-                    said.truncate(said.seek(0))
-
-    def test_settings_that_are_wrong_stop_the_start_and_say_why(self):
-        done = self.run_command("--config", self.config("[exec]\ntimeuot = 3\n"))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("exec.timeout", done.stderr)
-        done = self.run_command("--network", "lan")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn('"none", "host"', done.stderr)
-        self.assertEqual(self.run_command("--no-such-flag").returncode, 2)
-        done = self.run_command("serve", "--require", "userns")  # of which `direct` has none
-        self.assertEqual(done.returncode, 2)
-        self.assertIn('there is no layer "userns"', done.stderr)
-
-    def test_the_looking_commands_speak_json(self):
-        config = json.loads(self.run_command("config", "--json", "--network", "host").stdout)
-        self.assertEqual(config["network"], {"value": "host", "origin": "flag --network"})
-        self.assertEqual(config["state_dir"]["origin"], "environment BERTH_STATE_DIR")
-        version = json.loads(self.run_command("version", "--json").stdout)
-        self.assertEqual(version["protocol_revisions"],
-                         [MODERN, LEGACY, "2025-06-18", "2025-03-26", "2024-11-05"])
-        self.check_version(version, self.run_command("version").stdout)
-        self.assertTrue(json.loads(self.run_command("status", "--json").stdout)["available"])
-        self.assertEqual(json.loads(self.run_command("sessions", "list", "--json").stdout), [])
-        self.assertEqual(self.run_command("sessions", "kill", "none").returncode, 1)
-
-    def check_version(self, version, text):
-        """That of the project, the commit it was built from, and every library that is in it."""
-        declared = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
-        self.assertEqual(version["version"], declared)
-        self.assertRegex(version["commit"], r"^([0-9a-f]{7,}\+?|unknown)$")
-        inside = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True,
-                                check=False)
-        if inside.returncode == 0:
-            self.assertNotEqual(version["commit"], "unknown")
-        libraries = dict(library.rsplit(" ", 1) for library in version["libraries"].split(", "))
-        self.assertEqual(set(libraries), {"nlohmann_json", "spdlog", "toml++", "CLI11", "RE2",
-                                          "libseccomp", "libcrypto (OpenSSL)"})
-        for library, number in libraries.items():
-            self.assertRegex(number, r"^[0-9]", library)
-            self.assertNotRegex(number, r"^0\.0\.0$", library)
-        for part in (declared, version["commit"], version["libraries"], LEGACY):
-            self.assertIn(part, text)
-
-    def test_half_a_character_is_answered_by_its_id(self):
-        request = (r'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"write_file",'
-                   r'"arguments":{"path":"f","content":"\ud83d"}}}')
-        done = subprocess.run([binary_path(), "serve"], input=request + "\n", text=True,
-                              capture_output=True, timeout=30,
-                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path / "s")})
-        answer = json.loads(done.stdout)
-        self.assertEqual(answer["id"], 7)
-        self.assertTrue(answer["result"]["isError"])
-        text = answer["result"]["content"][0]["text"]
-        self.assertIn('the text in "content" has half a character', text)
-        self.assertIn("Send it again", text)
-
-    def run_berth(self, state, *arguments, stdin="", **options):
-        return subprocess.run([binary_path(), *arguments, "--state-dir", str(state)], text=True,
-                              input=stdin, capture_output=True, timeout=30, **options)
-
-    def test_an_unusable_state_directory_is_the_same_to_everyone_and_stays_as_it_is(self):
-        with tempfile.TemporaryDirectory() as folder:
-            os.chmod(folder, 0o777)
-            open(os.path.join(folder, "foreign"), "w").close()
-            for arguments in (("status",), ("doctor",), ("call", "bash_exec", '{"command":"true"}')):
-                done = self.run_berth(folder, *arguments)
-                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-                self.assertIn("may be written to by other users", done.stdout + done.stderr)
-                self.assertNotIn("chmod", done.stdout + done.stderr)
-            listed = self.run_berth(folder, stdin='{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n')
-            tools = {tool["name"]: tool["description"]
-                     for tool in json.loads(listed.stdout)["result"]["tools"]}
-            self.assertIn("DISABLED", tools["bash_exec"])
-            self.assertEqual(os.listdir(folder), ["foreign"])
-
-    def test_what_only_looks_makes_no_state_directory(self):
-        state = self.state.path / "none"
-        self.run_berth(state, "status")
-        self.run_berth(state, "sessions", "list")
-        self.run_berth(state, "call", "session_info")
-        self.assertFalse(state.exists())
-
-    def test_a_layer_that_there_is_not_is_a_usage_error(self):
-        done = self.run_berth(self.state.path / "s", "serve", "--require", "foo")
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn('there is no layer "foo"', done.stderr)
-
-    def test_a_mount_that_no_machine_can_have_stops_the_start(self):
-        def start(mount):
-            return subprocess.run([binary_path(), "serve", "--mount", mount], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=30,
-                                  env={**os.environ, "BERTH_STATE_DIR": str(self.state.path / "s")})
-        with tempfile.TemporaryDirectory() as folder:
-            for target in ("/etc", "/usr/share/x", "/proc", "/home/user"):
-                done = start(f"{folder}:{target}")
-                self.assertEqual(done.returncode, 2, done.stderr)
-                self.assertIn(f"mount target {target} would hide a part of the sandbox",
-                              done.stderr)
-            done = start(f"{folder}:/mnt/a,{folder}:/mnt/a/:rw")
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("two mounts have the target /mnt/a (flag --mount)", done.stderr)
-            done = start(f"{folder}:/mnt/a,{folder}:/mnt/a/none:rw")
-            self.assertEqual(done.returncode, 2)
-            self.assertIn(f"make the folder {folder}/none on the host", done.stderr)
-            # Who looks or cleans up is not kept from it by a mount of the next session.
-            for arguments in (("status",), ("doctor",), ("sessions", "list")):
-                done = self.run_berth(self.state.path / "s", *arguments, "--mount",
-                                      f"{folder}:/mnt/a,{folder}:/mnt/a/none:rw")
-                self.assertEqual(done.returncode, 0, done.stderr)
-            odd = os.path.join(folder, "a:b,c")
-            os.mkdir(odd)
-            done = start(f"{odd}:/mnt/x")
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("a path with a comma in it can be given in the file", done.stderr)
-            os.rename(odd, odd.replace(",", ":"))
-            self.assertEqual(start(f"{odd.replace(',', ':')}:/mnt/x").returncode, 0)
-
-    def test_a_misspelt_variable_is_told_on_stderr(self):
-        berth = self.start(env={"BERTH_SESION": "work"}, era="modern")
-        berth.list_tools()
-        berth.close()
-        self.assertIn("variable=BERTH_SESION did_you_mean=BERTH_SESSION", berth.stderr)
-
-    def test_the_status_has_jobs_and_errors(self):
-        berth = self.start("--session", "busy", era="modern")
-        berth.call_tool("bash_exec", {"command": "sleep 300 >/dev/null 2>&1 &"})
-        status = json.loads(self.run_command("status", "--json").stdout)
-        self.assertEqual([(job["session"], job["processes"]) for job in status["jobs"]],
-                         [("busy", 1)])
-        self.assertEqual(status["recent_errors"], [])
-        self.assertIn("sleep 300", self.run_command("status").stdout)
-        pending = berth.call_async("bash_exec", SLEEP)
-        self.wait_for(lambda: berth.call_tool("session_info").data["commands_in_flight"])
-        self.run_command("sessions", "kill", "busy")
-        self.assertEqual(pending.result(10).error["code"], "session_lost")
-        status = json.loads(self.run_command("status", "--json").stdout)
-        self.assertEqual([(error["code"], error["tool"], error["session"])
-                          for error in status["recent_errors"]],
-                         [("session_lost", "bash_exec", "busy")])
-
-    def test_tools_can_be_left_out(self):
-        berth = self.start("--read-only", "--tools", "read_file,write_file", era="modern")
-        self.assertEqual([tool["name"] for tool in berth.list_tools()], ["read_file"])
-        with self.assertRaises(RpcError) as refused:
-            berth.call_tool("write_file", {"path": "a", "content": ""})
-        self.assertIn("--read-only", refused.exception.message)
-
-    def test_structured_content_is_sent_when_it_is_asked_for(self):
-        berth = self.start("--structured-content", era="modern")
-        tool = next(tool for tool in berth.list_tools() if tool["name"] == "bash_exec")
-        self.assertEqual(tool["outputSchema"]["type"], "object")
-        result = berth.call_tool("bash_exec", {"command": "echo hi"})
-        self.assertEqual(result.structured["stdout"], "hi\n")
-        self.assertEqual(result.data, result.structured)
 
 
 class InFlightTest(Cases, unittest.TestCase):

@@ -1,0 +1,127 @@
+// What is left by others: killed servers, deleted sessions, strangers in the state directory.
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/session/session_manager.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/session/manager_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::key_hash;
+using tests::error_of;
+using tests::says;
+using tests::work;
+
+namespace {
+
+using Fixture = tests::ManagerFixture;
+
+} // namespace
+
+TEST_SUITE("session/leftovers")
+{
+    TEST_CASE_FIXTURE(Fixture, "a machine that cannot be recorded goes, with the home it brought")
+    {
+        const std::string home = backend->home(key_hash(work));
+        bool had_home = false;
+        SUBCASE("which was new") {}
+        SUBCASE("unless it was there before")
+        {
+            had_home = true;
+            std::ofstream(home) << "years of work";
+        }
+        backend->before_ready = [&] {
+            // Nothing can be renamed over a folder that is not empty.
+            std::filesystem::remove(folder(work) + "/record.json");
+            std::filesystem::create_directories(folder(work) + "/record.json/in the way");
+        };
+        CHECK_THROWS_AS((void)start()->acquire(work), Error);
+        CHECK(backend->count("create") == 1);
+        CHECK(backend->count(had_home ? "destroy" : "purge") == 1);
+        CHECK(std::filesystem::exists(home) == had_home);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "records in a state directory that others may write to are not read")
+    {
+        // Whoever put these there could have this server attach to a machine of theirs, and end
+        // whatever process they name as one that a dead server left.
+        const auto owner = start();
+        (void)owner->acquire(work);
+        (void)owner->acquire({"ann", ""});
+        for (const auto& entry :
+             std::filesystem::directory_iterator(settings.state_directory + "/sessions")) {
+            std::filesystem::remove(entry.path() /
+                                    "server"); // the owner of the unnamed one is dead
+        }
+        const auto before = backend->count("destroy") + backend->count("purge");
+        REQUIRE(::chmod(settings.state_directory.c_str(), 0777) == 0);
+        const auto manager = start();
+        CHECK(error_of([&] { (void)manager->acquire(work); }) == ErrorCode::sandbox_unavailable);
+        CHECK(error_of([&] { (void)manager->list(); }) == ErrorCode::sandbox_unavailable);
+        CHECK(error_of([&] { (void)manager->kill(work, true); }) == ErrorCode::sandbox_unavailable);
+        CHECK(error_of([&] {
+                  (void)manager->collect_leftovers(Deadline::after(std::chrono::seconds(5)));
+              }) == ErrorCode::sandbox_unavailable);
+        CHECK(backend->count("destroy") + backend->count("purge") == before);
+        CHECK(backend->count("create") == 2);
+        REQUIRE(::chmod(settings.state_directory.c_str(), 0700) == 0);
+        // The very same, once the directory is ours alone: nothing but that had kept it.
+        CHECK(manager->collect_leftovers(Deadline::after(std::chrono::seconds(5))) == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who comes later is told of the deletion, too")
+    {
+        const auto first = start();
+        const auto second = start();
+        (void)first->acquire(work);
+        (void)second->acquire(work);
+        CHECK(start()->kill(work, true));
+        for (const auto* manager : {&first, &second}) {
+            const auto lease = (*manager)->acquire(work);
+            (*manager)->report_lost(work, lease); // the guest does not answer
+            CHECK(says((*manager)->acquire(work), "the session was deleted with its files"));
+        }
+        CHECK(backend->count("create") == 2);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a server left that was killed as it began is removed")
+    {
+        (void)start()->acquire(work); // makes the folders
+        const auto make = [&](char digit, bool old) {
+            const auto path = settings.state_directory + "/sessions/" + std::string(64, digit);
+            std::filesystem::create_directory(path);
+            std::ofstream(path + "/server").flush();
+            std::ofstream(path + "/token.tmp.0123").flush();
+            if (old) {
+                std::filesystem::last_write_time(
+                    path, std::filesystem::file_time_type::clock::now() - 2min);
+            }
+            return path;
+        };
+        const auto old = make('a', true);
+        const auto young = make('b', false);
+        const auto used = make('c', true);
+        const UniqueFd owner(::open((used + "/server").c_str(), O_RDWR | O_CLOEXEC));
+        REQUIRE(::flock(owner.get(), LOCK_EX | LOCK_NB) == 0);
+        const auto with_home = make('d', true);
+        std::filesystem::create_directory(with_home + "/home");
+        (void)start()->collect_leftovers(Deadline::after(5s));
+        CHECK_FALSE(std::filesystem::exists(old));
+        CHECK(std::filesystem::exists(young));
+        CHECK(std::filesystem::exists(used + "/server"));
+        CHECK(std::filesystem::exists(with_home + "/home"));
+        CHECK(start()->list().size() == 1);
+    }
+}
