@@ -57,3 +57,8 @@ class Bench(unittest.TestCase):
         while not condition():
             self.assertLess(time.monotonic(), end, "it did not come")
             time.sleep(0.01)
+
+    def config(self, text):
+        path = self.state.path / "berth.toml"
+        path.write_text(text)
+        return str(path)

@@ -142,11 +142,6 @@ class ProtocolTest(Bench):
         self.assertEqual(berth.call_tool("bash_exec", {"command": "ls"}).data["exit_code"], 0)
         self.assertEqual(berth.strays, [])
 
-    def config(self, text):
-        path = self.state.path / "berth.toml"
-        path.write_text(text)
-        return str(path)
-
     def test_batches_only_in_the_revision_that_has_them(self):
         batch = [request(2, "ping"), request(3, "tools/list"), request(4, "nope")]
         self.assertEqual(self.code(batch), -32600)

@@ -22,7 +22,7 @@ class EditsTest(ParityTest):
                 ("a\tb\n", "\tb", "\tc", "a\tc\n"), ("a\r\nb\r\n", "b", "c", "a\r\nc\r\n"),
                 ("a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n", "x\r\ny\r\nc\r\n"),
                 ("\ufeffa\nb", "b", "c", "\ufeffa\nc"), ("\ufeffa\n", "a", "b", "\ufeffb\n"),
-                ("→ü𝄞\n", "ü", "ö", "→ö𝄞\n"), ("a\n\n\nb", "\n\n", "\n", "a\n\nb"),
+                ("→ü𝄞\n", "ü", "ö", "→ö𝄞\n"), ("a\n\nb", "\n\n", "\n", "a\nb"),
                 ("last", "last", "end", "end"), ("x\n", "x\n", "", "")):
             with self.subTest(before):
                 self.write("f", before)
@@ -38,6 +38,7 @@ class EditsTest(ParityTest):
         for code, arguments in (
                 ("text_not_found", {"old_text": "three", "new_text": "x"}),
                 ("ambiguous_match", {"old_text": "two", "new_text": "x"}),
+                ("ambiguous_match", {"old_text": "\ntwo\n", "new_text": "x"}),
                 ("invalid_argument", {"old_text": "one", "new_text": "one"}),
                 ("invalid_argument", {"old_text": "", "new_text": "x"}),
                 ("text_not_found", {"edits": [{"old_text": "one", "new_text": "1"},

@@ -48,7 +48,7 @@ class WholeTest(ParityTest):
         """A large file is changed again and again, and `kill` strikes in the midst of it: the file is
         the old one or the new one, and nothing else is there."""
         self.make("a", linked)
-        (folder,) = self.state.path.glob("sessions/*/home/d")
+        (folder,) = self.state.path.glob("*/*/home/d")
         old, new, struck = "a", "b", 0
         for number in range(12):
             with self.subTest(number):
@@ -95,7 +95,7 @@ class WholeTest(ParityTest):
         for number in range(8):
             with self.subTest(number):
                 self.make("a", linked=True)
-                (folder,) = self.state.path.glob("sessions/*/home/d")
+                (folder,) = self.state.path.glob("*/*/home/d")
                 (guest,) = self.state.guests()
                 call = self.begin_change(number, "a", "b")
                 self.wait_for_the_first_byte(folder / "f", call, "a")
