@@ -180,11 +180,12 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
 void require_places(const ImportRequest& request, const std::string& base,
                     const CallContext& context)
 {
+    const std::string folder = base + "/";
     for (const auto& name : request.names) {
         try {
             throw_if_stopped(context);
             require_plain(name);
-            const WriteTarget target = find_write_target(base + "/" + name, context);
+            const WriteTarget target = find_write_target(folder + name, context);
             require_absent_or(request.overwrite, target);
             require_replaceable(target);
         } catch (const Error& error) {
