@@ -175,7 +175,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
         give_back(std::move(answered.connection));
-        throw error;
+        throw Error(error);
     }
     try {
         auto reply = protocol::decode<Reply>(answered.answer.payload);
