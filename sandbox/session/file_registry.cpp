@@ -276,9 +276,9 @@ class FileRegistry : public Registry {
         const std::string place = "the session's record " + path(key) + "/" + record_name;
         const auto* failed = dynamic_cast<const std::system_error*>(&why);
         if (failed != nullptr && !is_damage(*failed)) {
-            throw errno_error(failed->code().value(), "read " + place,
-                              std::string("Try again in a few seconds. ") + state_hint)
-                .set_retryable(true);
+            throw Error(errno_error(failed->code().value(), "read " + place,
+                                    std::string("Try again in a few seconds. ") + state_hint)
+                            .set_retryable(true));
         }
         throw DamagedRecord(ErrorCode::backend_error, place + " cannot be used: " + why.what(),
                             "end the session with `berth sessions kill KEY`, or delete that file; "

@@ -56,7 +56,7 @@ class SessionManager::Implementation {
 
     SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
 
-    const FactFinder& finder() const noexcept { return finder_; }
+    [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
 
     bool kill(const SessionId& id, bool purge);
     bool kill_damaged(const std::string& key, bool purge);
