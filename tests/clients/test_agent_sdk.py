@@ -157,12 +157,12 @@ class AgentSdk(unittest.TestCase):
                         if os.path.exists(os.path.join(self.folder, "ready")):
                             os.kill(int(process.name), signal.SIGKILL)
                             return
-                if self.results_seen():
+                if self.second_has_begun():
                     open(os.path.join(self.folder, "ready"), "w").close()
                 time.sleep(0.05)
 
         steps = [{"tools": [call("bash_exec", command="echo kept > kept.txt")]},
-                 {"tools": [call("bash_exec", command="sleep 3; echo over")]},
+                 {"tools": [call("bash_exec", command="touch begun; sleep 3; echo over")]},
                  {"tools": [call("read_file", path="kept.txt")]},
                  {"text": "done"}]
         results = self.results(self.run_agent(steps, during=kill_server))
@@ -171,9 +171,9 @@ class AgentSdk(unittest.TestCase):
         self.assertFalse(results[2][0], results[2])
         self.assertIn("kept", results[2][1])
 
-    def results_seen(self):
-        """The first command has run: its file is in the session's home."""
-        return any(pathlib.Path(self.state).glob("sessions/*/home/kept.txt"))
+    def second_has_begun(self):
+        """Else the kill would strike between two calls, and interrupt none."""
+        return any(pathlib.Path(self.state).glob("sessions/*/home/begun"))
 
 
 if __name__ == "__main__":
