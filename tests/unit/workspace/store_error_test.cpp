@@ -41,7 +41,7 @@ TEST_CASE("a workspace that cannot be opened says so to the operator")
     std::filesystem::remove_all(own / "files");
     std::ofstream(own / "files").flush();
     try {
-        store->create("ann", "/a", 0644, true);
+        (void)store->create("ann", "/a", 0644, true);
         FAIL("it was opened");
     } catch (const Error& error) {
         CHECK(std::string(error.what()).find("open the workspace") != std::string::npos);
