@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Counts test cases in Meson's testlog.json: "count: PASSED FAILED SKIPPED".
+"""Counts test cases in Meson's testlog.json: "count: PASSED FAILED SKIPPED", and says in a line each
+what failed. Of a suite that is in several logs the last counts; it is unsteady if it failed before.
+With --failed: the names of the suites that failed, for `meson test`.
 
 A doctest or unittest program counts with its cases, any other test as one."""
 import json
@@ -7,12 +9,19 @@ import re
 import sys
 
 DOCTEST = re.compile(r"test cases:\s*(\d+) \|\s*(\d+) passed \|\s*(\d+) failed")
+DOCTEST_BLOCK = re.compile(r"^={20,}\n(.*?)(?=^={20,}$|\Z)", re.M | re.S)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
 UNITTEST_BAD = re.compile(r"(failures|errors|skipped)=(\d+)")
+UNITTEST_BLOCK = re.compile(r"^((?:FAIL|ERROR): .*?)(?=^={20,}$|^-{20,}\nRan )", re.M | re.S)
+LONGEST = 500
+
+
+def output_of(test):
+    return (test.get("stdout") or "") + (test.get("stderr") or "")
 
 
 def cases(test):
-    output = (test.get("stdout") or "") + (test.get("stderr") or "")
+    output = output_of(test)
     passed_here = test["result"] == "OK"
     if match := DOCTEST.search(output):
         passed, failed = int(match[2]), int(match[3])
@@ -30,17 +39,46 @@ def cases(test):
     return passed, failed if passed_here or failed else 1, 0
 
 
-def main():
-    totals = [0, 0, 0]
-    for path in sys.argv[1:]:
+def complaints(test):
+    """What each failed case said, in a line: of a Python traceback the end, else the beginning."""
+    output = output_of(test)
+    found = [" ".join(block.split())[:LONGEST] for block in DOCTEST_BLOCK.findall(output)
+             if "ERROR" in block]
+    for block in UNITTEST_BLOCK.findall(output):
+        text = " ".join(block.split())
+        found.append(text if len(text) <= LONGEST else
+                     text[:LONGEST // 4] + " ... " + text[-LONGEST * 3 // 4:])
+    return found or [f"{test['result']} after {test['duration']:.0f} s: "
+                     + " ".join(output.split())[-LONGEST:]]
+
+
+def suite_name(test):
+    return test["name"].rpartition(" / ")[2]
+
+
+def main(paths):
+    names_only = paths[:1] == ["--failed"]
+    last = {}
+    told = []
+    for path in paths[names_only:]:
         with open(path, encoding="utf-8") as log:
             for line in log:
-                totals = [a + b for a, b in zip(totals, cases(json.loads(line)))]
-    if sum(totals) == 0:
+                test = json.loads(line)
+                last[test["name"]] = test
+                if test["result"] not in ("OK", "SKIP"):
+                    told += [(test["name"], complaint) for complaint in complaints(test)]
+    bad = {name for name, test in last.items() if test["result"] not in ("OK", "SKIP")}
+    if names_only:
+        print("\n".join(suite_name(last[name]) for name in sorted(bad)))
+        return 0
+    for name, complaint in told:
+        print(f"{'failed' if name in bad else 'unsteady'}: {name}: {complaint}")
+    totals = [sum(column) for column in zip(*map(cases, last.values()))]
+    if not last:
         print("no test ran")
         return 1
     print("count:", *totals)
-    return 0
+    return 1 if bad else 0
 
 
-sys.exit(main())
+sys.exit(main(sys.argv[1:]))

@@ -7,7 +7,7 @@ cd "$root" || exit 1
 work=${BERTH_CI_DIR:-$root/build-ci}
 mkdir -p "$work"
 passed=0 failed=0 skipped=0
-failures=()
+failures=() told=()
 
 # stage NAME COMMAND...: runs the command and shows what it printed only where it failed. A command
 # that writes "count: P F S" as its last line is counted so; any other counts as one.
@@ -25,6 +25,7 @@ stage()
     fi
     # shellcheck disable=SC2086 # three numbers
     set -- $counts
+    mapfile -t -O ${#told[@]} told < <(grep '^failed: \|^unsteady: ' "$log" | cut -c 1-600)
     # A sandbox test that was skipped hides a gap, so it fails the stage.
     if [ $status -ne 0 ] || [ "$2" -ne 0 ] || [ "$3" -ne 0 ]; then
         tail -n 200 "$log"
@@ -37,6 +38,8 @@ stage()
 
 finish()
 {
+    # Last: of a long log, people are shown the end.
+    [ ${#told[@]} -eq 0 ] || printf '%s\n' "${told[@]}"
     if [ ${#failures[@]} -gt 0 ]; then
         printf 'failed stages: %s\n' "${failures[*]}"
     fi
@@ -54,14 +57,21 @@ build()
     ninja -C "$work/$name"
 }
 
-# tests NAME MESON-TEST-OPTIONS...: runs tests of $work/NAME and counts their cases.
+# tests NAME MESON-TEST-OPTIONS...: runs tests of $work/NAME and counts their cases. Suites that
+# failed run once more, each alone: some measure time, and may meet a machine that is still writing
+# out what was built. One that passes then is told as unsteady, with what it said at first.
 tests()
 {
-    local name=$1 status
+    local name=$1 failed_suites
+    local logs=$work/$1/meson-logs
     shift
-    rm -f "$work/$name"/meson-logs/testlog*.json
-    meson test -C "$work/$name" --print-errorlogs "$@"
-    status=$?
-    python3 .ci/count.py "$work/$name"/meson-logs/testlog*.json || return
-    return $status
+    rm -f "$logs"/testlog*.json
+    sync
+    if ! meson test -C "$work/$name" --print-errorlogs "$@"; then
+        mapfile -t failed_suites < <(python3 .ci/count.py --failed "$logs"/testlog.json)
+        [ ${#failed_suites[@]} -gt 0 ] || return 1
+        meson test -C "$work/$name" --no-rebuild --num-processes 1 --logbase testlog-again \
+            --print-errorlogs "${failed_suites[@]}"
+    fi
+    python3 .ci/count.py "$logs"/testlog*.json
 }

@@ -172,7 +172,10 @@ void serve_stdio(Application& application)
         [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof(one));
     }).detach();
     pollfd waiting{.fd = done.get(), .events = POLLIN, .revents = 0};
-    ::poll(&waiting, 1, static_cast<int>(shutdown_time.count()));
+    if (::poll(&waiting, 1, static_cast<int>(shutdown_time.count())) == 0) {
+        log::write(log::Level::warning, "stopped before everything was cleared away",
+                   {{"hint", "the next server of this state directory collects what is left"}});
+    }
     ::_exit(0);
 }
 

@@ -181,7 +181,7 @@ class StateDirectory:
                 [f"mount {line}" for line in self.mounts()] +
                 [f"file {name}" for name in self.strangers()])
 
-    def wait_for_no_leaks(self, timeout=5):
+    def wait_for_no_leaks(self, timeout=20):
         """Empty as soon as nothing is left, else what is left at the end."""
         end = time.monotonic() + timeout
         while True:

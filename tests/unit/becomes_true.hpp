@@ -5,11 +5,11 @@
 
 namespace berth::tests {
 
-/// Waits until `condition` holds; false when it does not within five seconds.
+/// Waits until `condition` holds; false when it does not within half a minute.
 template <class Condition>
 bool becomes_true(Condition condition)
 {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 6000; ++i) {
         if (condition()) {
             return true;
         }

@@ -49,7 +49,7 @@ TEST_CASE("the guest is the launcher's own, looks like one, and its program cann
         const auto spec = Bench::spec(round);
         const auto machine = backend->create(spec);
         const auto facts = facts_from(machine->record());
-        CHECK(machine->connect(Deadline::after(std::chrono::seconds(5))) != nullptr);
+        CHECK(machine->connect(Deadline::after(std::chrono::seconds(30))) != nullptr);
         const std::string process = "/proc/" + std::to_string(facts.pid);
         CHECK(read_text(process + "/comm") == "berth-guest\n");
         const auto command_line = read_text(process + "/cmdline");
@@ -95,7 +95,7 @@ TEST_CASE("the state directory may be anywhere, /tmp too")
                                            .guest_in_launcher = true,
                                            .state_directory = state});
         const auto machine = backend->create(Bench::spec());
-        CHECK(machine->connect(Deadline::after(std::chrono::seconds(5))) != nullptr);
+        CHECK(machine->connect(Deadline::after(std::chrono::seconds(30))) != nullptr);
         backend->destroy(machine->record(), true);
     }
     remove_tree(AT_FDCWD, state);

@@ -23,7 +23,7 @@ namespace {
 
 bool ends_soon(const local::MachineFacts& facts)
 {
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 3000; ++i) {
         if (!local::open_guest(facts)) {
             return true;
         }

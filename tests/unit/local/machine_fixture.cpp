@@ -139,7 +139,7 @@ std::string Bench::run(const std::string& script)
 {
     using std::chrono::seconds;
     const UniqueFd socket =
-        sandbox::connect_unix(machine_->record().data.at("socket"), Deadline::after(seconds(5)));
+        sandbox::connect_unix(machine_->record().data.at("socket"), Deadline::after(seconds(30)));
     (void)!::write(socket.get(), script.data(), script.size());
     ::shutdown(socket.get(), SHUT_WR);
     std::string output;

@@ -149,7 +149,7 @@ TEST_CASE("no descriptor of the guest leads to a mount of the host")
 
     const auto backend = backend_with_guest(bench);
     const auto machine = backend->create(spec);
-    const auto connection = machine->connect(Deadline::after(std::chrono::seconds(5)));
+    const auto connection = machine->connect(Deadline::after(std::chrono::seconds(30)));
     look_at_descriptors(local::facts_from(machine->record()).pid);
     backend->destroy(machine->record(), true);
 }

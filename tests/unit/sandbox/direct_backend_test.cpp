@@ -191,7 +191,7 @@ TEST_CASE("direct: a command is cancelled, and its output until then comes back"
     Direct direct;
     std::stop_source stop;
     std::jthread stopper([&] {
-        std::this_thread::sleep_for(300ms);
+        std::this_thread::sleep_for(3s);
         stop.request_stop();
     });
     const auto reply =
@@ -333,7 +333,7 @@ TEST_CASE("direct: a job goes on when its connection breaks, and ends with the g
             berth::protocol::encode(command("sleep 0.4; echo $$ >mark; exec sleep 300")));
         std::this_thread::sleep_for(150ms);
     }
-    for (int i = 0; i < 1000 && !std::filesystem::exists(mark); ++i) {
+    for (int i = 0; i < 6000 && !std::filesystem::exists(mark); ++i) {
         std::this_thread::sleep_for(5ms);
     }
     CHECK(std::filesystem::exists(mark));

@@ -157,7 +157,7 @@ void Guest::spin(std::chrono::milliseconds time)
 
 bool Guest::until(const std::function<bool()>& condition)
 {
-    const auto end = BootClock::now() + std::chrono::seconds(5);
+    const auto end = BootClock::now() + std::chrono::seconds(30);
     while (!condition()) {
         if (BootClock::now() > end) {
             return false;

@@ -198,15 +198,16 @@ TEST_CASE("yes: totals right, memory bounded, file capped, others answered meanw
         Guest guest(mode,
                     [](protocol::GuestConfig& config) { config.spill_stream_limit = 1'000'000; });
         const long before = resident_kilobytes();
-        const auto noisy = guest.start(Guest::request("yes", 1000));
+        const auto noisy = guest.start(Guest::request("yes", 4000));
         guest.spin(milliseconds(50));
         for (int i = 0; i < 5; ++i) {
-            CHECK(guest.run("echo quick").took < milliseconds(900));
+            CHECK(guest.run("echo quick").reply.out.head == "quick\n");
         }
+        CHECK(guest.commands->running() == 1);
         const auto reply = guest.wait_for(noisy).reply;
         CHECK(reply.fate == Fate::timed_out);
         const auto& out = reply.out;
-        CHECK(out.total_bytes > 10'000'000);
+        CHECK(out.total_bytes > 1'000'000);
         CHECK(out.head.size() == 6000);
         CHECK(out.tail.size() == 4000);
         CHECK(out.omitted_bytes == out.total_bytes - 10'000);

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What CI says of test logs: the counts, what failed and what was unsteady."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COUNT = pathlib.Path(__file__).resolve().parents[2] / ".ci/count.py"
+RULE = "=" * 79
+DOCTEST_BAD = f"""[doctest] run with "--help" for options
+{RULE}
+../a_test.cpp:1:
+TEST CASE:  what it is
+
+../a_test.cpp:9: ERROR: CHECK( x < 2 ) is NOT correct!
+  values: CHECK( 3 < 2 )
+
+{RULE}
+[doctest] test cases: 5 | 4 passed | 1 failed | 0 skipped
+"""
+DOCTEST_GOOD = f"{RULE}\n[doctest] test cases: 5 | 5 passed | 0 failed | 0 skipped\n"
+UNITTEST_BAD = f"""test_one (__main__.Case.test_one) ... FAIL
+
+======================================================================
+FAIL: test_one (__main__.Case.test_one)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+{"  a line of the trace" * 80}
+AssertionError: 1 != 2
+
+----------------------------------------------------------------------
+Ran 3 tests in 0.1s
+
+FAILED (failures=1)
+"""
+
+
+def entry(name, result, output=""):
+    return {"name": name, "result": result, "duration": 2.0, "stdout": output}
+
+
+class CountTest(unittest.TestCase):
+    def count(self, *logs, options=()):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for number, entries in enumerate(logs):
+                paths.append(pathlib.Path(folder) / str(number))
+                paths[-1].write_text("".join(json.dumps(each) + "\n" for each in entries))
+            done = subprocess.run([sys.executable, COUNT, *options, *paths], text=True,
+                                  capture_output=True, check=False)
+            return done.returncode, done.stdout.splitlines()
+
+    def test_all_is_well(self):
+        self.assertEqual(self.count([entry("p / unit", "OK", DOCTEST_GOOD), entry("p / one", "OK")]),
+                         (0, ["count: 6 0 0"]))
+
+    def test_each_failure_is_a_line(self):
+        status, lines = self.count([entry("p / unit", "FAIL", DOCTEST_BAD),
+                                    entry("p:mcp / mcp", "FAIL", UNITTEST_BAD),
+                                    entry("p / slow", "TIMEOUT", "half a")])
+        self.assertEqual((status, lines[-1]), (1, "count: 6 3 0"))
+        self.assertEqual(len(lines), 4)
+        self.assertRegex(lines[0], r"^failed: p / unit: .*what it is.*x < 2.*CHECK\( 3 < 2 \)$")
+        self.assertRegex(lines[1], r"^failed: p:mcp / mcp: FAIL: test_one.* AssertionError: 1 != 2$")
+        self.assertEqual(lines[2], "failed: p / slow: TIMEOUT after 2 s: half a")
+
+    def test_names_for_another_run(self):
+        self.assertEqual(self.count([entry("p / as a user", "FAIL"), entry("p:mcp / mcp-one", "FAIL"),
+                                     entry("p / unit", "OK")], options=["--failed"]),
+                         (0, ["as a user", "mcp-one"]))
+
+    def test_a_suite_that_passes_the_second_time_is_unsteady(self):
+        status, lines = self.count([entry("p / unit", "FAIL", DOCTEST_BAD), entry("p / one", "OK")],
+                                   [entry("p / unit", "OK", DOCTEST_GOOD)])
+        self.assertEqual((status, lines[-1]), (0, "count: 6 0 0"))
+        self.assertRegex(lines[0], "^unsteady: p / unit: ")
+
+    def test_a_suite_that_fails_twice_has_failed(self):
+        bad = [entry("p / unit", "FAIL", DOCTEST_BAD)]
+        status, lines = self.count(bad, bad)
+        self.assertEqual((status, lines[-1]), (1, "count: 4 1 0"))
+        self.assertTrue(all(line.startswith("failed: ") for line in lines[:-1]))
+
+    def test_skipped_cases_are_counted(self):
+        self.assertEqual(self.count([entry("p / one", "SKIP")])[1], ["count: 0 0 1"])
+        self.assertEqual(self.count([]), (1, ["no test ran"]))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
