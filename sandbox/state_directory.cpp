@@ -81,6 +81,9 @@ void judge(int fd, const std::string& path)
                        is_berths(fd) ? "run `chmod 700 '" + path + "'`"
                                      : std::string(another) + "; this one is not berth's alone");
     }
+    if (::faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+        throw unusable(path, std::string("cannot be written to: ") + std::strerror(errno));
+    }
 }
 
 /// Of a folder that is missing: whether it could be made where its nearest parent is.
@@ -162,7 +165,7 @@ std::optional<Error> full_disk(int error, const std::string& what)
     return Error(ErrorCode::no_space,
                  what + ": the disk that holds berth's state directory is full",
                  "Free some space on it: `berth config` shows its path (state.directory), `berth "
-                 "sessions kill --purge` removes a session with its files.");
+                 "sessions kill KEY --purge` removes a session with its files.");
 }
 
 } // namespace berth::sandbox

@@ -44,17 +44,8 @@ void warn_of_unknown_variables()
 
 /// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force,
 /// Error(invalid_argument) when there is none of that name.
-void insist(const Options& options, sandbox::Backend& backend, const Composition& composition)
+void insist(const Options& options, const std::vector<Check>& checks)
 {
-    if (options.required_layers.empty()) {
-        return;
-    }
-    if (const auto availability = backend.availability(); !availability.available) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "--require: no sandbox can be made: " + availability.reason,
-                    availability.remedy);
-    }
-    const auto checks = composition.examine(options, backend);
     for (const auto& layer : options.required_layers) {
         if (std::none_of(checks.begin(), checks.end(),
                          [&](const Check& check) { return check.name == layer; })) {
@@ -70,12 +61,29 @@ void insist(const Options& options, sandbox::Backend& backend, const Composition
     }
 }
 
+void insist(const Options& options, sandbox::Backend& backend, const Composition& composition)
+{
+    if (options.required_layers.empty()) {
+        return;
+    }
+    if (const auto availability = backend.availability(); !availability.available) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "--require: no sandbox can be made: " + availability.reason,
+                    availability.remedy);
+    }
+    insist(options, composition.examine(options, backend));
+}
+
 int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
 {
     const auto backend = composition.make_backend(options);
     if (line.command == "doctor") {
         const auto checks = composition.examine(options, *backend);
-        return cli::show_checks(checks, backend->availability(), line.json);
+        const int status = cli::show_checks(checks, backend->availability(), line.json);
+        if (status == 0) {
+            insist(options, checks);
+        }
+        return status;
     }
     if (line.command == "serve" || line.command == "call") {
         composition.check(options);

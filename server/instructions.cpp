@@ -33,17 +33,35 @@ std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
     return text.empty() ? text : "Directories of the host are mounted at " + text + ". ";
 }
 
-std::string lifetime_sentence(const Options& options)
+bool serves(const mcp::Catalog& catalog, std::string_view name)
 {
+    return std::any_of(catalog.served.begin(), catalog.served.end(),
+                       [&](const tools::Entry* tool) { return tool->name == name; });
+}
+
+std::string lifetime_sentence(const Options& options, const mcp::Catalog& catalog)
+{
+    const bool saves = serves(catalog, "save_to_workspace");
     if (options.session.session.empty()) {
-        return "The machine and its files end with this conversation; save_to_workspace keeps "
-               "what shall stay.";
+        return std::string("The machine and its files end with this conversation") +
+               (saves ? "; save_to_workspace keeps what shall stay." : ".");
     }
-    return "The machine stays between conversations of this session and ends when it is not used "
-           "for " +
+    return "The machine stays between conversations of this session and ends when no "
+           "server has been connected to it for " +
            format_duration(
                static_cast<double>(std::chrono::milliseconds(options.sessions.ttl).count())) +
-           "; save_to_workspace keeps files for good and shares them with other sessions.";
+           (saves ? "; save_to_workspace keeps files for good and shares them with other sessions."
+                  : ".");
+}
+
+std::string advice(const mcp::Catalog& catalog)
+{
+    return std::string("Compute with it rather than guess: ") +
+           (serves(catalog, "bash_exec")
+                ? "run the code, read the file, count with a command. What a command leaves "
+                  "running in the background goes on after its call."
+                : "read the file, search it.") +
+           " Lines that begin with [berth] are notices of the machine, not output.";
 }
 
 /// Names only what holds: a model that is told of a limit plans with it.
@@ -102,10 +120,8 @@ std::string make_instructions(const Options& options, sandbox::Backend& backend,
     text += network_sentence(options.sessions.network) + ' ';
     text += mounts_sentence(options.sessions.mounts);
     text += limits_sentence(options.sessions.limits, backend.limit_layers()) + ' ';
-    text += lifetime_sentence(options) + '\n';
-    text += "Compute with it rather than guess: run the code, read the file, count with a command. "
-            "What a command leaves running in the background goes on after its call. Lines that "
-            "begin with [berth] are notices of the machine, not output.";
+    text += lifetime_sentence(options, catalog) + '\n';
+    text += advice(catalog);
     if (options.read_only) {
         text += "\nThe operator allows reading only: tools that change anything are not served.";
     } else if (!catalog.left_out.empty()) {

@@ -78,8 +78,8 @@ void check_environment(const std::map<std::string, std::string>& environment)
             throw Error(ErrorCode::invalid_argument,
                         "env: " + nlohmann::json(key).dump() +
                             " is no name of an environment variable",
-                        "A name is letters, digits and _; it is not empty and holds no '=', blank "
-                        "or control character.");
+                        "A name is not empty and holds no '=', blank or control character; in "
+                        "scripts only letters, digits and _ can be used.");
         }
         if (value.find('\0') != std::string::npos) {
             throw Error(ErrorCode::invalid_argument,

@@ -117,10 +117,18 @@ void add_file(Listing& listing, const protocol::GrepFile& file, const GrepView& 
         {{"path", utf8::sanitize(file.path)}, {"count", file.count}, {"lines", std::move(lines)}});
 }
 
+/// Of all that was found nothing is text, and nothing else was passed over.
+bool is_all_binary(const GrepReply& reply)
+{
+    return reply.complete && reply.binary_files > 0 && reply.searched_files == 0 &&
+           reply.total_files == 0 && reply.ignored_files == 0 && reply.large_files == 0 &&
+           reply.unreadable == 0;
+}
+
 std::string totals_phrase(const GrepView& view, const GrepReply& reply)
 {
     const std::string more = reply.complete ? "" : " or more";
-    if (reply.searched_files == 0 && reply.total_files == 0 && reply.binary_files > 0) {
+    if (is_all_binary(reply)) {
         return visible(reply.root) + " was not searched for " + visible(view.pattern) +
                ": there is nothing but " + counted(reply.binary_files, "file") +
                " with a NUL byte or another mark of binary content (grep -a in bash_exec searches "
@@ -171,9 +179,7 @@ std::vector<std::string> skipped_phrases(const GrepView& view, const GrepReply& 
         view.no_ignore ? std::string()
                        : phrase(reply.ignored_files, "skipped as ignored (no_ignore)"),
         // What is all that there is has been told.
-        reply.searched_files == 0 && reply.total_files == 0
-            ? std::string()
-            : phrase(reply.binary_files, "skipped as binary"),
+        is_all_binary(reply) ? std::string() : phrase(reply.binary_files, "skipped as binary"),
         phrase(reply.large_files, "too large for multiline"),
         phrase(reply.slow_files, "left before the end, as the pattern takes too long there"),
         reply.capped_ignore_files == 0

@@ -98,6 +98,10 @@ Result report(const std::vector<workspace::Entry>& entries, const Upload& upload
             lines += "skipped " + visible(item) + "\n";
         }
     }
+    if (reply.skipped_total > reply.skipped.size()) {
+        lines += "skipped " + std::to_string(reply.skipped_total - reply.skipped.size()) +
+                 " more that are not named here\n";
+    }
     const std::string message = "Saved " + counted(entries.size(), "file") + " (" +
                                 human_bytes(total) + ") to the workspace";
     return {message + ":\n" + lines, nlohmann::json{
@@ -105,6 +109,7 @@ Result report(const std::vector<workspace::Entry>& entries, const Upload& upload
                                          {"files", std::move(files)},
                                          {"total_bytes", total},
                                          {"skipped", std::move(skipped)},
+                                         {"skipped_total", reply.skipped_total},
                                      }};
 }
 

@@ -160,7 +160,10 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("network", std::string(network_word(facts.network))) +
            field("mounts", mounts_text(facts.mounts)) +
            field("limits", limits_text(facts.limits, machine.layers, settings)) +
-           jobs_text(machine.info.jobs) + layers_text(machine.layers);
+           jobs_text(machine.info.jobs) + layers_text(machine.layers) +
+           (facts.state == "running" || machine.layers.empty()
+                ? ""
+                : "  what else isolates a sandbox is told once there is one\n");
 }
 
 json session_data(const session::SessionFacts& facts, const SessionInfo::Machine& machine,

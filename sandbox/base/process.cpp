@@ -128,6 +128,9 @@ bool Process::signal(int number) const noexcept
 
 std::optional<int> Process::wait(const Deadline& deadline)
 {
+    if (!valid()) {
+        return std::nullopt; // poll(2) would wait for ever
+    }
     for (;;) {
         pollfd waiting{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
         const int ready = ::poll(&waiting, 1, deadline.poll_timeout());

@@ -53,9 +53,11 @@ Check try_probe(sandbox::Sandbox& sandbox, const Probe& probe)
     return check;
 }
 
-bool is_cgroup(const std::string& layer)
+/// Not what the kernel itself lacks: nothing that the operator delegates would bring it.
+bool needs_cgroups(const sandbox::Layer& layer)
 {
-    return layer.starts_with("cgroup-");
+    return !layer.in_force && layer.name.starts_with("cgroup-") &&
+           layer.detail.find("this kernel has") == std::string::npos;
 }
 
 std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandbox)
@@ -69,7 +71,7 @@ std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandb
             checks.push_back(try_probe(sandbox, *probe));
         } else {
             checks.push_back({layer.name, layer.in_force, layer.detail,
-                              !layer.in_force && is_cgroup(layer.name) ? cgroup_remedy() : ""});
+                              needs_cgroups(layer) ? cgroup_remedy() : ""});
         }
     }
     for (const auto& probe : attempts) {

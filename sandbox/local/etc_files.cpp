@@ -84,8 +84,8 @@ std::vector<SymbolicLink> generated_etc_links(const std::string& localtime_targe
 std::vector<TextFile> substitute_programs()
 {
     const std::string no_packages =
-        "system packages cannot be installed in this sandbox; use pip, npm or cargo, which install "
-        "into the home";
+        "system packages cannot be installed in this sandbox; pip, npm or cargo install into the "
+        "home, where there is a network";
     return {
         substitute("sudo",
                    "this sandbox has one user without privileges; run the command as it is"),

@@ -264,7 +264,9 @@ LaunchResult Launchers::launch(LaunchSpec spec, int lifetime_fd,
     } catch (...) {
         // It sees the end of the socket, and removes what it has made by then.
         launcher.control.reset();
-        end(launcher.process);
+        if (launcher.process.valid()) { // else no other could be started
+            end(launcher.process);
+        }
         throw;
     }
     LaunchResult result = read_result(launcher.control.get());

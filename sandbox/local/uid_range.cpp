@@ -128,7 +128,7 @@ UidRange::Claim UidRange::choose(const std::string& name) const
     }
     throw Error(ErrorCode::sandbox_unavailable,
                 "all " + std::to_string(count_) + " host uids for sessions are in use",
-                "remove old sessions with 'berth sessions kill --purge'");
+                "remove old sessions with 'berth sessions kill KEY --purge'");
 }
 
 void UidRange::Claim::write()

@@ -140,14 +140,18 @@ class FileRegistry : public Registry {
         if (!folder) {
             return;
         }
-        // The record first: without it there is no session, whatever is left.
-        for (const char* name : {record_name, token_name, claim_name, lock_name}) {
+        // The record first: without it there is no session, whatever is left. The lock last: who
+        // waits for it writes files of its own here as soon as it is gone.
+        for (const char* name : {record_name, token_name}) {
             ::unlinkat(folder.get(), name, 0);
         }
         for (const auto& name : directory_names(folder.get())) {
             if (name.find(".tmp.") != std::string::npos) { // of a write that was killed
                 ::unlinkat(folder.get(), name.c_str(), 0);
             }
+        }
+        for (const char* name : {claim_name, lock_name}) {
+            ::unlinkat(folder.get(), name, 0);
         }
         // Fails while the backend keeps a home there; then the folder stays for it.
         ::rmdir(path(key).c_str());

@@ -37,9 +37,11 @@ std::string settings_notice(const Settings& settings, const Record& record)
             keys += (keys.empty() ? "" : ", ") + key;
         }
     }
-    return keys.empty() ? keys
-                        : "the sandbox was made with other settings than this server asks for (" +
-                              keys + "); those it was made with stay in force until it ends";
+    return keys.empty()
+               ? keys
+               : "the sandbox was made with other settings than this server asks for (" + keys +
+                     "); those it was made with stay in force until it ends. `berth sessions "
+                     "kill` on the host ends it and keeps its home";
 }
 
 /// Whether a machine that is gone ended itself for want of use, or was lost.

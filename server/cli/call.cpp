@@ -143,6 +143,17 @@ std::string served(const Application& application)
     return "Served are: " + names + '.';
 }
 
+/// Whether the result speaks of a job or of files that the caller would look for later.
+bool speaks_of_later(const json& result)
+{
+    const auto data = result.value("/_meta/berth~1result"_json_pointer, json::object());
+    const auto names = [&](const json::json_pointer& key) {
+        return !data.value(key, std::string()).empty();
+    };
+    return names("/job_id"_json_pointer) || names("/stdout_stream/spill_path"_json_pointer) ||
+           names("/stderr_stream/spill_path"_json_pointer);
+}
+
 int show(const json& reply, const Application& application, bool as_json)
 {
     if (reply.contains("error")) {
@@ -158,6 +169,10 @@ int show(const json& reply, const Application& application, bool as_json)
                       ? block.at("text").get<std::string>()
                       : "[" + block.value("mimeType", "binary") + " content; --json shows it]");
         }
+    }
+    if (application.options().session.session.empty() && speaks_of_later(result)) {
+        complain("this session had no name and has ended with its call, jobs and files included",
+                 "--session NAME keeps it for the next call.");
     }
     return result.value("isError", false) ? 1 : 0;
 }

@@ -173,7 +173,8 @@ std::string advice(const CLI::App& app, const std::vector<std::string>& words,
             code == CLI::ExitCodes::ExtrasError && complaint.find(name) != std::string::npos;
         // A command that wants one of its own after it does not say what it found instead.
         const bool is_in_its_place = code == CLI::ExitCodes::RequiredError && i > 0 &&
-                                     is_command(words[i - 1]) && !is_command(name);
+                                     is_command(words[i - 1]) && !is_command(name) &&
+                                     !name.starts_with('-');
         if (!is_extra && !is_in_its_place) {
             continue;
         }
@@ -181,6 +182,9 @@ std::string advice(const CLI::App& app, const std::vector<std::string>& words,
         if (!near.empty()) {
             return "Did you mean " + near + "?";
         }
+    }
+    if (code == CLI::ExitCodes::RequiredError && !words.empty() && is_command(words.front())) {
+        return "`berth " + words.front() + " --help` lists what may follow.";
     }
     return "`berth --help` lists commands and flags.";
 }
@@ -241,6 +245,8 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     line.command = wants_version ? "version" : line.command.empty() ? "serve" : line.command;
     line.given.values = flags.values();
     line.given.session_of_claude_code = line.command == "serve";
+    line.given.only_looks =
+        line.command != "serve" && line.command != "call" && line.command != "config";
     if (session_option->count() > 0) {
         line.given.session = session;
     }

@@ -37,16 +37,22 @@ Status gather(session::SessionManager& sessions, const Options& options)
 {
     Status status;
     status.availability = sessions.backend().availability();
-    try {
-        collect_leftovers(sessions);
+    // Where the state directory is refused, or nothing can be made, the availability says why; what
+    // can be read is shown.
+    const auto unless_told = [&](const auto& action) {
+        try {
+            action();
+        } catch (const Error&) {
+            if (status.availability.available) {
+                throw;
+            }
+        }
+    };
+    unless_told([&] { collect_leftovers(sessions); });
+    unless_told([&] {
         status.known = sessions.list().size();
         status.running = sessions.activities();
-    } catch (const Error&) {
-        if (status.availability.available) {
-            throw;
-        }
-        // The state directory is refused: the availability says why.
-    }
+    });
     status.errors = recent_errors(options.sessions.state_directory, shown_errors, &status.unread);
     for (const auto& session : status.running) {
         status.commands += session.info.calls;

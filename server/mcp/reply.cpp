@@ -119,7 +119,7 @@ constexpr std::array default_hints = {
     /* session_lost */
     "Call again for a fresh sandbox; processes and what was outside the home are gone.",
     /* authentication_required */
-    "The operator gives the caller a token, or starts the server with --principal.",
+    "The operator starts the server with a --principal that is not empty.",
     /* backend_error */
     "Try again. If it stays, the operator ends the session with `berth sessions kill`, or runs "
     "`berth doctor`.",

@@ -45,7 +45,7 @@ constexpr std::array table = {
     Definition{"session.calls", Kind::number, "8", 1, 256, "", false, "commands at once in a session"},
     Definition{"session.jobs", Kind::number, "16", 0, 1024, "", false, "jobs at once in a session"},
     Definition{"session.key", Kind::text, "{principal}/{session}", 0, 0, "", false, "template of what sessions are kept apart by"},
-    Definition{"session.ttl", Kind::duration, "12h", 60 * second, 30 * 24 * hour, "", false, "a machine that is not used for so long ends"},
+    Definition{"session.ttl", Kind::duration, "12h", 60 * second, 30 * 24 * hour, "", false, "a machine without a server for so long ends"},
     Definition{"state_dir", Kind::text, "", 0, 0, "", true, "where sessions and workspace are kept"},
     Definition{"sticky_cwd", Kind::boolean, "true", 0, 0, "", false, "a command's cd holds for the next one"},
     Definition{"structured_content", Kind::boolean, "false", 0, 0, "", true, "send results as structuredContent too"},

@@ -160,8 +160,10 @@ class Layers {
             const auto near = nearest(key, names);
             throw Error(ErrorCode::invalid_argument,
                         "unknown setting \"" + key + "\" (" + value.origin + ")",
-                        near.empty() ? "`berth config` lists every setting."
-                                     : "Did you mean " + near + "?");
+                        key == "session" ? "The session is not for the file: give --session or "
+                                           "BERTH_SESSION."
+                        : near.empty()   ? "`berth serve --help` lists every setting."
+                                         : "Did you mean " + near + "?");
         }
     }
 
@@ -325,6 +327,21 @@ std::string pick_workspace(const Layers& layers, const std::string& state_direct
     return absolute_path(given);
 }
 
+std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given,
+                                        const std::string& state_directory)
+{
+    const auto& raw = layers.raw("mount");
+    std::vector<sandbox::Mount> mounts;
+    for (const auto& text : raw.items) {
+        auto mount = parse_mount(text, raw.origin);
+        if (!given.only_looks) {
+            mount.source = resolve_source(mount, raw.origin, state_directory);
+        }
+        mounts.push_back(std::move(mount));
+    }
+    return mounts;
+}
+
 } // namespace
 
 Environment process_environment()
@@ -352,10 +369,7 @@ Options make_options(const Given& given, const Environment& environment)
     const auto state = layers.text("state_dir");
     options.sessions.state_directory =
         state.empty() ? default_state_directory(environment) : absolute_path(state);
-    for (const auto& mount : layers.raw("mount").items) {
-        options.sessions.mounts.push_back(
-            parse_mount(mount, layers.raw("mount").origin, options.sessions.state_directory));
-    }
+    options.sessions.mounts = make_mounts(layers, given, options.sessions.state_directory);
     options.sessions.network =
         layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
     options.sessions.limits = make_limits(layers);

@@ -48,6 +48,8 @@ struct Given {
     /// Claude Code names its session in the environment of the servers it starts. A one-off
     /// `berth call` from its shell must not step into that session by accident.
     bool session_of_claude_code = false;
+    /// Makes no machine: a mount whose folder has gone keeps nobody from looking or cleaning up.
+    bool only_looks = false;
 };
 
 /// Looks a variable up; nothing when it is not set.

@@ -98,8 +98,7 @@ std::string absolute_path(const std::string& path)
     return error ? path : absolute.lexically_normal().string();
 }
 
-sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
-                           const std::string& state_directory)
+sandbox::Mount parse_mount(const std::string& text, const std::string& origin)
 {
     std::string rest = text;
     sandbox::Mount mount;
@@ -122,10 +121,18 @@ sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
         ("/" + mount.target + "/").find("/../") != std::string::npos) {
         refuse(text, origin, "TARGET must be an absolute path below /, without \"..\"");
     }
+    mount.source = absolute_path(rest.substr(0, colon));
+    return mount;
+}
+
+std::string resolve_source(const sandbox::Mount& mount, const std::string& origin,
+                           const std::string& state_directory)
+{
+    const auto text = mount.source + ':' + mount.target + (mount.writable ? ":rw" : "");
     std::error_code error;
-    const auto source = fs::canonical(rest.substr(0, colon), error);
+    const auto source = fs::canonical(mount.source, error);
     if (error) {
-        refuse(text, origin, absolute_path(rest.substr(0, colon)) + ": " + error.message(),
+        refuse(text, origin, mount.source + ": " + error.message(),
                "HOST is a folder or a file of this host that is there already.");
     }
     const auto state = fs::weakly_canonical(state_directory, error);
@@ -135,8 +142,7 @@ sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
             "A sandbox could read the secrets of all others there. Mount another folder, or move "
             "the state: --state-dir.");
     }
-    mount.source = source.string();
-    return mount;
+    return source.string();
 }
 
 } // namespace berth::server

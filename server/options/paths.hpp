@@ -20,10 +20,13 @@ namespace berth::server {
 
 [[nodiscard]] std::string absolute_path(const std::string& path);
 
-/// Takes HOST:TARGET[:ro|rw] apart and resolves HOST. Throws Error(invalid_argument): it does not
-/// exist, TARGET is not absolute, or HOST contains or lies in the state directory (a sandbox could
-/// then read the secrets of every other).
-[[nodiscard]] sandbox::Mount parse_mount(const std::string& text, const std::string& origin,
+/// Takes HOST:TARGET[:ro|rw] apart. HOST becomes absolute and need not exist. Throws
+/// Error(invalid_argument): a part is missing, or TARGET is not absolute.
+[[nodiscard]] sandbox::Mount parse_mount(const std::string& text, const std::string& origin);
+
+/// HOST without symbolic links. Throws Error(invalid_argument): it does not exist, or it contains
+/// or lies in the state directory (a sandbox could then read the secrets of every other).
+[[nodiscard]] std::string resolve_source(const sandbox::Mount& mount, const std::string& origin,
                                          const std::string& state_directory);
 
 } // namespace berth::server

@@ -98,7 +98,7 @@ std::map<std::string, RawValue> read_toml(const std::string& path)
     } catch (const toml::parse_error& error) {
         throw Error(ErrorCode::invalid_argument,
                     place(path, error.source()) + ": " + std::string(error.description()),
-                    "The file must be TOML; `berth config` shows what is in force.");
+                    "The file must be TOML; `berth serve --help` lists the settings.");
     }
     return values;
 }

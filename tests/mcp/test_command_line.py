@@ -157,6 +157,33 @@ class CommandLineTest(Bench):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn('there is no layer "foo"', done.stderr)
 
+    def test_the_doctor_insists_on_a_layer_too(self):
+        for layer, status in (("userns", 0), ("netns", 1), ("foo", 2)):
+            with self.subTest(layer):
+                done = self.run_berth(self.state.path / "s", "doctor", "--network", "host",
+                                      "--require", layer)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn("seccomp", done.stdout)
+
+    def test_a_call_without_a_session_says_that_jobs_and_files_went_with_it(self):
+        for command, told in (("sleep 9 >/dev/null 2>&1 &", True), ("seq 100000", True),
+                              ("echo on", False)):
+            with self.subTest(command):
+                arguments = json.dumps({"command": command})
+                done = self.run_command("call", "bash_exec", arguments)
+                self.assertEqual("--session NAME keeps it" in done.stderr, told, done.stderr)
+        arguments = json.dumps({"command": "seq 100000"})
+        done = self.run_berth(self.state.path / "s", "call", "bash_exec", arguments,
+                              "--session", "kept")
+        self.assertEqual(done.returncode, 0)
+        self.assertNotIn("--session NAME", done.stderr)
+        self.run_berth(self.state.path / "s", "sessions", "kill", "kept", "--purge")
+
+    def test_a_group_of_commands_alone_says_where_they_are_listed(self):
+        done = self.run_berth(self.state.path / "s", "sessions")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("`berth sessions --help` lists what may follow", done.stderr)
+
     def test_a_mount_that_no_machine_can_have_stops_the_start(self):
         def start(mount):
             return subprocess.run([binary_path(), "serve", "--mount", mount], stdin=subprocess.DEVNULL,
@@ -175,10 +202,16 @@ class CommandLineTest(Bench):
             self.assertEqual(done.returncode, 2)
             self.assertIn(f"make the folder {folder}/none on the host", done.stderr)
             # Who looks or cleans up is not kept from it by a mount of the next session.
-            for arguments in (("status",), ("doctor",), ("sessions", "list")):
-                done = self.run_berth(self.state.path / "s", *arguments, "--mount",
-                                      f"{folder}:/mnt/a,{folder}:/mnt/a/none:rw")
-                self.assertEqual(done.returncode, 0, done.stderr)
+            for mounts in (f"{folder}:/mnt/a,{folder}:/mnt/a/none:rw", f"{folder}/gone:/mnt/a"):
+                for arguments in (("status",), ("doctor",), ("sessions", "list"),
+                                  ("sessions", "kill", "none")):
+                    done = self.run_berth(self.state.path / "s", *arguments, "--mount", mounts)
+                    wanted = 1 if "kill" in arguments else 0  # there is no such session
+                    self.assertEqual(done.returncode, wanted, done.stderr)
+                    self.assertNotIn("mount", done.stderr)
+            done = start(f"{folder}/gone:/mnt/a")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("that is there already", done.stderr)
             odd = os.path.join(folder, "a:b,c")
             os.mkdir(odd)
             done = start(f"{odd}:/mnt/x")

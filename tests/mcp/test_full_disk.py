@@ -62,7 +62,7 @@ class FullDiskTest(unittest.TestCase):
             self.assertEqual(text, "works\n")
             return
         self.assertIn("the disk that holds berth's state directory is full", text)
-        self.assertIn("sessions kill --purge", text)
+        self.assertIn("sessions kill KEY --purge", text)
         self.assertNotIn(path, text)
 
 

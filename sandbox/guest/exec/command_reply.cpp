@@ -53,7 +53,9 @@ Error workdir_error(int error, const std::string& workdir)
     if (error == ENOTDIR) {
         return {ErrorCode::invalid_path, workdir + " is not a directory", hint};
     }
-    return errno_error(error, "workdir " + workdir, hint);
+    return errno_error(error, "workdir " + workdir,
+                       error == EACCES ? "Give one that can be entered: ls -ld shows its mode."
+                                       : hint);
 }
 
 /// The session's own directory. Nothing is run elsewhere instead: `rm -rf ./*` that was meant for a

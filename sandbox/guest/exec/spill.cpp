@@ -145,8 +145,10 @@ std::unique_ptr<SpillFile> SpillStore::create(std::string_view stream)
     // ever, a link lead away) are passed over. O_EXCL makes sure that the file is new and regular.
     for (int attempts = 0; attempts < 1000; ++attempts) {
         const std::string name = std::to_string(next_++) + "." + std::string(stream);
-        const int fd = ::openat(directory.get(), name.c_str(),
-                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        // O_APPEND: in a file that a command has cut the beginning is then missing, and seen to be.
+        const int fd =
+            ::openat(directory.get(), name.c_str(),
+                     O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0) {
             file->fd_.reset(fd);
             file->path_ = directory_ + "/" + name;

@@ -157,6 +157,7 @@ ExportReply export_tree(int root, const std::string& root_path, const ExportRequ
     ExportReply reply;
     reply.root = root_path;
     reply.skipped = std::move(tree.skipped);
+    reply.skipped_total = tree.skipped_total;
     Outgoing out(context);
     for (const auto& file : tree.files) {
         const std::string path = root_path + "/" + file.name;

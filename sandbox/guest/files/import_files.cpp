@@ -199,15 +199,17 @@ void import_tree(const ImportRequest& request, const std::string& base, Incoming
 {
     std::vector<std::string> loaded;
     while (!in.done()) {
-        TransferHeader header = in.header();
+        std::string name = "the next file";
         try {
-            require_plain(header.name);
+            const TransferHeader header = in.header();
+            name = header.name;
+            require_plain(name);
             reply.files.push_back(
-                import_one(base + "/" + header.name, header, request.overwrite, in, context));
+                import_one(base + "/" + name, header, request.overwrite, in, context));
         } catch (const Error& error) {
-            rethrow_with_loaded(error, header.name, loaded);
+            rethrow_with_loaded(error, name, loaded);
         }
-        loaded.push_back(std::move(header.name));
+        loaded.push_back(std::move(name));
     }
 }
 

@@ -72,6 +72,7 @@ class TreeLister {
 
     void skip(const std::string& name, const std::string& reason)
     {
+        ++found_.skipped_total;
         if (found_.skipped.size() < max_skipped) {
             found_.skipped.push_back(printable(name) + ": " + reason);
         }

@@ -18,7 +18,8 @@ struct TreeFile {
 struct TreeFiles {
     std::vector<TreeFile> files;      ///< regular ones, by name
     std::vector<std::string> skipped; ///< "name: reason", at most max_skipped of them
-    std::uint64_t bytes = 0;          ///< of all files
+    std::uint64_t skipped_total = 0;
+    std::uint64_t bytes = 0; ///< of all files
 };
 
 inline constexpr std::size_t max_skipped = 1000;

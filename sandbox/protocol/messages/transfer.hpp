@@ -28,6 +28,7 @@ struct ExportReply {
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
     std::vector<std::string> skipped; ///< symlinks, empty directories ...: "name: reason"
+    std::uint64_t skipped_total = 0;  ///< of which `skipped` has the first thousand
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -37,6 +38,7 @@ struct ExportReply {
         field(3, self.files);
         field(4, self.bytes);
         field(5, self.skipped);
+        field(6, self.skipped_total);
     }
 };
 

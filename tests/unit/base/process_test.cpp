@@ -10,6 +10,12 @@
 
 using namespace berth;
 
+TEST_CASE("a process that never was cannot be waited for")
+{
+    Process none;
+    CHECK_FALSE(none.wait(Deadline()).has_value());
+}
+
 TEST_CASE("a child that cannot be held is ended, not left behind")
 {
     SpawnOptions options;

@@ -9,14 +9,18 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -36,6 +40,20 @@ std::set<pid_t> children()
     }
     ::closedir(tasks);
     return found;
+}
+
+/// Those that have not ended, reaped or not.
+std::size_t children_that_run()
+{
+    std::size_t count = 0;
+    for (const pid_t pid : children()) {
+        siginfo_t ended{};
+        const bool has_ended =
+            ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            ended.si_pid == pid;
+        count += has_ended ? 0 : 1;
+    }
+    return count;
 }
 
 LaunchSpec probe()
@@ -108,6 +126,30 @@ TEST_CASE("a long reason comes whole")
     CHECK_FALSE(result.ok);
     CHECK(result.step == "mounts");
     CHECK(result.text.find(name) != std::string::npos);
+}
+
+TEST_CASE("a waiting launcher that died and cannot be replaced fails the launch, and no later one")
+{
+    Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
+    CHECK(launchers.launch(probe(), -1).ok);
+    // That of the launch ends, the one that waits stays.
+    REQUIRE(tests::becomes_true([] {
+        const auto seen = children();
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        return seen.size() == 1 && seen == children();
+    }));
+    ::kill(*children().begin(), SIGKILL);
+    REQUIRE(tests::becomes_true([] { return children_that_run() == 0; }));
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    const int free = ::dup(STDIN_FILENO);
+    ::close(free);
+    // Enough to find out that it has died, too little to start another.
+    const rlimit one{.rlim_cur = static_cast<rlim_t>(free) + 1, .rlim_max = before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &one) == 0);
+    CHECK_THROWS((void)launchers.launch(probe(), -1));
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(launchers.launch(probe(), -1).ok);
 }
 
 TEST_CASE("a launch is not undone by the want of a thread")

@@ -9,7 +9,10 @@
 #include <fstream>
 #include <string>
 
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -87,6 +90,33 @@ TEST_SUITE("sandbox/state_directory")
         } else {
             CHECK(has(refusal("/usr"), "belongs to another user, root"));
         }
+    }
+
+    TEST_CASE("one that cannot be written to is told as such")
+    {
+        const tests::TemporaryDirectory folder;
+        const std::string path = folder.path();
+        const auto told = [&] { return has(refusal(path), "cannot be written to: "); };
+        if (::geteuid() != 0) {
+            REQUIRE(::chmod(path.c_str(), 0500) == 0);
+            CHECK(told());
+            REQUIRE(::chmod(path.c_str(), 0700) == 0);
+            return;
+        }
+        // Nothing but a read-only mount keeps root from writing.
+        const pid_t child = ::fork();
+        if (child == 0) {
+            const bool mounted =
+                ::unshare(CLONE_NEWNS) == 0 &&
+                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                ::mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) == 0 &&
+                ::mount("none", path.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) ==
+                    0;
+            ::_exit(!mounted ? 1 : told() ? 0 : 2);
+        }
+        int status = -1;
+        REQUIRE(::waitpid(child, &status, 0) == child);
+        CHECK(status == 0);
     }
 
     TEST_CASE("what can never be made is refused before anything tries, with the remedy")

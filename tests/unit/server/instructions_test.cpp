@@ -68,7 +68,7 @@ TEST_SUITE("server/instructions")
         set("session.ttl", "3h");
         given.session = "work";
         CHECK(says("It shares the network of its host"));
-        CHECK(says("ends when it is not used for 3 h"));
+        CHECK(says("ends when no server has been connected to it for 3 h"));
         CHECK(text().size() < 4096);
     }
 
@@ -110,6 +110,10 @@ TEST_SUITE("server/instructions")
         given.values.erase("tools");
         set("read_only", "true");
         CHECK(says("The operator allows reading only"));
+        for (const auto* name : {"bash_exec", "save_to_workspace", "run the code", "background"}) {
+            CAPTURE(name);
+            CHECK_FALSE(says(name));
+        }
     }
 
     TEST_CASE_FIXTURE(Fixture, "where no sandbox can be made that comes first, with the remedy")

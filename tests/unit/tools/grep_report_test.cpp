@@ -50,6 +50,10 @@ TEST_CASE("a binary file is not said to have no match")
         GrepFiles::render({.pattern = "o"}, reply, Settings{}).text ==
         "[/w/a.bin was not searched for o: there is nothing but 1 file with a NUL byte or another "
         "mark of binary content (grep -a in bash_exec searches it)]");
+    reply.ignored_files = 5; // of these nobody knows what they are
+    CHECK(GrepFiles::render({.pattern = "o"}, reply, Settings{}).text ==
+          "[No matches for o in /w/a.bin (0 files searched) · 5 files skipped as ignored "
+          "(no_ignore) · 1 file skipped as binary]");
     reply.searched_files = 1;
     CHECK(GrepFiles::render({.pattern = "o"}, reply, Settings{}).text.starts_with("[No matches"));
 }

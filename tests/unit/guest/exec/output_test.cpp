@@ -132,8 +132,8 @@ TEST_CASE("spill: a file that a command took away is not called whole")
 {
     const TemporaryDirectory directory;
     SpillStore store(directory.path(), 0, 0);
-    enum class How { removed, replaced, cut, kept };
-    for (const How how : {How::removed, How::replaced, How::cut, How::kept}) {
+    enum class How { removed, replaced, cut, cut_and_grown, kept };
+    for (const How how : {How::removed, How::replaced, How::cut, How::cut_and_grown, How::kept}) {
         CAPTURE(static_cast<int>(how));
         OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
         stream.add("abcdef");
@@ -144,18 +144,24 @@ TEST_CASE("spill: a file that a command took away is not called whole")
         if (how == How::replaced) {
             std::ofstream(path) << "abcdef";
         }
-        if (how == How::cut) {
+        if (how == How::cut || how == How::cut_and_grown) {
             std::filesystem::resize_file(path, 2);
+        }
+        if (how == How::cut_and_grown) {
+            stream.add("ghi");
         }
         const auto out = stream.result();
         stream.close();
         const auto closed = stream.result();
         CHECK(closed.spill_path == out.spill_path);
         CHECK(closed.spill_error == out.spill_error);
-        const bool there = how == How::cut || how == How::kept;
+        const bool there = how == How::cut || how == How::cut_and_grown || how == How::kept;
         CHECK(out.spill_path == (there ? path : ""));
         CHECK(out.spill_error.empty() == (how == How::kept));
-        CHECK(out.spill_bytes == (how == How::kept ? 6 : how == How::cut ? 2 : 0));
+        CHECK(out.spill_bytes == (how == How::kept            ? 6
+                                  : how == How::cut           ? 2
+                                  : how == How::cut_and_grown ? 5
+                                                              : 0));
     }
 }
 

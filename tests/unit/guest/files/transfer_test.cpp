@@ -116,6 +116,20 @@ TEST_CASE("a directory is exported by name, what is no file is skipped and named
                                       entry("sub/c.txt", "ccc", 0600), entry("sub/d.bin", "d")}));
 }
 
+TEST_CASE("of much that is skipped the first thousand are named and all are counted")
+{
+    const Machine machine;
+    ::mkdir((machine.home + "/tree").c_str(), 0755);
+    machine.put("tree/a.txt", "");
+    for (int i = 0; i < 1002; ++i) {
+        machine.link("a.txt", "tree/link" + std::to_string(1000 + i));
+    }
+    const auto exported = export_it(machine, "tree");
+    CHECK(exported.reply.files == 1);
+    CHECK(exported.reply.skipped.size() == 1000);
+    CHECK(exported.reply.skipped_total == 1002);
+}
+
 TEST_CASE("what a workspace cannot hold is named: names that are not UTF-8, empty directories")
 {
     const Machine machine;
@@ -269,6 +283,14 @@ TEST_CASE("a load that fails in the middle tells what it has replaced, and where
     CHECK(error.code() == ErrorCode::permission_denied);
     CHECK(std::string(error.what())
               .ends_with("; it is b of the load, which has written 1 file "
+                         "before it: a"));
+    CHECK(machine.get("in/a") == "new");
+    // What breaks off between two files has written the first of them.
+    machine.put("in/a", "old");
+    const auto broken = encoded({entry("a", "new")}) + encoded({entry("b", "new")}).substr(0, 3);
+    error = error_of([&] { (void)import_it(machine, "in", broken); });
+    CHECK(std::string(error.what())
+              .ends_with("; it is the next file of the load, which has written 1 file "
                          "before it: a"));
     CHECK(machine.get("in/a") == "new");
     // Who says what will come is told before anything is written.

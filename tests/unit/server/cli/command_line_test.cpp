@@ -113,7 +113,7 @@ TEST_CASE("a mistake is answered on stderr with status 2, and nothing on stdout"
         CHECK(parsed.status == 2);
         CHECK(parsed.out.empty());
         CHECK(parsed.err.starts_with("berth: "));
-        CHECK(parsed.err.find("`berth --help`") != std::string::npos);
+        CHECK(parsed.err.find("--help`") != std::string::npos);
     }
 }
 
@@ -160,6 +160,10 @@ TEST_CASE("what is mistyped is told with what was probably meant")
     };
     CHECK(hint({"srve"}).find("Did you mean serve?") != std::string::npos);
     CHECK(hint({"sessions", "lst"}).find("Did you mean list?") != std::string::npos);
+    CHECK(hint({"sessions"}).find("`berth sessions --help`") != std::string::npos);
+    for (const Words& words : {Words{"sessions", "kill", "--purge"}, Words{"sessions", "--json"}}) {
+        CHECK(hint(words).find("Did you mean") == std::string::npos);
+    }
     CHECK(hint({"--sesion", "x"}).find("Did you mean --session?") != std::string::npos);
     CHECK(hint({"serve", "--netwrok=host"}).find("Did you mean --network?") != std::string::npos);
     CHECK(hint({"--quite-something-else"}).find("berth --help") != std::string::npos);

@@ -326,6 +326,18 @@ TEST_CASE("what is wrong with a mount is told, and what to do")
     CHECK(has(bench.refusal(), "Mount another folder, or move the state: --state-dir."));
 }
 
+TEST_CASE("a mount whose folder has gone is no matter for what only looks")
+{
+    Bench bench;
+    bench.given.values["mount"] = {.items = {"/no/such/folder:/mnt/a:rw"}, .origin = "flag"};
+    CHECK(has(bench.refusal(), "mount \"/no/such/folder:/mnt/a:rw\" (flag): /no/such/folder: No"));
+    bench.given.only_looks = true;
+    CHECK(bench.refusal().empty());
+    CHECK(bench.make().sessions.mounts.at(0).source == "/no/such/folder");
+    bench.given.values["mount"].items = {"/usr:/mnt/a:rx"};
+    CHECK_FALSE(bench.refusal().empty()); // a typing error is told at once
+}
+
 TEST_CASE("what was asked for is what a flag, a variable or the file gave")
 {
     Bench bench;
