@@ -41,6 +41,20 @@ void report(const Options& options, const mcp::CallReport& call)
                 {"error", fault ? call.message : ""}});
 }
 
+/// Of the machine that there is, else of the one that a call would get.
+session::SessionFacts facts_of_session(const Options& options, session::SessionManager& sessions)
+{
+    try {
+        return sessions.facts(options.session);
+    } catch (const std::exception&) { // each call will say why
+        session::SessionFacts facts;
+        facts.limits = options.sessions.limits;
+        facts.network = options.sessions.network;
+        facts.mounts = options.sessions.mounts;
+        return facts;
+    }
+}
+
 } // namespace
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend)
@@ -58,7 +72,8 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
         return make_description(tool, options_, sessions_.backend());
     };
     configuration.instructions = [this] {
-        return make_instructions(options_, sessions_.backend(), catalog_);
+        return make_instructions(options_, facts_of_session(options_, sessions_),
+                                 sessions_.backend(), catalog_);
     };
     configuration.lasting = [this] { return sessions_.backend().availability().available; };
     configuration.untold = [this](std::vector<std::string> notices) {

@@ -109,17 +109,17 @@ std::string disabled_reason(sandbox::Backend& backend)
     return text;
 }
 
-std::string make_instructions(const Options& options, sandbox::Backend& backend,
-                              const mcp::Catalog& catalog)
+std::string make_instructions(const Options& options, const session::SessionFacts& facts,
+                              sandbox::Backend& backend, const mcp::Catalog& catalog)
 {
     std::string text = "These tools work on one machine of your own: " + backend.description();
     text += text.ends_with('.') ? " " : ". ";
     text += "All of them see the same files; your built-in file and shell tools do not see this "
             "machine, so use only these for its files. Its home is /home/user; relative paths "
             "start at the session's working directory, which a command's cd changes. ";
-    text += network_sentence(options.sessions.network) + ' ';
-    text += mounts_sentence(options.sessions.mounts);
-    text += limits_sentence(options.sessions.limits, backend.limit_layers()) + ' ';
+    text += network_sentence(facts.network) + ' ';
+    text += mounts_sentence(facts.mounts);
+    text += limits_sentence(facts.limits, backend.limit_layers()) + ' ';
     text += lifetime_sentence(options, catalog) + '\n';
     text += advice(catalog);
     if (options.read_only) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/session/session_facts.hpp"
 #include "server/mcp/catalog.hpp"
 #include "server/options/options.hpp"
 
@@ -11,10 +12,11 @@ namespace berth::server {
 /// Empty when the backend works; else why not and what would help, in one line.
 [[nodiscard]] std::string disabled_reason(sandbox::Backend& backend);
 
-/// What the model is told of the machine before its first call: true to the backend in force, under
-/// 4096 characters.
-[[nodiscard]] std::string make_instructions(const Options& options, sandbox::Backend& backend,
-                                            const mcp::Catalog& catalog);
+/// What the model is told of the machine before its first call: true to the backend in force, and
+/// to the machine of `facts`, which may have been made with other settings; under 4096 characters.
+[[nodiscard]] std::string make_instructions(const Options& options,
+                                            const session::SessionFacts& facts,
+                                            sandbox::Backend& backend, const mcp::Catalog& catalog);
 
 /// A tool's description; says DISABLED and why where its sandbox cannot be made.
 [[nodiscard]] std::string make_description(const tools::Entry& tool, const Options& options,

@@ -17,6 +17,7 @@ struct Fixture {
     tests::TemporaryDirectory directory;
     tests::FakeBackend backend{directory / "machines"};
     Given given;
+    session::SessionFacts in_force; ///< without a state: those of a machine that is to come
 
     Fixture()
     {
@@ -37,8 +38,14 @@ struct Fixture {
     [[nodiscard]] std::string text()
     {
         const auto chosen = options();
+        auto facts = in_force;
+        if (facts.state.empty()) {
+            facts.limits = chosen.sessions.limits;
+            facts.network = chosen.sessions.network;
+            facts.mounts = chosen.sessions.mounts;
+        }
         return make_instructions(
-            chosen, backend,
+            chosen, facts, backend,
             mcp::select_tools(tools::all_tools(), chosen.served_tools, chosen.read_only));
     }
 
@@ -101,6 +108,19 @@ TEST_SUITE("server/instructions")
         }
         CHECK(says("and 28 more"));
         CHECK(text().size() < 12'000); // the service cuts it for the client
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "of a machine that was made otherwise its own settings are told")
+    {
+        set("network", "host");
+        CHECK(says("It shares the network of its host"));
+        in_force.state = "running";
+        in_force.limits = options().sessions.limits;
+        in_force.limits.pids = 77;
+        in_force.mounts = {{.source = "/srv", .target = "/mnt/made", .writable = false}};
+        CHECK(says("It has no network"));
+        CHECK(says("77 processes"));
+        CHECK(says("mounted at /mnt/made (read only)"));
     }
 
     TEST_CASE_FIXTURE(Fixture, "what is not served is told")
