@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/wall_time.hpp"
 
 #include <chrono>
 #include <utility>
@@ -26,6 +27,11 @@ void apply(Record& record, Event event)
     }
     record.state = transition->to;
     record.why = transition->why;
+}
+
+MachineKeeper::Seen seen_in(const Record& record)
+{
+    return {record.machine.generation, record.epoch, rfc3339(record.created)};
 }
 
 /// Of a machine that is not what this server was told to make; empty when all is well.
@@ -145,14 +151,14 @@ std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wante
     }
     require_no_excess(record);
     Obtained obtained;
-    obtained.generation = record.machine.generation;
-    obtained.epoch = record.epoch;
+    obtained.seen = seen_in(record);
     // Once for each machine: a connection that broke is no news.
-    if (wanted.seen_generation != obtained.generation) {
-        if (!wanted.seen_generation.empty()) {
-            // They are counted anew in a session that was deleted, by whomever, and made again.
-            obtained.notices.emplace_back(record.epoch <= wanted.seen_epoch ? deleted_notice
-                                                                            : replaced_notice);
+    if (wanted.seen.generation != obtained.seen.generation) {
+        if (!wanted.seen.generation.empty()) {
+            // A session that was deleted, by whomever, and made again counts its machines anew.
+            const bool deleted =
+                record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
+            obtained.notices.emplace_back(deleted ? deleted_notice : replaced_notice);
         }
         if (auto notice = settings_notice(settings_, record); !notice.empty()) {
             obtained.notices.push_back(std::move(notice));
@@ -192,7 +198,7 @@ void MachineKeeper::settle(const std::string& key, Record& record)
 
 MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before)
 {
-    std::string notice = before || wanted.seen_generation.empty() ? "" : deleted_notice;
+    std::string notice = before || wanted.seen.generation.empty() ? "" : deleted_notice;
     Record record;
     if (before) {
         const bool unused = is_unused(*before);
@@ -220,6 +226,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         roll_back(wanted.key, before);
         throw;
     }
+    if (notice == deleted_notice && !record.machine.made_home) {
+        notice = replaced_notice; // its record was damaged, and cleared away without the home
+    }
     if (!notice.empty()) {
         obtained.notices.push_back(std::move(notice));
     }
@@ -240,8 +249,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         throw;
     }
     Obtained obtained;
-    obtained.generation = record.machine.generation;
-    obtained.epoch = record.epoch;
+    obtained.seen = seen_in(record);
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     return obtained;
 }

@@ -16,18 +16,23 @@ namespace berth::session {
 /// that several servers must agree on is here. Holds nothing between calls; thread-safe.
 class MachineKeeper {
   public:
+    /// Of a session's machine, to notice another one.
+    struct Seen {
+        std::string generation; ///< empty: none was seen
+        std::uint64_t epoch = 0;
+        std::string created; ///< the session, RFC 3339
+    };
+
     struct Wanted {
         SessionId id;
         std::string key;
         bool unnamed = false;
-        std::string seen_generation;  ///< of the machine this server had, to notice another one
-        std::uint64_t seen_epoch = 0; ///< of the same
+        Seen seen; ///< what this server had
     };
 
     struct Obtained {
         std::shared_ptr<sandbox::Sandbox> sandbox;
-        std::string generation;
-        std::uint64_t epoch = 0;
+        Seen seen;
         std::vector<std::string> notices;
     };
 

@@ -32,8 +32,7 @@ struct Slot {
 
     std::mutex mutex; ///< guards what follows; held for moments only
     std::shared_ptr<sandbox::Sandbox> sandbox;
-    std::string generation;
-    std::uint64_t epoch = 0;
+    MachineKeeper::Seen seen;
     std::vector<std::string> notices;
     BootClock::time_point touched;
 };
@@ -139,11 +138,10 @@ void SessionManager::Implementation::obtain(Slot& slot)
                         "try again in a few seconds");
         }
     }
-    MachineKeeper::Wanted wanted{slot.id, slot.key, slot.unnamed, {}, 0};
+    MachineKeeper::Wanted wanted{slot.id, slot.key, slot.unnamed, {}};
     {
         const std::lock_guard lock(slot.mutex);
-        wanted.seen_generation = slot.generation;
-        wanted.seen_epoch = slot.epoch;
+        wanted.seen = slot.seen;
     }
     MachineKeeper::Obtained obtained;
     try {
@@ -157,8 +155,7 @@ void SessionManager::Implementation::obtain(Slot& slot)
     if (leaving_ && !slot.unnamed) {
         slot.sandbox->leave_commands();
     }
-    slot.generation = std::move(obtained.generation);
-    slot.epoch = obtained.epoch;
+    slot.seen = std::move(obtained.seen);
     for (auto& notice : obtained.notices) {
         slot.notices.push_back(std::move(notice));
     }

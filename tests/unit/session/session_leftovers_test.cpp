@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -94,6 +95,20 @@ TEST_SUITE("session/leftovers")
             CHECK(says((*manager)->acquire(work), "the session was deleted with its files"));
         }
         CHECK(backend->count("create") == 2);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a deletion is told, however many machines there were since")
+    {
+        const auto first = start();
+        const auto second = start();
+        (void)first->acquire(work);
+        CHECK(second->kill(work, true));
+        std::this_thread::sleep_for(1100ms); // sessions are told apart by the second
+        (void)second->acquire(work);
+        CHECK(second->kill(work, false));
+        (void)second->acquire(work);
+        first->report_lost(work, first->acquire(work));
+        CHECK(says(first->acquire(work), "the session was deleted with its files"));
     }
 
     TEST_CASE_FIXTURE(Fixture, "what a server left that was killed as it began is removed")

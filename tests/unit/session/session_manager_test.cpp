@@ -417,6 +417,9 @@ TEST_SUITE("session/session_manager")
         CHECK(second->kill(work, false));
         CHECK(backend->count("destroy") == 1);
         CHECK(std::filesystem::exists(backend->home(key_hash(work))));
+        // Who had the machine before is not told that its files are gone: they are not.
+        manager->report_lost(work, manager->acquire(work));
+        CHECK(says(manager->acquire(work), "files in the home are kept"));
         CHECK(second->acquire(work).sandbox != nullptr);
         CHECK(backend->count("TWICE") == 0);
     }
