@@ -94,44 +94,71 @@ void leave_out(json& data, std::string_view members)
     }
 }
 
-/// What to do where the error itself does not say it better, in the order of the codes.
-constexpr std::array default_hints = {
-    /* invalid_argument */ "Change the argument that is named above, then call again.",
-    /* empty_command */ "Give a shell command.",
-    /* invalid_path */
-    "Give another path, e.g. /home/user/NAME in the sandbox, or /NAME in the workspace.",
-    /* not_found */
-    "See what is there: glob_files in the sandbox, list_workspace_files in the workspace.",
-    /* is_directory */ "Name a file in it.",
-    /* not_a_file */ "Name a regular file; bash_exec can work with anything else.",
-    /* permission_denied */
-    "Look at its mode and owner with ls -ld in bash_exec, or use a place under /home/user or /tmp.",
-    /* text_not_found */ "Read the file again and take the text from it as it stands there.",
-    /* ambiguous_match */ "Add lines around it until it is unique, or set replace_all.",
-    /* conflict */ "Look at it as it is now, then decide again.",
-    /* too_large */ "Do it in smaller parts.",
-    /* no_space */ "Delete what is not needed any more, or write less.",
-    /* quota_exceeded */ "Delete what is not needed any more, or ask the operator for more room.",
-    /* busy */ "Try again in a few seconds.",
-    /* cancelled */ "If it is still wanted, look how far it came, then call again.",
-    /* sandbox_unavailable */
-    "The operator runs `berth doctor` on this host: it names what is missing.",
-    /* session_lost */
-    "Call again for a fresh sandbox; processes and what was outside the home are gone.",
-    /* authentication_required */
-    "The operator starts the server with a --principal that is not empty.",
-    /* backend_error */
-    "Try again. If it stays, the operator ends the session with `berth sessions kill`, or runs "
-    "`berth doctor`.",
-    /* unsupported */ "Use another way: the descriptions of the tools say what they can do.",
-    /* internal */
-    "Try again. If it stays, tell the operator: the server's log on stderr has more.",
+struct DefaultHint {
+    ErrorCode code;
+    const char* hint;
+};
+
+/// What to do where the error itself does not say it better.
+constexpr std::array default_hints{
+    DefaultHint{ErrorCode::invalid_argument,
+                "Change the argument that is named above, then call again."},
+    DefaultHint{ErrorCode::empty_command, "Give a shell command."},
+    DefaultHint{
+        ErrorCode::invalid_path,
+        "Give another path, e.g. /home/user/NAME in the sandbox, or /NAME in the workspace."},
+    DefaultHint{
+        ErrorCode::not_found,
+        "See what is there: glob_files in the sandbox, list_workspace_files in the workspace."},
+    DefaultHint{ErrorCode::is_directory, "Name a file in it."},
+    DefaultHint{ErrorCode::not_a_file,
+                "Name a regular file; bash_exec can work with anything else."},
+    DefaultHint{ErrorCode::permission_denied,
+                "Look at its mode and owner with ls -ld in bash_exec, or use a place under "
+                "/home/user or /tmp."},
+    DefaultHint{ErrorCode::text_not_found,
+                "Read the file again and take the text from it as it stands there."},
+    DefaultHint{ErrorCode::ambiguous_match,
+                "Add lines around it until it is unique, or set replace_all."},
+    DefaultHint{ErrorCode::conflict, "Look at it as it is now, then decide again."},
+    DefaultHint{ErrorCode::too_large, "Do it in smaller parts."},
+    DefaultHint{ErrorCode::no_space, "Delete what is not needed any more, or write less."},
+    DefaultHint{ErrorCode::quota_exceeded,
+                "Delete what is not needed any more, or ask the operator for more room."},
+    DefaultHint{ErrorCode::busy, "Try again in a few seconds."},
+    DefaultHint{ErrorCode::cancelled,
+                "If it is still wanted, look how far it came, then call again."},
+    DefaultHint{ErrorCode::sandbox_unavailable,
+                "The operator runs `berth doctor` on this host: it names what is missing."},
+    DefaultHint{
+        ErrorCode::session_lost,
+        "Call again for a fresh sandbox; processes and what was outside the home are gone."},
+    DefaultHint{ErrorCode::authentication_required,
+                "The operator starts the server with a --principal that is not empty."},
+    DefaultHint{
+        ErrorCode::backend_error,
+        "Try again. If it stays, the operator ends the session with `berth sessions kill`, or runs "
+        "`berth doctor`."},
+    DefaultHint{ErrorCode::unsupported,
+                "Use another way: the descriptions of the tools say what they can do."},
+    DefaultHint{ErrorCode::internal,
+                "Try again. If it stays, tell the operator: the server's log on stderr has more."},
 };
 static_assert(default_hints.size() == static_cast<std::size_t>(ErrorCode::internal) + 1);
+static_assert(
+    [] {
+        for (std::size_t i = 0; i < default_hints.size(); ++i) {
+            if (static_cast<std::size_t>(default_hints[i].code) != i) {
+                return false;
+            }
+        }
+        return true;
+    }(),
+    "in the order of the codes");
 
 std::string hint_of(const Error& error)
 {
-    return error.hint().empty() ? default_hints.at(static_cast<std::size_t>(error.code()))
+    return error.hint().empty() ? default_hints.at(static_cast<std::size_t>(error.code())).hint
                                 : error.hint();
 }
 
