@@ -45,8 +45,12 @@ Check try_probe(sandbox::Sandbox& sandbox, const Probe& probe)
 {
     Check check{probe.layer, false, std::string("tried: ") + probe.attempt, {}};
     try {
-        check.ok = run(sandbox, probe.script).ends_with("held\n");
-        check.detail += check.ok ? "; refused" : "; it worked";
+        const std::string said = run(sandbox, probe.script);
+        check.ok = said.ends_with("held\n");
+        check.detail += check.ok                      ? "; refused"
+                        : said.ends_with("untried\n") ? "; could not be tried: a program for it "
+                                                        "is missing in the sandbox"
+                                                      : "; it worked";
     } catch (const std::exception& error) {
         check.detail += std::string("; could not be tried: ") + error.what();
     }

@@ -20,9 +20,11 @@ std::string own_namespace(const std::string& kind)
            std::string(name.data(), static_cast<std::size_t>(size)) + "' ]";
 }
 
-std::string held_if(const std::string& condition)
+/// `programs`: without them nothing can be tried.
+std::string held_if(const std::string& programs, const std::string& condition)
 {
-    return "exec 2>/dev/null; " + condition + " && echo held";
+    return "exec 2>/dev/null; type " + programs + " >&2 || { echo untried; exit; }; " + condition +
+           " && echo held";
 }
 
 /// Held when a fork is refused, not when few processes are left: a bash that cannot fork tries for
@@ -49,31 +51,32 @@ std::vector<Probe> doctor_probes()
 {
     return {
         {"userns", "used a capability: chroot, mount",
-         held_if(own_namespace("user") + " && type chroot mount && ! chroot / true && "
-                                         "! mount -t tmpfs x /tmp")},
-        {"nested-userns", "made another user namespace",
-         held_if("type unshare && ! unshare -U true")},
+         held_if("chroot mount readlink",
+                 own_namespace("user") + " && ! chroot / true && ! mount -t tmpfs x /tmp")},
+        {"nested-userns", "made another user namespace", held_if("unshare", "! unshare -U true")},
         {"pidns", "looked for the host's first process",
-         held_if(own_namespace("pid") +
-                 " && tr '\\0' ' ' </proc/1/cmdline | grep -q '^berth-guest '")},
+         held_if("readlink tr grep", own_namespace("pid") + " && tr '\\0' ' ' </proc/1/cmdline | "
+                                                            "grep -q '^berth-guest '")},
         {"mountns", "wrote to the host's programs",
-         held_if(own_namespace("mnt") + " && type touch && ! touch /usr/berth-doctor")},
-        {"ipcns", "looked for the host's shared memory", held_if(own_namespace("ipc"))},
-        {"utsns", "looked for the host's name", held_if(own_namespace("uts"))},
-        {"cgroupns", "looked for the host's cgroups", held_if(own_namespace("cgroup"))},
+         held_if("readlink touch", own_namespace("mnt") + " && ! touch /usr/berth-doctor")},
+        {"ipcns", "looked for the host's shared memory", held_if("readlink", own_namespace("ipc"))},
+        {"utsns", "looked for the host's name", held_if("readlink", own_namespace("uts"))},
+        {"cgroupns", "looked for the host's cgroups", held_if("readlink", own_namespace("cgroup"))},
         {"netns", "looked for a network besides loopback",
-         held_if(own_namespace("net") + " && [ \"$(grep -c : /proc/net/dev)\" = 1 ]")},
+         held_if("readlink grep",
+                 own_namespace("net") + " && [ \"$(grep -c : /proc/net/dev)\" = 1 ]")},
         {"seccomp", "took the guest's descriptors away",
-         held_if("type prlimit && ! prlimit --pid 1 --nofile=0:0")},
+         held_if("prlimit", "! prlimit --pid 1 --nofile=0:0")},
         // Opened, not read: at its address 0 there is no memory, and reading fails without a guard.
         {"guest", "read the guest's memory and environment",
-         held_if("! cat /proc/1/environ && ! (: </proc/1/mem)")},
+         held_if("cat", "! cat /proc/1/environ && ! (: </proc/1/mem)")},
         {"proc-masks", "read kernel memory and pressed keys through /proc",
-         held_if(masked_files())},
-        {"cgroup-pids", "started more processes than allowed", held_if(too_many_processes())},
+         held_if("head wc stat", masked_files())},
+        {"cgroup-pids", "started more processes than allowed",
+         held_if("mkfifo timeout sh seq grep", too_many_processes())},
         {"cgroup-memory", "used more memory than allowed",
-         held_if("type head tail && ! (head -c 400M /dev/zero | tail -c 400M | wc -c) | "
-                 "grep -q 419430400")},
+         held_if("head tail wc grep",
+                 "! (head -c 400M /dev/zero | tail -c 400M | wc -c) | grep -q 419430400")},
     };
 }
 

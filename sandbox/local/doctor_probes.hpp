@@ -6,7 +6,7 @@
 namespace berth::local {
 
 /// A bash script that tries to get past a layer. Its output ends with "held" when it could not;
-/// without the programs that it tries with it does not hold either.
+/// with "untried" where the programs that it tries with are missing.
 struct Probe {
     const char* layer;
     const char* attempt; ///< after "tried: "

@@ -51,6 +51,11 @@ struct Host {
     CgroupLayout cgroups;
 };
 
+std::string socket_path(const Host& here, const std::string& id)
+{
+    return here.runtime + "/" + id + ".sock";
+}
+
 std::string real_path(const std::string& path)
 {
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
@@ -185,7 +190,7 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     facts.folder = key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    facts.socket_path = here.runtime + "/" + id + ".sock";
+    facts.socket_path = socket_path(here, id);
     const auto listener = listener_at(facts.socket_path);
     facts.pid = listener.pid;
     facts.start_time = listener.start_time;
@@ -273,7 +278,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .cgroups = here.cgroups,
                       .machine_id = id,
                       .folder = SessionFolder::path_of(here.state, spec.key_hash),
-                      .socket_path = here.runtime + "/" + id + ".sock",
+                      .socket_path = socket_path(here, id),
                       .guest_program = settings_.guest_program,
                       .host_resolv_conf = spec.network == sandbox::Network::host
                                               ? host_resolv_conf()
@@ -291,7 +296,9 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    auto uid = choose_uid(spec.key_hash);
+    expect_root(spec.network);
+    forget_socket(socket_path(here, id));
+    auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
     const LaunchSpec launch = plan(spec, uid.uid, id);
     Creation creation({.state = here.state,
                        .state_fd = here.state_fd.get(),
@@ -299,8 +306,6 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .cgroups = facts.cgroups,
                        .privileged = privileged_},
                       std::move(uid), spec.ends_with_server);
-    expect_root(spec.network);
-    forget_socket(launch.socket_path);
     const auto result = launchers_.launch(launch, creation.lifetime(),
                                           [&] { return creation.make(launch, spec.generation); });
     if (!result.ok) {

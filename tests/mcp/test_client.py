@@ -98,11 +98,10 @@ class StateDirectoryTest(unittest.TestCase):
     def test_a_left_process_is_found_and_ended(self):
         with StateDirectory() as state:
             self.assertEqual(state.leaks(), [])
-            for options in ({"cwd": state.path}, {"env": {"X": str(state.path)}},
-                            {"args": ["sleep", "60", str(state.path)]}):
-                arguments = options.pop("args", ["sleep", "60"])
-                if len(arguments) == 3:
-                    arguments = ["sh", "-c", "sleep 60; :", arguments[2]]
+            for arguments, options in ((["sleep", "60"], {"cwd": state.path}),
+                                       (["sleep", "60"], {"env": {"X": str(state.path)}}),
+                                       ([sys.executable, "-c", "import time; time.sleep(60)",
+                                         str(state.path)], {})):
                 process = subprocess.Popen(arguments, **options)
                 self.assertIn(process.pid, state.processes())
                 self.assertNotEqual(state.wait_for_no_leaks(timeout=0.1), [])

@@ -125,3 +125,13 @@ TEST_CASE("no probe says that a layer holds which is not there")
         CHECK_FALSE(told.ends_with("held\n"));
     }
 }
+
+TEST_CASE("a probe whose programs are missing says that it tried nothing")
+{
+    Bench bench;
+    bench.make(Bench::spec());
+    for (const auto& probe : doctor_probes()) {
+        CAPTURE(std::string(probe.layer));
+        CHECK(bench.run("PATH=/none; " + probe.script) == "untried\n");
+    }
+}
