@@ -168,4 +168,11 @@ std::optional<Error> full_disk(int error, const std::string& what)
                  "sessions kill KEY --purge` removes a session with its files.");
 }
 
+Error write_error(int error, const std::string& what, const std::string& doing,
+                  const std::string& hint)
+{
+    auto full = full_disk(error, what);
+    return full ? *std::move(full) : errno_error(error, doing, hint);
+}
+
 } // namespace berth::sandbox

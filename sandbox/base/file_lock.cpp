@@ -13,8 +13,8 @@ namespace berth {
 
 bool flock_until(int fd, int operation, const Deadline& deadline)
 {
-    constexpr std::chrono::milliseconds longest_pause{10};
-    std::chrono::milliseconds pause{1};
+    constexpr std::chrono::microseconds longest_pause{10'000};
+    std::chrono::microseconds pause{50};
     while (::flock(fd, operation | LOCK_NB) != 0) {
         if (errno != EINTR && errno != EWOULDBLOCK) {
             throw_errno("flock");

@@ -125,12 +125,9 @@ class FileRegistry : public Registry {
             write_file_atomically(folder.get(), token_name, record.token, 0600, false);
             write_file_atomically(folder.get(), record_name, encode(record), 0600, false);
         } catch (const std::system_error& error) {
-            if (auto full = sandbox::full_disk(error.code().value(),
-                                               "the session's record cannot be written")) {
-                throw *std::move(full);
-            }
-            throw errno_error(error.code().value(), "write the session's record in " + path(key),
-                              state_hint);
+            throw sandbox::write_error(error.code().value(),
+                                       "the session's record cannot be written",
+                                       "write the session's record in " + path(key), state_hint);
         }
     }
 
@@ -244,10 +241,8 @@ class FileRegistry : public Registry {
             folder = open_or_make_subdirectory(sessions.get(), key);
         }
         if (!folder) {
-            if (auto full = sandbox::full_disk(errno, "the session's folder cannot be made")) {
-                throw *std::move(full);
-            }
-            throw errno_error(errno, "make the session's folder " + path(key), state_hint);
+            throw sandbox::write_error(errno, "the session's folder cannot be made",
+                                       "make the session's folder " + path(key), state_hint);
         }
         return folder;
     }

@@ -33,12 +33,9 @@ UniqueFd lock_file(const std::function<UniqueFd()>& open_folder, const std::stri
         UniqueFd fd(
             ::openat(folder.get(), name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
         if (!fd && errno != ENOENT) {
-            if (auto full = sandbox::full_disk(errno, "the session cannot be locked")) {
-                throw *std::move(full);
-            }
-            throw errno_error(errno, "open the session's lock file",
-                              "The session's folder in the state directory must belong to who runs "
-                              "the server.");
+            throw sandbox::write_error(
+                errno, "the session cannot be locked", "open the session's lock file",
+                "The session's folder in the state directory must belong to who runs the server.");
         }
         if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
             // Its last holder may have deleted it with the session: a lock on a file without a name

@@ -2,15 +2,15 @@
 
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/workspace/journal.hpp"
 #include "sandbox/workspace/store_error.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <thread>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -27,18 +27,15 @@ constexpr auto lock_patience = std::chrono::seconds(60);
 /// A process that was stopped while it held the lock must not hold every other call for ever.
 void lock(int fd, int operation)
 {
-    const auto end = std::chrono::steady_clock::now() + lock_patience;
-    auto pause = std::chrono::microseconds(50);
-    while (::flock(fd, operation | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR) {
-            throw store_error(errno, "lock the workspace");
-        }
-        if (std::chrono::steady_clock::now() > end) {
-            throw Error(ErrorCode::busy, "the workspace is in use by a call that does not end",
-                        "try again");
-        }
-        std::this_thread::sleep_for(pause);
-        pause = std::min(2 * pause, std::chrono::microseconds(10'000));
+    bool locked = false;
+    try {
+        locked = flock_until(fd, operation, Deadline::after(lock_patience));
+    } catch (const std::system_error& error) {
+        throw store_error(error.code().value(), "lock the workspace");
+    }
+    if (!locked) {
+        throw Error(ErrorCode::busy, "the workspace is in use by a call that does not end",
+                    "try again");
     }
 }
 
