@@ -102,7 +102,7 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
            buffer,
            [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
            [this] { return "job-" + std::to_string(++last_job); },
-           [this] { return unowned_children(); },
+           [this](const Command& asking) { return unowned_children(asking); },
            [this](Command& command) { drop(command); }},
       cgroups(config.commands_cgroup_fd >= 0),
       reaper(loop,
@@ -226,18 +226,27 @@ std::vector<std::shared_ptr<Command>> Commands::State::all() const
 
 void Commands::State::reaped(pid_t pid, int status, const rusage& usage)
 {
-    const auto offer = [&] {
-        return std::ranges::any_of(
-            all(), [&](const auto& command) { return command->reaped(pid, status, usage); });
-    };
-    if (offer()) {
-        return;
+    auto candidates = all();
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !is_shim(pid)) {
+        // A shim that was killed, or what its end has made a child of the guest: whose it is, yet
+        // unread reports may say. One kill(1) can end several shims.
+        for (const auto& command : candidates) {
+            command->read_reports();
+        }
     }
-    // Perhaps the shell of a shim that has just been killed, and whose report is yet unread.
-    for (const auto& command : all()) {
-        command->read_reports();
+    // Each is asked: a command that took the shell of another for its orphan has to forget it, and
+    // the one whose shell it is has to learn of the end first.
+    std::ranges::stable_partition(candidates,
+                                  [&](const auto& command) { return command->shell() == pid; });
+    for (const auto& command : candidates) {
+        command->reaped(pid, status, usage);
     }
-    offer();
+}
+
+bool Commands::State::is_shim(pid_t pid) const
+{
+    return std::ranges::any_of(
+        commands, [&](const auto& entry) { return entry.second->tree().shim() == pid; });
 }
 
 void Commands::State::drop(Command& command)
@@ -253,14 +262,21 @@ void Commands::State::remove_cgroups()
     std::erase_if(emptied, [](CommandCgroup& cgroup) { return cgroup.remove(); });
 }
 
-std::vector<pid_t> Commands::State::unowned_children() const
+std::vector<pid_t> Commands::State::unowned_children(const Command& asking) const
 {
+    // Each shell leads a session of its own, which tells its processes apart from those of another
+    // whose shim was killed at the same moment.
+    const auto is_of_session = [](const Command& command, const ProcessStat& process) {
+        return command.shell() > 0 &&
+               (process.pid == command.shell() || process.session == command.shell());
+    };
     std::vector<pid_t> result;
     const pid_t self = ::getpid();
     for (const auto& process : all_processes()) {
         const auto owned = [&](const auto& entry) {
             const CommandTree& tree = entry.second->tree();
-            return tree.shim() == process.pid || tree.owns(process.pid);
+            return tree.shim() == process.pid || tree.owns(process.pid) ||
+                   (!is_of_session(asking, process) && is_of_session(*entry.second, process));
         };
         if (process.parent == self && std::ranges::none_of(commands, owned)) {
             result.push_back(process.pid);

@@ -52,7 +52,9 @@ struct Commands::State {
     void reaped(pid_t pid, int status, const rusage& usage);
     void drop(Command& command);
     void remove_cgroups();
-    [[nodiscard]] std::vector<pid_t> unowned_children() const;
+    [[nodiscard]] bool is_shim(pid_t pid) const;
+    /// Children of the guest that are no shim and may be `asking`'s.
+    [[nodiscard]] std::vector<pid_t> unowned_children(const Command& asking) const;
     [[nodiscard]] std::size_t job_count() const;
     [[nodiscard]] std::size_t call_count() const;
 

@@ -35,7 +35,7 @@ struct CommandHost {
     std::function<bool()> job_table_full;
     std::function<std::string()> new_job_id;
     /// Children of the guest that no command owns yet, zombies included. Reads /proc.
-    std::function<std::vector<pid_t>()> unowned_children;
+    std::function<std::vector<pid_t>(const Command& asking)> unowned_children;
     /// Nothing of the command is left: it may be dropped.
     std::function<void(Command&)> gone;
 };

@@ -138,7 +138,7 @@ void Command::find_orphans()
         return;
     }
     if (!tree_.cgroup()) {
-        tree_.adopt(host_.unowned_children());
+        tree_.adopt(host_.unowned_children(*this));
     }
     if (shell_ < 0 && !end_) {
         // The shim died before it could name the shell: the one that leads its own session.

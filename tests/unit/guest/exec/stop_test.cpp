@@ -52,7 +52,24 @@ std::size_t start_and_wait(Guest& guest, const protocol::ExecuteRequest& request
     return handle;
 }
 
-void check_stopped(Guest& guest, Mode mode, const Outcome& done, Fate fate, const std::string& word)
+/// Whether it is a descendant of this process.
+bool is_below(pid_t pid)
+{
+    while (pid > 1) {
+        const auto process = read_process(pid);
+        if (!process) {
+            return false;
+        }
+        pid = process->parent;
+        if (pid == ::getpid()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Stopped, and nothing of it is left.
+void check_ended(Guest& guest, Mode mode, const Outcome& done, Fate fate, const std::string& word)
 {
     REQUIRE(!done.error);
     CHECK(done.reply.fate == fate);
@@ -64,6 +81,11 @@ void check_stopped(Guest& guest, Mode mode, const Outcome& done, Fate fate, cons
     CHECK(processes_with(word) == 0);
     CHECK(guest.run("echo on").reply.out.head == "on\n");
     CHECK(guest.commands->running() == 0);
+}
+
+void check_stopped(Guest& guest, Mode mode, const Outcome& done, Fate fate, const std::string& word)
+{
+    check_ended(guest, mode, done, fate, word);
     CHECK(guest.commands->jobs().empty());
 }
 
@@ -180,6 +202,54 @@ TEST_CASE("two other commands and a job run on while one is stopped")
         CHECK(processes_with(job_word) == 1);
         REQUIRE(guest.commands->jobs().size() == 1);
         CHECK(guest.commands->jobs().front().processes == 1);
+    });
+}
+
+TEST_CASE("several shims that are killed at once: each command keeps what is its own")
+{
+    in_each_mode([](Mode mode) {
+        for (int round = 0; round < 3; ++round) {
+            Guest guest(mode);
+            const std::string job_word = unique_word();
+            const auto job = guest.run("sleep " + job_word + " >/dev/null 2>&1 &").reply;
+            REQUIRE(job.job_id == "job-1");
+            const auto victim = guest.start(Guest::request("sleep 1; echo victim; exit 3", 20'000));
+            const std::string word = unique_word();
+            const auto request =
+                Guest::request("echo before; : >ready; sleep " + word + "; sleep " + word, 2000);
+            const auto handle = start_and_wait(guest, request);
+            for (const pid_t shim : children()) {
+                ::kill(shim, SIGKILL);
+            }
+            const auto ended = guest.wait_for(victim);
+            CHECK(ended.reply.fate == Fate::exited);
+            CHECK(ended.reply.exit_code == 3);
+            CHECK(ended.reply.out.head == "victim\n");
+            CHECK(ended.took < milliseconds(10'000));
+            check_ended(guest, mode, guest.wait_for(handle), Fate::timed_out, word);
+            CHECK(processes_with(job_word) == 1);
+            REQUIRE(guest.commands->jobs().size() == 1);
+            CHECK(guest.commands->jobs().front().processes == 1);
+        }
+    });
+}
+
+TEST_CASE("jobs whose shims and processes are killed together are forgotten")
+{
+    in_each_mode([](Mode mode) {
+        for (int round = 0; round < 10; ++round) {
+            Guest guest(mode);
+            for (int i = 0; i < 3; ++i) {
+                (void)guest.run("sleep 300 >/dev/null 2>&1 &");
+            }
+            CHECK(guest.commands->jobs().size() == 3);
+            for (const auto& process : all_processes()) {
+                if (process.pid != ::getpid() && is_below(process.pid)) {
+                    ::kill(process.pid, SIGKILL);
+                }
+            }
+            CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        }
     });
 }
 
