@@ -170,6 +170,10 @@ std::string Replacement::commit(const CallContext& context)
         throw Error(ErrorCode::conflict, printable(target_.path()) + " exists meanwhile",
                     "look at it first");
     }
+    if (error == EBUSY && target_.exists()) { // a file that is a mount by itself
+        write_in_place(context);
+        return hash_.finish();
+    }
     if (error != 0) {
         throw_write_error(error, target_.directory.get(), "replace " + printable(target_.path()));
     }

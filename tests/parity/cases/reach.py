@@ -132,6 +132,21 @@ class MountTest(ParityTest):
             self.assertEqual((self.outer / name).read_text(), f"{name}\n")
             self.assertEqual((self.outer / name).stat().st_uid, os.geteuid())
 
+    def test_a_writable_one_of_a_single_file(self):
+        self.mounted(f"{self.outer}/f:/home/user/one:rw")
+        before = (self.outer / "f").stat()
+        self.call("write_file", path="~/one", content="first\n")
+        self.call("edit_file", path="~/one", old_text="first", new_text="second")
+        self.assertEqual((self.outer / "f").read_text(), "second\n")
+        self.call("save_to_workspace", sandbox_path="~/one", workspace_path="/kept")
+        self.output("echo changed >~/one")
+        self.call("load_from_workspace", workspace_path="/kept", sandbox_path="~/one")
+        self.assertEqual((self.outer / "f").read_text(), "second\n")
+        after = (self.outer / "f").stat()
+        self.assertEqual((before.st_ino, before.st_uid, before.st_mode),
+                         (after.st_ino, after.st_uid, after.st_mode))
+        self.assertEqual(self.output("ls -A ~"), "one\n")
+
     def test_one_in_the_other(self):
         for outer, inner in (("ro", "rw"), ("rw", "ro")):
             with self.subTest(f"{inner} in {outer}"):
