@@ -128,8 +128,9 @@ std::string jobs_text(const Status& status)
     std::vector<std::vector<std::string>> rows;
     for (const auto& session : status.running) {
         for (const auto& job : session.info.jobs) {
+            const auto whole_seconds = job.age / 1000 * 1000; // of milliseconds
             rows.push_back({job.job_id, job.status, session.session,
-                            format_duration(static_cast<double>(job.age / 1000 * 1000)),
+                            format_duration(static_cast<double>(whole_seconds)),
                             one_line(job.command)});
         }
         if (!session.trouble.empty()) {
@@ -142,6 +143,7 @@ std::string jobs_text(const Status& status)
 std::string errors_text(const Status& status)
 {
     std::vector<std::vector<std::string>> rows;
+    rows.reserve(status.errors.size());
     for (const auto& error : status.errors) {
         rows.push_back({rfc3339(error.time), error.code, error.tool, or_dash(error.session),
                         one_line(error.message)});

@@ -197,6 +197,7 @@ void require_places(const ImportRequest& request, const std::string& base,
 void import_tree(const ImportRequest& request, const std::string& base, Incoming& in,
                  const CallContext& context, ImportReply& reply)
 {
+    const std::string folder = base + "/";
     std::vector<std::string> loaded;
     while (!in.done()) {
         std::string name = "the next file";
@@ -205,7 +206,7 @@ void import_tree(const ImportRequest& request, const std::string& base, Incoming
             name = header.name;
             require_plain(name);
             reply.files.push_back(
-                import_one(base + "/" + name, header, request.overwrite, in, context));
+                import_one(folder + name, header, request.overwrite, in, context));
         } catch (const Error& error) {
             rethrow_with_loaded(error, name, loaded);
         }
