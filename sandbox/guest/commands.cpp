@@ -236,8 +236,8 @@ void Commands::State::reaped(pid_t pid, int status, const rusage& usage)
     }
     // Each is asked: a command that took the shell of another for its orphan has to forget it, and
     // the one whose shell it is has to learn of the end first.
-    std::ranges::stable_partition(candidates,
-                                  [&](const auto& command) { return command->shell() == pid; });
+    std::ranges::partition(candidates,
+                           [&](const auto& command) { return command->shell() == pid; });
     for (const auto& command : candidates) {
         command->reaped(pid, status, usage);
     }
