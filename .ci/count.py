@@ -69,7 +69,8 @@ def main(paths):
                     told += [(test["name"], complaint) for complaint in complaints(test)]
     bad = {name for name, test in last.items() if test["result"] not in ("OK", "SKIP")}
     if names_only:
-        print("\n".join(suite_name(last[name]) for name in sorted(bad)))
+        for name in sorted(bad):
+            print(suite_name(last[name]))
         return 0
     for name, complaint in told:
         print(f"{'failed' if name in bad else 'unsteady'}: {name}: {complaint}")

@@ -4,6 +4,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/doctor_probes.hpp"
+#include "sandbox/local/layers.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ Check try_probe(sandbox::Sandbox& sandbox, const Probe& probe)
 bool needs_cgroups(const sandbox::Layer& layer)
 {
     return !layer.in_force && layer.name.starts_with("cgroup-") &&
-           layer.detail.find("this kernel has") == std::string::npos;
+           layer.detail != kernel_lacks_limit;
 }
 
 std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandbox)

@@ -82,7 +82,7 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
     for (auto& layer : limit_layers(cgroups, command_cgroups)) {
         if (std::find(result.missing.begin(), result.missing.end(), layer.name) !=
             result.missing.end()) {
-            layer = {layer.name, false, "this kernel has the controller, but not the limit"};
+            layer = {layer.name, false, kernel_lacks_limit};
         }
         layers.push_back(std::move(layer));
     }

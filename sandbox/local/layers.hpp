@@ -9,6 +9,10 @@
 
 namespace berth::local {
 
+/// The detail of a layer that the kernel itself lacks: nothing that an operator does brings it.
+inline constexpr const char* kernel_lacks_limit =
+    "this kernel has the controller, but not the limit";
+
 /// What confines a machine that was launched as `plan`, truthfully: every known layer is listed, in
 /// force or not, with how or what would bring it. `no_own_uids`: see privilege.hpp.
 [[nodiscard]] std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan,

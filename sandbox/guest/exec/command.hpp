@@ -34,7 +34,8 @@ struct CommandHost {
     std::span<char> buffer; ///< for reading, shared: used within one callback only
     std::function<bool()> job_table_full;
     std::function<std::string()> new_job_id;
-    /// Children of the guest that no command owns yet, zombies included. Reads /proc.
+    /// Children of the guest that no command owns yet and that may be `asking`'s, zombies included.
+    /// Reads /proc.
     std::function<std::vector<pid_t>(const Command& asking)> unowned_children;
     /// Nothing of the command is left: it may be dropped.
     std::function<void(Command&)> gone;
@@ -83,8 +84,9 @@ class Command : public std::enable_shared_from_this<Command> {
     void cancel();
     void detach();
 
-    /// True when `pid` was its shim, its shell or one of its orphans.
-    bool reaped(pid_t pid, int status, const rusage& usage);
+    /// Every command hears of every process that the guest has reaped: its shim, its shell, one of
+    /// its orphans, or nothing of its own.
+    void reaped(pid_t pid, int status, const rusage& usage);
 
     /// Reads what the shim has said so far.
     void read_reports();

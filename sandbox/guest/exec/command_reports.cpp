@@ -84,7 +84,7 @@ void Command::shell_ended(ShellEnd end)
     }
 }
 
-bool Command::reaped(pid_t pid, int status, const rusage& usage)
+void Command::reaped(pid_t pid, int status, const rusage& usage)
 {
     if (pid == tree_.shim() && !tree_.shim_gone()) {
         shim_ended(status);
@@ -105,10 +105,9 @@ bool Command::reaped(pid_t pid, int status, const rusage& usage)
         if (tree_.cgroup() && tree_.shim_killed()) {
             check_gone(); // it may have been the last one in there
         }
-        return false;
+        return;
     }
     check_gone();
-    return true;
 }
 
 void Command::shim_ended(int status)
