@@ -2,13 +2,16 @@
 """What CI says of test logs: the counts, what failed and what was unsteady."""
 
 import json
+import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
 import unittest
 
-COUNT = pathlib.Path(__file__).resolve().parents[2] / ".ci/count.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COUNT = ROOT / ".ci/count.py"
 RULE = "=" * 79
 DOCTEST_BAD = f"""[doctest] run with "--help" for options
 {RULE}
@@ -87,6 +90,47 @@ class CountTest(unittest.TestCase):
     def test_skipped_cases_are_counted(self):
         self.assertEqual(self.count([entry("p / one", "SKIP")])[1], ["count: 0 0 1"])
         self.assertEqual(self.count([]), (1, ["no test ran"]))
+
+
+class StageTest(unittest.TestCase):
+    """A stage of tests with a `meson` that writes the logs it is given."""
+
+    def run_stage(self, first, again):
+        with tempfile.TemporaryDirectory() as folder:
+            logs = pathlib.Path(folder) / "gcc/meson-logs"
+            logs.mkdir(parents=True)
+            (logs / "testlog-again.json").write_text(json.dumps(entry("p / of old", "FAIL")) + "\n")
+            meson = pathlib.Path(folder) / "meson"
+            meson.write_text(f"""#!/bin/sh
+case "$*" in
+*--logbase*testlog-again*) printf '%s\n' {shlex.quote(json.dumps(again))} >{logs}/testlog-again.json ;;
+*) printf '%s\n' {shlex.quote(json.dumps(first))} >{logs}/testlog.json ;;
+esac
+! grep -q FAIL {logs}/testlog*.json
+""")
+            meson.chmod(0o755)
+            done = subprocess.run(
+                ["bash", "-c", f'. {ROOT}/.ci/stages.sh; stage "g++ tests" tests gcc; finish'],
+                env={**os.environ, "BERTH_CI_DIR": folder, "PATH": f"{folder}:{os.environ['PATH']}"},
+                text=True, capture_output=True, check=False)
+            return done.returncode, done.stdout.splitlines()
+
+    def test_the_second_run_of_a_suite_counts(self):
+        status, lines = self.run_stage(entry("p / unit", "FAIL", DOCTEST_BAD),
+                                       entry("p / unit", "OK", DOCTEST_GOOD))
+        self.assertEqual((status, lines[-1]), (0, "5 passed, 0 failed, 0 skipped"))
+        self.assertRegex(lines[-3], "^unsteady: p / unit: ")
+
+    def test_a_suite_that_fails_twice_fails_the_stage(self):
+        bad = entry("p / unit", "FAIL", DOCTEST_BAD)
+        status, lines = self.run_stage(bad, bad)
+        self.assertEqual((status, lines[-1]), (1, "4 passed, 1 failed, 0 skipped"))
+        self.assertIn("failed stages: g++ tests", lines)
+
+    def test_one_run_is_enough_where_all_passes(self):
+        status, lines = self.run_stage(entry("p / unit", "OK", DOCTEST_GOOD), entry("none", "FAIL"))
+        self.assertEqual((status, lines[-1]), (0, "5 passed, 0 failed, 0 skipped"))
+        self.assertNotIn("unsteady", "".join(lines))
 
 
 if __name__ == "__main__":
