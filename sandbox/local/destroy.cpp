@@ -27,6 +27,11 @@ constexpr std::chrono::seconds patience{5};
 void end_processes(const MachineFacts& facts, bool latest)
 {
     const UniqueFd guest = open_guest(facts);
+    if (guest) {
+        // Before its commands: it would tell whoever waits for one that this was killed, as if by
+        // itself, where the whole session ended.
+        sys::pidfd_send_signal(guest.get(), SIGKILL);
+    }
     if (latest) {
         for (const auto& path : facts.cgroups) {
             kill_cgroup(path);
@@ -35,7 +40,6 @@ void end_processes(const MachineFacts& facts, bool latest)
     if (!guest) {
         return;
     }
-    sys::pidfd_send_signal(guest.get(), SIGKILL);
     pollfd waiting{guest.get(), POLLIN, 0};
     if (::poll(&waiting, 1, Deadline::after(patience).poll_timeout()) == 0) {
         throw Error(ErrorCode::backend_error,

@@ -229,7 +229,8 @@ class SessionsTest(ParityTest):
         pending = self.berth.call_async("bash_exec", {"command": "touch begun; sleep 300"})
         self.wait_until(lambda: self.output("ls") == "begun\n", 10, "the command began")
         self.command_line("sessions", "kill", "work")
-        self.assertEqual(pending.result().error.get("code"), "session_lost")
+        lost = pending.result()
+        self.assertEqual(lost.error.get("code"), "session_lost", lost)
         self.assertEqual(self.output("ls"), "begun\n")
 
     def test_what_a_sandbox_was_made_with_is_told_to_who_asked_for_something_else(self):
