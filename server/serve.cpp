@@ -28,13 +28,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// From the end of the input or a signal until the process is gone.
-constexpr auto shutdown_time = 950ms;
+/// From the end of the input or a signal until the process ends whatever is left to do: a second is
+/// promised, and a busy machine takes its part of it.
+constexpr auto shutdown_time = 800ms;
 /// A client that closes its side may have piped requests in and still read: what takes no longer
 /// may end by itself.
-constexpr auto grace_after_eof = 450ms;
+constexpr auto grace_after_eof = 350ms;
 /// Then calls are stopped and have until here to say how they ended.
-constexpr auto drain_time = 800ms;
+constexpr auto drain_time = 650ms;
 
 /// One client's connection, its reader and its calls.
 struct Peer {

@@ -18,6 +18,8 @@ import subprocess
 import threading
 import time
 
+from stalls import Stalls
+
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
 CLIENT_INFO = {"name": "berth-tests", "version": "1"}
@@ -300,14 +302,17 @@ class Berth:
         return status
 
     def seconds_to_end(self, end, timeout=5):
-        """From end(self), which closes stdin or sends a signal, to the exit of the process; what is
-        read of its pipes after that does not count. The exit status must be 0."""
+        """From end(self), which closes stdin or sends a signal, to the exit of the process. What is
+        read of its pipes after that does not count, nor does a time in which the machine stood
+        still. The exit status must be 0."""
         process = os.pidfd_open(self.pid)
         try:
-            started = time.monotonic()
-            end(self)
-            ended, _, _ = select.select([process], [], [], timeout)
-            took = time.monotonic() - started
+            with Stalls() as stalls:
+                started = time.monotonic()
+                end(self)
+                ended, _, _ = select.select([process], [], [], timeout)
+                took = time.monotonic() - started
+            took -= stalls.seconds
         finally:
             os.close(process)
         status = self.wait(timeout)

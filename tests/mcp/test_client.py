@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -86,6 +87,13 @@ class ClientTest(unittest.TestCase):
         berth = self.start()
         self.assertEqual(berth.close(), 0)
         self.assertEqual(berth.stderr, "hello from stderr\n")
+
+    def test_a_slow_end_is_told_as_slow(self):
+        def end_late(berth):
+            time.sleep(2)  # more than a machine stands still
+            berth.process.stdin.close()
+        self.assertGreater(self.start().seconds_to_end(end_late), 1.0)
+        self.assertLess(self.start().seconds_to_end(lambda berth: berth.process.stdin.close()), 1.0)
 
     def test_result(self):
         result = Result({"content": [{"type": "text", "text": "a"}], "isError": True,
