@@ -271,6 +271,7 @@ std::vector<pid_t> Commands::State::unowned_children(const Command& asking) cons
                (process.pid == command.shell() || process.session == command.shell());
     };
     std::vector<pid_t> result;
+    bool strangers = false; // that went to a session of their own
     const pid_t self = ::getpid();
     for (const auto& process : all_processes()) {
         const auto owned = [&](const auto& entry) {
@@ -280,9 +281,26 @@ std::vector<pid_t> Commands::State::unowned_children(const Command& asking) cons
         };
         if (process.parent == self && std::ranges::none_of(commands, owned)) {
             result.push_back(process.pid);
+            strangers = strangers || !is_of_session(asking, process);
         }
     }
+    if (strangers) {
+        dispute_orphans();
+    }
     return result;
+}
+
+void Commands::State::dispute_orphans() const
+{
+    std::vector<CommandTree*> heirs;
+    for (const auto& [id, command] : commands) {
+        if (command->tree().may_have_orphans()) {
+            heirs.push_back(&command->tree());
+        }
+    }
+    if (heirs.size() > 1) {
+        std::ranges::for_each(heirs, [](CommandTree* tree) { tree->set_disputed(); });
+    }
 }
 
 std::size_t Commands::State::job_count() const

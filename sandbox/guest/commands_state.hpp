@@ -55,6 +55,9 @@ struct Commands::State {
     [[nodiscard]] bool is_shim(pid_t pid) const;
     /// Children of the guest that are no shim and may be `asking`'s.
     [[nodiscard]] std::vector<pid_t> unowned_children(const Command& asking) const;
+    /// There is an orphan of which nobody can tell whose it is: of several that may be, none can
+    /// prove from now on that it is stopped.
+    void dispute_orphans() const;
     [[nodiscard]] std::size_t job_count() const;
     [[nodiscard]] std::size_t call_count() const;
 

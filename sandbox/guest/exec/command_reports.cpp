@@ -114,7 +114,7 @@ void Command::shim_ended(int status)
 {
     read_reports();
     // A shim that could not start the shell has nothing below it either.
-    tree_.shim_ended(failed_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    tree_.shim_reaped(failed_ || (WIFEXITED(status) && WEXITSTATUS(status) == 0));
     find_orphans();
     if (phase_ == Phase::draining) {
         drain();

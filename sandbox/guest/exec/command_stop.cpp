@@ -84,7 +84,7 @@ void Command::reap_shim(int options)
 {
     int status = 0;
     if (!tree_.shim_gone() && ::waitpid(tree_.shim(), &status, options) == tree_.shim()) {
-        tree_.shim_ended(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        tree_.shim_reaped(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
     find_orphans();
 }

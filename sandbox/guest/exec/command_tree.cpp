@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds shim_farewell{50};
 
 /// Whether a child of the guest has ended and is yet to be reaped. By waitid, which looks under the
 /// kernel's own lock: whoever is found alive has handed none of its children on.
-bool has_ended(pid_t child)
+bool has_ended(pid_t child) noexcept
 {
     siginfo_t info{};
     return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) !=
@@ -27,6 +27,11 @@ bool has_ended(pid_t child)
 }
 
 } // namespace
+
+bool CommandTree::may_have_orphans() const noexcept
+{
+    return shim_gone_ ? !complete_ : has_ended(shim_);
+}
 
 void CommandTree::adopt(const std::vector<pid_t>& orphans)
 {
@@ -111,8 +116,9 @@ void TreeStopper::finish(std::uint32_t survivors)
     Outcome outcome;
     outcome.survivors = survivors;
     if (survivors == 0) {
-        outcome.proof =
-            tree_.cgroup() ? protocol::StopProof::cgroup : protocol::StopProof::subreaper;
+        outcome.proof = tree_.cgroup()     ? protocol::StopProof::cgroup
+                        : tree_.disputed() ? protocol::StopProof::none
+                                           : protocol::StopProof::subreaper;
     }
     // The callback may destroy this.
     const Done done = std::move(done_);
@@ -148,7 +154,7 @@ bool TreeStopper::pass_by_descent()
         return false;
     }
     if (living.empty()) {
-        if (!tree_.shim_gone() && has_ended(tree_.shim())) {
+        if (!tree_.shim_gone() && tree_.may_have_orphans()) {
             // What was below it is the guest's child now, where nobody has looked yet.
             empty_looks_ = 0;
             return false;

@@ -39,8 +39,18 @@ class CommandTree {
 
     [[nodiscard]] const std::optional<CommandCgroup>& cgroup() const noexcept { return cgroup_; }
 
+    /// The shim has ended, reaped or not, and perhaps before what is below it, which the guest has
+    /// inherited then.
+    [[nodiscard]] bool may_have_orphans() const noexcept;
+
+    /// Orphans that may be of this command were given to another, or the other way round.
+    void set_disputed() noexcept { disputed_ = true; }
+
+    /// That nothing of it is seen proves nothing.
+    [[nodiscard]] bool disputed() const noexcept { return disputed_ && !complete_ && !cgroup_; }
+
     /// The shim has been reaped. `complete`: by itself, so nothing below it is left.
-    void shim_ended(bool complete) noexcept
+    void shim_reaped(bool complete) noexcept
     {
         shim_gone_ = true;
         complete_ = complete;
@@ -71,6 +81,7 @@ class CommandTree {
     bool started_ = false;
     bool shim_gone_ = false;
     bool complete_ = false;
+    bool disputed_ = false;
     std::set<pid_t> orphans_;
     std::optional<CommandCgroup> cgroup_;
 };

@@ -95,7 +95,7 @@ TEST_CASE("a stop is not done while the dead shim has not been reaped: its child
     CHECK(read_process(family.below)->alive());
 
     REQUIRE(::waitpid(family.shim, nullptr, 0) == family.shim);
-    tree.shim_ended(false);
+    tree.shim_reaped(false);
     CHECK(stops(stopper));
     const auto left = read_process(family.below);
     CHECK((!left || !left->alive()));

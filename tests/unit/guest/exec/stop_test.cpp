@@ -234,6 +234,27 @@ TEST_CASE("several shims that are killed at once: each command keeps what is its
     });
 }
 
+TEST_CASE("orphans that may be of one of two commands: neither says that its stop is verified")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string word = unique_word();
+        const auto command = "(setsid sleep " + word + " &); : >ready; sleep " + word;
+        const auto one = start_and_wait(guest, Guest::request(command, 2000));
+        REQUIRE(guest.run("rm ready").reply.exit_code == 0);
+        const auto two = start_and_wait(guest, Guest::request(command, 2000));
+        for (const pid_t shim : children()) {
+            ::kill(shim, SIGKILL);
+        }
+        for (const auto handle : {one, two}) {
+            const auto reply = guest.wait_for(handle).reply;
+            CHECK(reply.fate == Fate::timed_out);
+            CHECK(reply.stop_proof == (mode == Mode::cgroup ? StopProof::cgroup : StopProof::none));
+        }
+        CHECK(processes_with(word) == 0);
+    });
+}
+
 TEST_CASE("jobs whose shims and processes are killed together are forgotten")
 {
     in_each_mode([](Mode mode) {
