@@ -76,6 +76,11 @@ Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std
             catalog.served.push_back(&tool);
         }
     }
+    if (catalog.served.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "no tool is left to serve: --read-only leaves out every tool of --tools",
+                    "Name tools that change nothing, e.g. read_file, or leave --read-only away.");
+    }
     std::sort(catalog.served.begin(), catalog.served.end(),
               [](const tools::Entry* a, const tools::Entry* b) { return a->name < b->name; });
     return catalog;

@@ -20,7 +20,7 @@ struct Catalog {
 };
 
 /// What the operator asked for: a comma-separated list (empty: all), and only tools that change
-/// nothing. Throws Error(invalid_argument) for a name that no tool has.
+/// nothing. Throws Error(invalid_argument) for a name that no tool has, and where none is left.
 [[nodiscard]] Catalog select_tools(const std::vector<tools::Entry>& all,
                                    const std::vector<std::string>& wanted, bool read_only);
 

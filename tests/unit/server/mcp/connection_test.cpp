@@ -251,7 +251,11 @@ TEST_CASE("tools that the operator left out are not listed, and a call says why"
     CHECK(answer["error"]["message"].get<std::string>().find("--read-only") != std::string::npos);
     Bench subset({"beta"});
     CHECK(subset.ask("tools/list", "", true)["result"]["tools"][0]["name"] == "beta");
-    CHECK_THROWS_AS((void)select_tools(fake_tools(), {"gamma"}, false), Error);
+    CHECK_THROWS_WITH_AS((void)select_tools(fake_tools(), {"gamma"}, false),
+                         "no tool is named \"gamma\"", Error);
+    CHECK_THROWS_WITH_AS((void)select_tools(fake_tools(), {"beta"}, true),
+                         "no tool is left to serve: --read-only leaves out every tool of --tools",
+                         Error);
 }
 
 TEST_CASE("a cancelled call is stopped and has no answer, in both eras")
