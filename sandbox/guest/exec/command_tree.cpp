@@ -18,9 +18,9 @@ constexpr std::chrono::milliseconds shim_farewell{50};
 
 /// Whether a child of the guest has ended and is yet to be reaped. By waitid, which looks under the
 /// kernel's own lock: whoever is found alive has handed none of its children on.
-bool has_ended(pid_t child) noexcept
+bool has_ended(pid_t child, siginfo_t& info) noexcept
 {
-    siginfo_t info{};
+    info = {};
     return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT | __WALL) !=
                0 ||
            info.si_pid == child;
@@ -30,7 +30,10 @@ bool has_ended(pid_t child) noexcept
 
 bool CommandTree::may_have_orphans() const noexcept
 {
-    return shim_gone_ ? !complete_ : has_ended(shim_);
+    siginfo_t info{};
+    return shim_gone_
+               ? !complete_
+               : has_ended(shim_, info) && (info.si_code != CLD_EXITED || info.si_status != 0);
 }
 
 void CommandTree::adopt(const std::vector<pid_t>& orphans)
@@ -154,7 +157,8 @@ bool TreeStopper::pass_by_descent()
         return false;
     }
     if (living.empty()) {
-        if (!tree_.shim_gone() && tree_.may_have_orphans()) {
+        siginfo_t info{};
+        if (!tree_.shim_gone() && has_ended(tree_.shim(), info)) {
             // What was below it is the guest's child now, where nobody has looked yet.
             empty_looks_ = 0;
             return false;

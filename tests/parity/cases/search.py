@@ -110,7 +110,7 @@ class SearchTest(ParityTest):
         for host, inside in self.places():
             for pattern, rg_arguments, arguments in (
                     ("needle", ["-o"], {"only_matching": True}),
-                    ("[nb][a-z]+", ["-o", "-i"], {"only_matching": True, "ignore_case": True}),
+                    ("[nb]ee[a-z]+", ["-o", "-i"], {"only_matching": True, "ignore_case": True}),
                     ("foo\\n\\nbar", ["-U"], {"multiline": True}),
                     ("__u64\\s+\\w+;\\n\\s+__u32", ["-U"], {"multiline": True}),
                     ("(?s)foo.{1,3}bar", ["-U"], {"multiline": True})):
