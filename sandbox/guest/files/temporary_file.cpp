@@ -122,6 +122,14 @@ bool TemporaryFile::create(const std::string& directory_path, unsigned mode)
         if (error == EEXIST) {
             return false;
         }
+        if (error == EACCES) {
+            throw Error(
+                ErrorCode::permission_denied,
+                "the folder " + printable(directory_path) +
+                    " may not be written to: no file in it can be made or replaced",
+                "See its mode and owner with ls -ld in bash_exec; chmod u+w it if it should "
+                "be changed, or write elsewhere.");
+        }
         throw_write_error(error, directory_, "create a file in " + printable(directory_path));
     }
     fd_.reset(fd);

@@ -4,7 +4,7 @@ import base64
 import hashlib
 
 from picture import noise
-from suite import ParityTest
+from suite import ParityTest, local_only
 
 
 class FilesTest(ParityTest):
@@ -74,6 +74,18 @@ class FilesTest(ParityTest):
             with self.subTest(f"{tool} {arguments}"):
                 self.refused(code, tool, **arguments)
         self.assertEqual(self.content("f"), "one\ntwo\ntwo\n")
+
+    @local_only
+    def test_a_folder_that_may_not_be_written_to_is_named(self):
+        self.output("mkdir closed; echo old >closed/f; chmod 555 closed")
+        for tool, arguments in (
+                ("write_file", {"path": "closed/f", "content": "new\n"}),
+                ("write_file", {"path": "closed/new", "content": "new\n"}),
+                ("edit_file", {"path": "closed/f", "old_text": "old", "new_text": "new"})):
+            with self.subTest(f"{tool} {arguments}"):
+                told = self.refused("permission_denied", tool, **arguments)
+                self.assertRegex(told.error["message"], "^the folder /.*/closed may not be written to")
+        self.assertEqual(self.output("cat closed/f; ls closed"), "old\nf\n")
 
     def test_a_pattern_that_cannot_be_says_what_is_unsupported_and_the_way_round(self):
         for pattern, what in (("(unclosed", "missing )"), ("a**", "**"), ("(?=ahead)", "look-around"),
