@@ -74,10 +74,11 @@ bool remove_home(const SessionFolder& folder, const std::string& name, int state
 std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::string& id)
 {
     std::vector<std::string> paths;
+    const std::string below = "/berth/" + id;
     for (const auto& base :
          {layout.v2_base, layout.v1_memory_base, layout.v1_pids_base, layout.v1_cpu_base}) {
         if (!base.empty()) {
-            paths.push_back(base + "/berth/" + id);
+            paths.push_back(base + below);
         }
     }
     std::sort(paths.begin(), paths.end());
