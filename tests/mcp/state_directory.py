@@ -210,8 +210,12 @@ class StateDirectory:
             # A test may have left folders without permissions.
             with contextlib.suppress(OSError):
                 os.chmod(os.path.dirname(path), stat.S_IRWXU)
-                os.chmod(path, stat.S_IRWXU)
-                function(path)
+                if not os.path.islink(path):
+                    os.chmod(path, stat.S_IRWXU)
+                if function in (os.unlink, os.rmdir):
+                    function(path)
+                else:  # could not be opened
+                    shutil.rmtree(path, onerror=retry)
         shutil.rmtree(self.path, onerror=retry)
 
     def __enter__(self):

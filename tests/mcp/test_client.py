@@ -119,6 +119,14 @@ class StateDirectoryTest(unittest.TestCase):
             self.assertEqual(state.wait_for_no_leaks(timeout=2), [])
         self.assertFalse(state.path.exists())
 
+    def test_folders_without_permissions_are_removed(self):
+        with StateDirectory() as state:
+            (state.path / "open/shut/deep").mkdir(parents=True)
+            (state.path / "open/shut/deep/f").write_text("")
+            for name in ("open/shut/deep", "open/shut", "open"):
+                (state.path / name).chmod(0)
+        self.assertFalse(state.path.exists())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,12 +7,17 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,6 +113,32 @@ Error error_of(Action action)
     return {ErrorCode::internal, "unreachable"};
 }
 
+inline bool write_map(const char* path, const std::string& text)
+{
+    const UniqueFd file(::open(path, O_WRONLY | O_CLOEXEC));
+    return file &&
+           ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+/// False where this user may have no user namespace.
+inline bool enter_own_mounts()
+{
+    const auto uid = ::geteuid();
+    const auto gid = ::getegid();
+    if (::unshare(CLONE_NEWNS | (uid == 0 ? 0 : CLONE_NEWUSER)) != 0) {
+        REQUIRE(uid != 0);
+        return false;
+    }
+    // Who is not mapped makes no file on a file system that is mounted in there.
+    if (uid != 0) {
+        REQUIRE(write_map("/proc/self/setgroups", "deny"));
+        REQUIRE(write_map("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1"));
+        REQUIRE(write_map("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1"));
+    }
+    REQUIRE(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0);
+    return true;
+}
+
 /// Runs `action` in a child as an ordinary user, for whom modes mean something; the error word it
 /// ended with, "" when it threw none.
 template <class Action>
@@ -138,6 +169,29 @@ std::string as_nobody(Action action)
     const auto size = ::read(pipe.read.get(), word, sizeof(word));
     REQUIRE(size > 0);
     return {word, static_cast<std::size_t>(size - 1)};
+}
+
+/// Runs `action` in a child with mounts of its own, as root or as an ordinary user; what it
+/// returned (below 100), 0 where a user may have no namespaces, so that nothing can be shown.
+template <class Action>
+int in_own_mounts(Action action)
+{
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        // What a check throws must not go on with the other tests.
+        try {
+            ::_exit(enter_own_mounts() ? action() : 0);
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "%s\n", error.what());
+        } catch (...) {
+            std::fputs("a check failed in the child\n", stderr);
+        }
+        ::_exit(100);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 200 + WTERMSIG(status);
 }
 
 inline protocol::ReadFileRequest read_request(const std::string& path, std::uint64_t offset = 0,

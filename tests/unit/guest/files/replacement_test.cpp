@@ -21,6 +21,7 @@ using berth::guest::temporary_name;
 using berth::guest::TemporaryFile;
 using berth::guest::write_file;
 using berth::guest::WriteTarget;
+using berth::guest::testing::in_own_mounts;
 using berth::guest::testing::as_nobody;
 using berth::guest::testing::error_of;
 using berth::guest::testing::Machine;
@@ -138,34 +139,26 @@ TEST_CASE("a file that was replaced is not locked")
 TEST_CASE("holes of a file with hard links are as good as a full disk, before it is touched")
 {
     const Machine machine;
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0 ||
-            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            ::mount("berth", machine.home.c_str(), "tmpfs", 0, "size=128k") != 0) {
-            ::_exit(0); // no namespaces here: nothing can be shown
-        }
-        const std::string f = machine.home + "/f";
-        machine.put("f", "old");
-        int failed = ::link(f.c_str(), (machine.home + "/g").c_str());
-        failed |= ::truncate(f.c_str(), 60'000);
-        try {
-            protocol::WriteFileRequest request;
-            request.path = "f";
-            request.content = std::string(50'000, 'n');
-            (void)write_file(request, machine.context);
-            failed |= 2;
-        } catch (const Error& error) {
-            failed |=
-                error.code() == ErrorCode::no_space && error.details().count("backup") == 0 ? 0 : 4;
-        }
-        failed |= machine.get("f") == "old" + std::string(59'997, '\0') ? 0 : 8;
-        failed |= machine.count() == 2 ? 0 : 16;
-        ::_exit(failed);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    REQUIRE(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(in_own_mounts([&] {
+              REQUIRE(::mount("berth", machine.home.c_str(), "tmpfs", 0, "size=128k") == 0);
+              const std::string f = machine.home + "/f";
+              machine.put("f", "old");
+              int failed = ::link(f.c_str(), (machine.home + "/g").c_str());
+              failed |= ::truncate(f.c_str(), 60'000);
+              try {
+                  protocol::WriteFileRequest request;
+                  request.path = "f";
+                  request.content = std::string(50'000, 'n');
+                  (void)write_file(request, machine.context);
+                  failed |= 2;
+              } catch (const Error& error) {
+                  failed |=
+                      error.code() == ErrorCode::no_space && error.details().count("backup") == 0
+                          ? 0
+                          : 4;
+              }
+              failed |= machine.get("f") == "old" + std::string(59'997, '\0') ? 0 : 8;
+              failed |= machine.count() == 2 ? 0 : 16;
+              return failed;
+          }) == 0);
 }

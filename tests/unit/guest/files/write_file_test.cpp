@@ -217,90 +217,71 @@ TEST_CASE("denials to an ordinary user leave everything as it was")
 {
     const Machine machine;
     ::chmod(machine.base.c_str(), 0755);
-    ::chmod(machine.home.c_str(), 0755);
     machine.put("foreign", "old", 0644);
     machine.put("locked-file", "old", 0666);
+    ::chmod(machine.home.c_str(), 0555);
     CHECK(as_nobody([&] { (void)put(machine, "foreign", "new"); }) == "permission_denied");
     CHECK(as_nobody([&] { (void)put(machine, "locked-file", "new"); }) == "permission_denied");
     CHECK(as_nobody([&] { (void)put(machine, "made/x", "new"); }) == "permission_denied");
     CHECK(machine.get("foreign") == "old");
     CHECK(machine.get("locked-file") == "old");
     CHECK(machine.count() == 2);
+    ::chmod(machine.home.c_str(), 0755);
 }
 
 TEST_CASE("a full disk leaves the old content and says what is left")
 {
-    // In a mount namespace of a child: a small tmpfs is the home.
-    Machine machine;
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0 ||
-            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            ::mount("berth", machine.home.c_str(), "tmpfs", 0, "size=64k") != 0) {
-            ::_exit(0); // no namespaces here: nothing can be shown
-        }
-        const std::string old(20'000, 'o');
-        machine.put("f", old);
-        machine.put("h", old);
-        int failed = ::link((machine.home + "/h").c_str(), (machine.home + "/i").c_str());
-        for (const char* path : {"f", "h", "new", "made/deep/new"}) {
-            for (const WriteMode mode : {WriteMode::overwrite, WriteMode::append}) {
-                try {
-                    (void)put(machine, path, std::string(100'000, 'n'), mode);
-                    failed = 1;
-                } catch (const Error& error) {
-                    failed |= error.code() == ErrorCode::no_space &&
+    const Machine machine;
+    CHECK(in_own_mounts([&] {
+              REQUIRE(::mount("berth", machine.home.c_str(), "tmpfs", 0, "size=64k") == 0);
+              const std::string old(20'000, 'o');
+              machine.put("f", old);
+              machine.put("h", old);
+              int failed = ::link((machine.home + "/h").c_str(), (machine.home + "/i").c_str());
+              for (const char* path : {"f", "h", "new", "made/deep/new"}) {
+                  for (const WriteMode mode : {WriteMode::overwrite, WriteMode::append}) {
+                      try {
+                          (void)put(machine, path, std::string(100'000, 'n'), mode);
+                          failed = 1;
+                      } catch (const Error& error) {
+                          failed |=
+                              error.code() == ErrorCode::no_space &&
                                       error.hint().find("bytes are left") != std::string::npos &&
                                       error.details().at("available_bytes") != "0"
                                   ? 0
                                   : 2;
-                }
-            }
-        }
-        failed |= machine.get("f") == old && machine.get("h") == old ? 0 : 4;
-        failed |= machine.count() == 3 ? 0 : 8;
-        ::umount2(machine.home.c_str(), MNT_DETACH);
-        ::_exit(failed);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
+                      }
+                  }
+              }
+              failed |= machine.get("f") == old && machine.get("h") == old ? 0 : 4;
+              failed |= machine.count() == 3 ? 0 : 8;
+              return failed;
+          }) == 0);
 }
 
 TEST_CASE("a file on a read-only mount is told as that")
 {
-    Machine machine;
+    const Machine machine;
     machine.put("f", "old", 0444);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        if (::unshare(CLONE_NEWNS | (::geteuid() == 0 ? 0 : CLONE_NEWUSER)) != 0 ||
-            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            ::mount(machine.home.c_str(), machine.home.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
-            ::mount("none", machine.home.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY,
-                    nullptr) != 0) {
-            ::_exit(0); // no namespaces here: nothing can be shown
-        }
-        for (const auto* name : {"f", "new", "new/in/it"}) {
-            try {
-                (void)put(machine, name, "new");
-                ::_exit(1);
-            } catch (const Error& error) {
-                if (error.code() != ErrorCode::permission_denied ||
-                    std::string(error.what()).find("read-only mount") == std::string::npos ||
-                    error.hint().find("chmod") != std::string::npos) {
-                    ::_exit(2);
-                }
-            }
-        }
-        ::_exit(0);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(in_own_mounts([&] {
+              const char* home = machine.home.c_str();
+              constexpr auto read_only = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
+              REQUIRE(::mount(home, home, nullptr, MS_BIND, nullptr) == 0);
+              REQUIRE(::mount("none", home, nullptr, read_only, nullptr) == 0);
+              for (const auto* name : {"f", "new", "new/in/it"}) {
+                  try {
+                      (void)put(machine, name, "new");
+                      return 1;
+                  } catch (const Error& error) {
+                      if (error.code() != ErrorCode::permission_denied ||
+                          std::string(error.what()).find("read-only mount") == std::string::npos ||
+                          error.hint().find("chmod") != std::string::npos) {
+                          return 2;
+                      }
+                  }
+              }
+              return 0;
+          }) == 0);
 }
 
 TEST_CASE(
