@@ -21,9 +21,9 @@ using berth::guest::temporary_name;
 using berth::guest::TemporaryFile;
 using berth::guest::write_file;
 using berth::guest::WriteTarget;
-using berth::guest::testing::in_own_mounts;
 using berth::guest::testing::as_nobody;
 using berth::guest::testing::error_of;
+using berth::guest::testing::in_own_mounts;
 using berth::guest::testing::Machine;
 namespace protocol = berth::protocol;
 
