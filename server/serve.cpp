@@ -35,7 +35,7 @@ constexpr auto shutdown_time = 800ms;
 /// may end by itself.
 constexpr auto grace_after_eof = 350ms;
 /// Then calls are stopped and have until here to say how they ended.
-constexpr auto drain_time = 650ms;
+constexpr auto drain_time = 700ms;
 
 /// One client's connection, its reader and its calls.
 struct Peer {

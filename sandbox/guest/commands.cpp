@@ -281,7 +281,7 @@ std::vector<pid_t> Commands::State::unowned_children(const Command& asking) cons
         };
         if (process.parent == self && std::ranges::none_of(commands, owned)) {
             result.push_back(process.pid);
-            strangers = strangers || !is_of_session(asking, process);
+            strangers = strangers || (process.alive() && !is_of_session(asking, process));
         }
     }
     if (strangers) {

@@ -72,7 +72,7 @@ bool Workers::State::start_thread(const std::shared_ptr<State>& self) const
     const int error = ::pthread_create(&thread, &attributes, begin, argument.get());
     ::pthread_attr_destroy(&attributes);
     if (error == 0) {
-        (void)argument.release();
+        [[maybe_unused]] auto* const the_thread_has_it = argument.release();
     }
     return error == 0;
 }

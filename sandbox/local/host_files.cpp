@@ -157,8 +157,9 @@ void add_etc(const std::string& root, std::vector<Bind>& binds)
     for (const char* folder : link_folders) {
         follow_links(root, folder, names);
     }
+    const std::string etc = root + "etc/";
     for (const auto& name : names) {
-        const std::string path = root + "etc/" + name;
+        const std::string path = etc + name;
         const bool is_own = std::find(own.begin(), own.end(), name) != own.end();
         if (!is_own && !covered(names, name) && world_readable(path)) {
             binds.push_back(

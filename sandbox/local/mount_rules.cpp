@@ -37,6 +37,12 @@ Error refusal(const std::string& message, const std::string& hint)
     return {ErrorCode::invalid_argument, message, hint};
 }
 
+Error of_berth(const std::string& source, const std::string& folder)
+{
+    return refusal("mount source " + source + " contains or lies in berth's own folder " + folder,
+                   "mount a narrower folder, or move the state with --state-dir");
+}
+
 bool is_plain(std::string_view path)
 {
     if (path.empty() || path.front() != '/' || path.size() > 4000 ||
@@ -207,9 +213,7 @@ void check_mount_source(const std::string& source, const std::vector<std::string
         const UniqueFd own(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
         if (own && (contains({status.st_dev, status.st_ino}, folder) ||
                     contains(id_of(own.get(), folder), source))) {
-            throw refusal("mount source " + source + " contains or lies in berth's own folder " +
-                              folder,
-                          "mount a narrower folder, or move the state with --state-dir");
+            throw of_berth(source, folder);
         }
     }
 }

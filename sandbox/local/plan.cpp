@@ -33,6 +33,7 @@ std::vector<Bind> session_binds(const std::string& folder)
 std::vector<Bind> user_binds(const PlanInput& input)
 {
     std::vector<Bind> binds;
+    binds.reserve(input.spec.mounts.size());
     for (const auto& mount : input.spec.mounts) {
         binds.push_back({.source = mount.source,
                          .target = mount.target,

@@ -108,7 +108,10 @@ case "$*" in
 esac
 ! grep -q FAIL {logs}/testlog*.json
 """)
-            meson.chmod(0o755)
+            sync = pathlib.Path(folder) / "sync"  # the real one may take long
+            sync.write_text("#!/bin/sh\n")
+            for program in (meson, sync):
+                program.chmod(0o755)
             done = subprocess.run(
                 ["bash", "-c", f'. {ROOT}/.ci/stages.sh; stage "g++ tests" tests gcc; finish'],
                 env={**os.environ, "BERTH_CI_DIR": folder, "PATH": f"{folder}:{os.environ['PATH']}"},

@@ -7,7 +7,7 @@ import threading
 import time
 
 STEP = 0.01
-ORDINARY = 0.02
+ORDINARY = 0.03
 
 
 class Stalls:
@@ -16,6 +16,7 @@ class Stalls:
 
     def __init__(self):
         self.seconds = 0.0
+        self._ended = float("inf")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -30,14 +31,14 @@ class Stalls:
                 names.reverse()
                 if stopped:
                     return
-                late = time.monotonic() - began - STEP
-                if late > ORDINARY:
-                    self.seconds += late
+                late = min(time.monotonic(), self._ended) - began - STEP - ORDINARY
+                self.seconds += max(late, 0)
 
     def __enter__(self):
         self._thread.start()
         return self
 
     def __exit__(self, kind, value, trace):
+        self._ended = time.monotonic()
         self._stop.set()
         self._thread.join()

@@ -209,7 +209,8 @@ class StateDirectory:
         def retry(function, path, _):
             # A test may have left folders without permissions.
             with contextlib.suppress(OSError):
-                os.chmod(os.path.dirname(path), stat.S_IRWXU)
+                if os.fspath(path) != os.fspath(self.path):  # else it is /tmp
+                    os.chmod(os.path.dirname(path), stat.S_IRWXU)
                 if not os.path.islink(path):
                     os.chmod(path, stat.S_IRWXU)
                 if function in (os.unlink, os.rmdir):

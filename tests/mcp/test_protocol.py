@@ -244,13 +244,18 @@ class ProtocolTest(Bench):
             request(2, "tools/list"),
             request(3, "tools/call", {"name": "bash_exec", "arguments": {"command": "echo hi"}})))
         for limit in ("1000", "1000000"):
-            done = subprocess.run(["prlimit", f"--fsize={limit}", binary_path(), "serve",
+            with subprocess.Popen(["prlimit", f"--fsize={limit}", binary_path(), "serve",
                                    "--state-dir", str(self.state.path / "s")],
-                                  input=lines, capture_output=True, timeout=60)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
-            self.assertEqual(set(answers), {1, 2, 3})
-            self.assertIn("result", answers[3])
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as server:
+                self.addCleanup(server.kill)
+                server.stdin.write(lines)
+                server.stdin.flush()
+                answers = {answer["id"]: answer for answer in
+                           (json.loads(server.stdout.readline()) for _ in range(3))}
+                self.assertIn("result", answers[3])
+                server.stdin.close()
+                self.assertEqual(server.wait(20), 0, server.stderr.read())
 
     def test_requests_that_were_piped_in_are_answered(self):
         answers = self.exchange(request(1, "initialize", {"protocolVersion": LEGACY}),

@@ -30,10 +30,9 @@ bool has_ended(pid_t child, siginfo_t& info) noexcept
 
 bool CommandTree::may_have_orphans() const noexcept
 {
+    // By itself it ends when nothing is below it, or when it could not start anything.
     siginfo_t info{};
-    return shim_gone_
-               ? !complete_
-               : has_ended(shim_, info) && (info.si_code != CLD_EXITED || info.si_status != 0);
+    return shim_gone_ ? !complete_ : has_ended(shim_, info) && info.si_code != CLD_EXITED;
 }
 
 void CommandTree::adopt(const std::vector<pid_t>& orphans)

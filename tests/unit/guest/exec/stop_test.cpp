@@ -239,16 +239,21 @@ TEST_CASE("orphans that may be of one of two commands: neither says that its sto
     in_each_mode([](Mode mode) {
         Guest guest(mode);
         const std::string word = unique_word();
-        const auto command = "(setsid sleep " + word + " &); : >ready; sleep " + word;
-        const auto one = start_and_wait(guest, Guest::request(command, 2000));
+        const auto request =
+            Guest::request("(setsid sh -c ': >ready; sleep " + word + "' &); sleep " + word);
+        const auto one = start_and_wait(guest, request);
         REQUIRE(guest.run("rm ready").reply.exit_code == 0);
-        const auto two = start_and_wait(guest, Guest::request(command, 2000));
+        const auto another = Guest::request(request.command);
+        const auto two = start_and_wait(guest, another);
         for (const pid_t shim : children()) {
             ::kill(shim, SIGKILL);
         }
+        guest.spin(milliseconds(100));
+        guest.commands->cancel(request.id);
+        guest.commands->cancel(another.id);
         for (const auto handle : {one, two}) {
             const auto reply = guest.wait_for(handle).reply;
-            CHECK(reply.fate == Fate::timed_out);
+            CHECK(reply.fate == Fate::cancelled);
             CHECK(reply.stop_proof == (mode == Mode::cgroup ? StopProof::cgroup : StopProof::none));
         }
         CHECK(processes_with(word) == 0);

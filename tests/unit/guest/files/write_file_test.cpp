@@ -265,7 +265,8 @@ TEST_CASE("a file on a read-only mount is told as that")
     machine.put("f", "old", 0444);
     CHECK(in_own_mounts([&] {
               const char* home = machine.home.c_str();
-              constexpr auto read_only = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV;
+              constexpr auto read_only =
+                  MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
               REQUIRE(::mount(home, home, nullptr, MS_BIND, nullptr) == 0);
               REQUIRE(::mount("none", home, nullptr, read_only, nullptr) == 0);
               for (const auto* name : {"f", "new", "new/in/it"}) {
