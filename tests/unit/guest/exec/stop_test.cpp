@@ -245,10 +245,13 @@ TEST_CASE("orphans that may be of one of two commands: neither says that its sto
         REQUIRE(guest.run("rm ready").reply.exit_code == 0);
         const auto another = Guest::request(request.command);
         const auto two = start_and_wait(guest, another);
-        for (const pid_t shim : children()) {
+        const auto shims = children();
+        for (const pid_t shim : shims) {
             ::kill(shim, SIGKILL);
         }
-        guest.spin(milliseconds(100));
+        REQUIRE(guest.until([&] { // reaped
+            return std::ranges::all_of(shims, [](pid_t shim) { return ::kill(shim, 0) != 0; });
+        }));
         guest.commands->cancel(request.id);
         guest.commands->cancel(another.id);
         for (const auto handle : {one, two}) {
