@@ -20,6 +20,9 @@ from state_directory import StateDirectory
 
 SLEEP = {"command": "sleep 30"}
 NOBODY = 65534
+# Sets p to the guest's process id as a command sees it: the one above the command's shim.
+GUEST = ("p=$PPID; while [ $(cat /proc/$p/comm) != berth-guest ]; do "
+         "p=$(awk '/^PPid/ { print $2 }' /proc/$p/status); done")
 
 
 class Cases:
@@ -62,15 +65,15 @@ class Cases:
         return str(path)
 
     def guest(self, berth):
-        """The process id of the guest as the host has it: the one above a command's shim."""
-        inside = berth.call_tool("bash_exec", {"command":
-            "p=$PPID; while [ $(cat /proc/$p/comm) != berth-guest ]; do "
-            "p=$(awk '/^PPid/ { print $2 }' /proc/$p/status); done; echo $p"}).text
+        """The process id of the guest as the host has it."""
+        inside = berth.call_tool("bash_exec", {"command": f"{GUEST}; echo $p"}).text
         return self.state.guests()[0] if inside == "1\n" else int(inside)
 
     def test_stdout_carries_the_protocol_alone(self):
         berth = self.start("--log-level", "debug", era="modern")
-        berth.call_tool("bash_exec", {"command": "echo out; echo err >&2; echo hi >/proc/1/fd/1"})
+        # Not that of process 1: on berth-direct that is the host's, and its output somebody's file.
+        berth.call_tool("bash_exec", {"command": f"echo out; echo err >&2; {GUEST}; "
+                                                 "echo hi >/proc/$p/fd/1"})
         berth.close()
         self.assertEqual(berth.strays, [])
         self.assertIn("serving", berth.stderr)
