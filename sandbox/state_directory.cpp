@@ -162,10 +162,10 @@ std::optional<Error> full_disk(int error, const std::string& what)
     if (error != ENOSPC && error != EDQUOT) {
         return std::nullopt;
     }
-    return Error(ErrorCode::no_space,
-                 what + ": the disk that holds berth's state directory is full",
-                 "Free some space on it: `berth config` shows its path (state.directory), `berth "
-                 "sessions kill KEY --purge` removes a session with its files.");
+    return Error(
+        ErrorCode::no_space, what + ": the disk that holds berth's state directory is full",
+        "Free some space on it: `berth config` shows its path (state_dir), `berth sessions "
+        "kill KEY --purge` removes a session with its files.");
 }
 
 Error write_error(int error, const std::string& what, const std::string& doing,

@@ -1,6 +1,7 @@
 #include "tools/read_report.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/protocol/listing.hpp"
 #include "tools/base64.hpp"
 #include "tools/picture.hpp"
 #include "tools/render.hpp"
@@ -142,7 +143,8 @@ Result directory_report(const ReadFileReply& reply, std::uint64_t offset, std::u
     auto entries = json::array();
     for (const auto& entry : reply.entries) {
         const std::string line = entry_line(entry) + "\n";
-        if (utf8::count(lines) + utf8::count(line) > budget) {
+        // One is shown in any case: the next page would begin with it again.
+        if (!entries.empty() && utf8::count(lines) + utf8::count(line) > budget) {
             break;
         }
         lines += line;
@@ -153,20 +155,27 @@ Result directory_report(const ReadFileReply& reply, std::uint64_t offset, std::u
     }
     const std::uint64_t listed = entries.size();
     const std::uint64_t next = offset + listed;
-    const bool more = listed > 0 && next < reply.total_entries;
+    const bool more = next < reply.total_entries;
+    const bool can_be_listed = next < protocol::max_listed_entries;
     std::string header =
         visible(reply.path) + ": " +
         (reply.total_entries == 0 ? "empty directory"
                                   : "directory, " + counted(reply.total_entries, "entry"));
-    if (listed == 0 && reply.total_entries > 0) {
+    if (listed == 0 && reply.total_entries > 0 && !more) {
         header += " · offset " + thousands(offset) + " is past the end";
-    } else if (listed < reply.total_entries) {
+    } else if (listed > 0 && listed < reply.total_entries) {
         header += " · listed: " + thousands(offset + 1) + "–" + thousands(next);
     }
-    header += more ? " · next: offset " + std::to_string(next) : "";
+    if (more && can_be_listed) {
+        header += " · next: offset " + std::to_string(next);
+    } else if (more) {
+        header +=
+            " · only the first " + thousands(protocol::max_listed_entries) +
+            " by name can be listed: for the others use glob_files, or ls | tail in bash_exec";
+    }
     auto data = common_data(reply, header);
     data["truncated_by"] = !more ? "" : listed < reply.entries.size() ? "budget" : "limit";
-    data["next_offset"] = more ? next : 0;
+    data["next_offset"] = more && can_be_listed ? next : 0;
     data["entries"] = std::move(entries);
     return {"[" + header + "]\n" + lines, std::move(data)};
 }

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/files/stream.hpp"
+#include "sandbox/protocol/listing.hpp"
 
 #include <climits>
 
@@ -90,22 +91,20 @@ class FirstNames {
     std::vector<std::string> names_;
 };
 
-/// More names than any reply could carry.
-constexpr std::uint64_t max_names = 100'000;
-
 } // namespace
 
 protocol::ReadFileReply read_directory(Opened directory, const protocol::ReadFileRequest& request,
                                        const CallContext& context)
 {
-    const std::uint64_t offset = std::min(request.offset, max_names);
-    const std::uint64_t limit = std::min(request.limit, max_names);
+    constexpr std::uint64_t most = protocol::max_listed_entries;
+    const std::uint64_t offset = std::min(request.offset, most);
+    const std::uint64_t end = offset + std::min(request.limit, most - offset);
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.fd.get()), &::closedir);
     if (!stream) {
         throw errno_error(errno, "list " + printable(directory.path));
     }
     const int fd = directory.fd.release(); // closedir closes it
-    FirstNames names(static_cast<std::size_t>(offset + limit));
+    FirstNames names(static_cast<std::size_t>(end));
     while (true) {
         errno = 0;
         const dirent* entry = ::readdir(stream.get());
@@ -131,7 +130,7 @@ protocol::ReadFileReply read_directory(Opened directory, const protocol::ReadFil
     for (std::size_t i = static_cast<std::size_t>(offset); i < wanted.size(); ++i) {
         reply.entries.push_back(describe(fd, std::move(wanted[i])));
     }
-    if (offset + reply.entries.size() < reply.total_entries && limit == reply.entries.size()) {
+    if (request.offset + reply.entries.size() < reply.total_entries) {
         reply.truncated_by = "limit";
     }
     return reply;

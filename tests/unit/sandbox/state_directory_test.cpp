@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -124,5 +125,13 @@ TEST_SUITE("sandbox/state_directory")
         CHECK(has(refusal("/proc/berth/x"), "--state-dir"));
         CHECK(has(refusal("/dev/null/x"), "Not a directory"));
         CHECK(has(refusal("/dev/null"), "Not a directory"));
+    }
+
+    TEST_CASE("the hint for a full disk names the line of `berth config` that shows where it is")
+    {
+        const auto error = full_disk(ENOSPC, "no sandbox can be made");
+        REQUIRE(error.has_value());
+        CHECK(has(error->hint(), "`berth config` shows its path (state_dir)"));
+        CHECK_FALSE(full_disk(EACCES, "no sandbox can be made").has_value());
     }
 }

@@ -234,6 +234,8 @@ TEST_CASE("a directory is listed, with what does not fit told")
     CHECK(cut.data->at("truncated_by") == "budget");
     CHECK(cut.text == "[/d: directory, 4 entries · listed: 1–1 · next: offset 1]\nsub/\n");
     CHECK(cut.data->at("next_offset") == 1);
+    settings.read_budget = 3; // less than one entry: a page of none would have no next one
+    CHECK(render(reply, {}, settings).text == cut.text);
     reply.entries.erase(reply.entries.begin(), reply.entries.begin() + 3);
     const auto last = render(reply, {.offset = 3});
     CHECK(last.text == "[/d: directory, 4 entries · listed: 4–4]\np  fifo\n");
@@ -242,4 +244,27 @@ TEST_CASE("a directory is listed, with what does not fit told")
     reply.entries.clear();
     CHECK(render(reply, {.offset = 9}).text ==
           "[/d: directory, 4 entries · offset 9 is past the end]\n");
+}
+
+TEST_CASE("of a directory with more names than can be listed it is said how to see the others")
+{
+    const std::string hint = " · only the first 100,000 by name can be listed: for the others use "
+                             "glob_files, or ls | tail in bash_exec]\n";
+    protocol::ReadFileReply reply;
+    reply.path = "/d";
+    reply.kind = protocol::FileKind::directory;
+    reply.entries = {{"x", "directory", 0, ""}};
+    reply.total_entries = 120'000;
+    const auto last = render(reply, {.offset = 99'999});
+    CHECK(last.text == "[/d: directory, 120,000 entries · listed: 100,000–100,000" + hint + "x/\n");
+    CHECK(last.data->at("truncated_by") == "limit");
+    CHECK(last.data->at("next_offset") == 0);
+    CHECK(render(reply, {.offset = 99'998}).data->at("next_offset") == 99'999);
+    reply.entries.clear();
+    const auto behind = render(reply, {.offset = 100'010});
+    CHECK(behind.text == "[/d: directory, 120,000 entries" + hint);
+    CHECK(behind.data->at("truncated_by") == "limit");
+    CHECK(behind.data->at("next_offset") == 0);
+    CHECK(render(reply, {.offset = 120'000}).text ==
+          "[/d: directory, 120,000 entries · offset 120,000 is past the end]\n");
 }

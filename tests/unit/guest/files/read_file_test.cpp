@@ -1,5 +1,6 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/protocol/listing.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
 #include <thread>
@@ -196,6 +197,31 @@ TEST_CASE("a large directory is listed right within bounded memory")
     REQUIRE(reply.entries.size() == 100);
     CHECK(reply.entries.front().name == "100010");
     CHECK(reply.entries.back().name == "100109");
+}
+
+TEST_CASE("behind the names that can be listed no page shows others in their place")
+{
+    const Machine machine;
+    ::mkdir((machine.home + "/d").c_str(), 0755);
+    constexpr std::uint64_t total = protocol::max_listed_entries + 20;
+    for (std::uint64_t i = 0; i < total; ++i) {
+        const std::string name = machine.home + "/d/" + std::to_string(1'000'000 + i);
+        REQUIRE(::symlink("x", name.c_str()) == 0); // quickly made
+    }
+    auto reply =
+        read_file(read_request("d", protocol::max_listed_entries - 10, 15), machine.context);
+    CHECK(reply.total_entries == total);
+    REQUIRE(reply.entries.size() == 10);
+    CHECK(reply.entries.front().name == "1099990");
+    CHECK(reply.entries.back().name == "1099999");
+    CHECK(reply.truncated_by == "limit");
+    for (const auto offset : {protocol::max_listed_entries, total - 1, total + 10}) {
+        CAPTURE(offset);
+        reply = read_file(read_request("d", offset, 100), machine.context);
+        CHECK(reply.total_entries == total);
+        CHECK(reply.entries.empty());
+        CHECK(reply.truncated_by == (offset < total ? "limit" : ""));
+    }
 }
 
 TEST_CASE("what is no file answers at once")
