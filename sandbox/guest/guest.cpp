@@ -5,6 +5,7 @@
 #include "sandbox/guest/dispatch.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/oom_score.hpp"
+#include "sandbox/guest/files/append_note.hpp"
 #include "sandbox/guest/lifetime.hpp"
 #include "sandbox/guest/server.hpp"
 #include "sandbox/guest/startup.hpp"
@@ -81,6 +82,7 @@ void run(protocol::GuestConfig config) noexcept
         auto oom_score = OomScore::of_this_process();
         confine_process();
         make_directories(config);
+        take_back_appends(config);
         serve(std::move(config), std::move(oom_score));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "berth-guest: %s\n", error.what());

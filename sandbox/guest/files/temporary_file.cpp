@@ -197,14 +197,17 @@ int TemporaryFile::rename_to(const std::string& name, bool exclusive)
 
 int TemporaryFile::expose(const std::string& name)
 {
-    const std::string exposed =
-        ("berth-backup-" + random_hex(digits / 2) + "-" + name).substr(0, NAME_MAX);
-    const int error = rename_to(exposed, true);
+    return show_as(("berth-backup-" + random_hex(digits / 2) + "-" + name).substr(0, NAME_MAX));
+}
+
+int TemporaryFile::show_as(const std::string& name)
+{
+    const int error = rename_to(name, true);
     if (error == 0) {
         if (!name_.empty()) {
             ::unlinkat(directory_, name_.c_str(), 0);
         }
-        name_ = exposed;
+        name_ = name;
     }
     return error;
 }

@@ -29,6 +29,10 @@ class TemporaryFile {
     /// know: it stays when this process is killed. Returns 0 or an errno.
     [[nodiscard]] int expose(const std::string& name);
 
+    /// Gives it a name that remove_leftovers() does not know either, unless there is one (EEXIST).
+    /// Returns 0 or an errno.
+    [[nodiscard]] int show_as(const std::string& name);
+
     /// Leaves it there under the name that expose() gave it, which is returned.
     [[nodiscard]] std::string keep();
 

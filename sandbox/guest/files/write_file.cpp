@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/append_note.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/replacement.hpp"
 #include "sandbox/guest/files/stream.hpp"
@@ -82,6 +83,7 @@ std::uint64_t append_locked(int file, std::string_view content, const std::strin
 {
     const ContentLock lock(file, ContentLock::Kind::exclusive, context.stop);
     throw_if_stopped(context);
+    const AppendNote note(file, content, path, context);
     Appended done;
     try {
         append_piece(file, content, path, done);

@@ -1,5 +1,6 @@
 """Nothing is ever half written: whoever is killed, and whoever reads meanwhile. Each for a file with
-one name, which is replaced by a rename, and for one with two, which is written in place."""
+one name, which is replaced by a rename, and for one with two, which is written in place; an append
+goes into the file itself, and is taken back."""
 
 import contextlib
 import hashlib
@@ -109,6 +110,31 @@ class WholeTest(ParityTest):
                 self.assertRegex(backup, "^berth-backup-[0-9a-f]{16}-f$")
                 self.assertEqual(self.output(f"tr -s ab <d/{backup}; echo; stat -c %s d/{backup}"),
                                  f"a\n{SIZE}\n")
+        self.assertGreater(struck, 0, "no kill struck in the midst")
+
+    @local_only
+    def test_when_the_guest_is_killed_as_it_appends(self):
+        """What was written of it goes again before the next call."""
+        struck = 0
+        for number in range(12):
+            with self.subTest(number):
+                self.output("rm -rf d; mkdir d; head -c 1000 /dev/zero | tr '\\0' a >d/f")
+                (folder,) = self.state.path.glob("*/*/home/d")
+                (guest,) = self.state.guests()
+                call = self.berth.call_async("write_file", {
+                    "path": "d/f", "content": "b" * SIZE, "mode": "append"})
+                while (folder / "f").stat().st_size == 1000 and not call.answered():
+                    pass
+                os.kill(guest, signal.SIGKILL)
+                with contextlib.suppress(EOFError):
+                    call.result(20)
+                cut = 1000 < (folder / "f").stat().st_size < 1000 + SIZE
+                self.berth.call_tool("bash_exec", {"command": "true"})
+                found = self.output("tr -s ab <d/f; echo; stat -c %s d/f; ls -A d; "
+                                    "ls -A | grep berth || true").splitlines()
+                whole = ["ab", str(1000 + SIZE), "f"]
+                self.assertIn(found, [["a", "1000", "f"]] + ([] if cut else [whole]))
+                struck += cut
         self.assertGreater(struck, 0, "no kill struck in the midst")
 
     def wait_for_work(self, guest, idle, call):

@@ -1,0 +1,154 @@
+// What a kill in the midst of an append leaves, and what the session's next guest makes of it.
+
+#include "sandbox/guest/files/append_note.hpp"
+#include "tests/unit/guest/files/fixture.hpp"
+
+using namespace berth;
+using namespace berth::guest;
+using namespace berth::guest::testing;
+
+namespace {
+
+const std::string old_content(1000, 'o');
+
+/// No piece of it is like another.
+const std::string& appended()
+{
+    static const std::string content = [] {
+        std::string lines;
+        for (int i = 10'000'000; lines.size() < 40'000'000; ++i) {
+            lines += std::to_string(i) + "\n";
+        }
+        return lines;
+    }();
+    return content;
+}
+
+void append(const Machine& machine, const std::string& content)
+{
+    protocol::WriteFileRequest request;
+    request.path = "f";
+    request.content = content;
+    request.mode = protocol::WriteMode::append;
+    (void)write_file(request, machine.context);
+}
+
+/// An append that is killed once the file grows; what of it the file has then.
+std::size_t append_and_kill(const Machine& machine)
+{
+    machine.put("f", old_content);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        try {
+            append(machine, appended());
+        } catch (...) {
+            ::_exit(1);
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    pid_t ended = 0;
+    while (ended == 0 && machine.status("f").st_size == static_cast<off_t>(old_content.size())) {
+        ended = ::waitpid(child, &status, WNOHANG);
+    }
+    if (ended == 0) {
+        ::kill(child, SIGKILL);
+        ::waitpid(child, &status, 0);
+    }
+    return static_cast<std::size_t>(machine.status("f").st_size) - old_content.size();
+}
+
+/// An append that a kill has cut; how much of it there is.
+std::size_t cut_append(const Machine& machine)
+{
+    for (int attempt = 0; attempt < 50; ++attempt) {
+        const std::size_t written = append_and_kill(machine);
+        if (written > 0 && written < appended().size()) {
+            REQUIRE(machine.exists(".berth-append-0"));
+            return written;
+        }
+        take_back_appends(machine.config);
+    }
+    FAIL("no kill struck in the midst");
+    return 0;
+}
+
+/// What a command does.
+void write_behind(const Machine& machine, std::string_view text)
+{
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    write_full(file.get(), text);
+}
+
+} // namespace
+
+TEST_CASE("what a killed guest had written of an append is taken back, and nothing else")
+{
+    const Machine machine;
+    (void)cut_append(machine);
+    take_back_appends(machine.config);
+    CHECK(machine.get("f") == old_content);
+    CHECK(machine.count() == 1);
+
+    // Somebody else's bytes behind it.
+    std::size_t written = cut_append(machine);
+    write_behind(machine, "command");
+    take_back_appends(machine.config);
+    CHECK(machine.get("f") == old_content + appended().substr(0, written) + "command");
+    CHECK(machine.count() == 1);
+
+    // All of it was written, only the note is still there.
+    written = cut_append(machine);
+    write_behind(machine, std::string_view(appended()).substr(written));
+    take_back_appends(machine.config);
+    CHECK(machine.get("f") == old_content + appended());
+    CHECK(machine.count() == 1);
+
+    // Another file by now.
+    (void)cut_append(machine);
+    const std::string cut = machine.get("f");
+    machine.put("other", cut);
+    REQUIRE(::rename((machine.home + "/other").c_str(), (machine.home + "/f").c_str()) == 0);
+    take_back_appends(machine.config);
+    CHECK(machine.get("f") == cut);
+    CHECK(machine.count() == 1);
+}
+
+TEST_CASE("an append has no note once it has ended, and takes nobody's file for one")
+{
+    Machine machine;
+    machine.put("f", old_content);
+    machine.put(".berth-append-0", "a user's own");
+    append(machine, appended());
+    CHECK(machine.get("f") == old_content + appended());
+    CHECK(machine.count() == 2);
+    take_back_appends(machine.config);
+    CHECK(machine.get(".berth-append-0") == "a user's own");
+    CHECK(machine.get("f") == old_content + appended());
+
+    // Where none can be made it goes on without one.
+    machine.config.home = machine.base + "/none";
+    machine.config.writable_roots = {machine.home};
+    append(machine, appended());
+    CHECK(machine.get("f").size() == old_content.size() + 2 * appended().size());
+    take_back_appends(machine.config);
+}
+
+TEST_CASE("the note of an append that is under way is left to it")
+{
+    const Machine machine;
+    machine.put("f", old_content);
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+    const std::string content(10'000, 'n');
+    {
+        const AppendNote note(file.get(), content, machine.home + "/f", machine.context);
+        write_full(file.get(), content.substr(0, 4000));
+        take_back_appends(machine.config);
+        CHECK(machine.get("f") == old_content + content.substr(0, 4000));
+        CHECK(machine.exists(".berth-append-0"));
+    }
+    CHECK(machine.count() == 1);
+    const AppendNote none(file.get(), "in one page", machine.home + "/f", machine.context);
+    CHECK(machine.count() == 1);
+}
