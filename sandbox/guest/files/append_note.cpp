@@ -145,6 +145,13 @@ AppendNote::AppendNote(int file, std::string_view content, const std::string& pa
     }
 }
 
+bool AppendNote::remove() noexcept
+{
+    const bool was_there = note_.has_value();
+    note_.reset();
+    return was_there;
+}
+
 void take_back_appends(const protocol::GuestConfig& config) noexcept
 {
     try {

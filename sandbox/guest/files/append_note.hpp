@@ -22,6 +22,9 @@ class AppendNote {
     AppendNote(int file, std::string_view content, const std::string& path,
                const CallContext& context) noexcept;
 
+    /// False: there was none.
+    bool remove() noexcept;
+
   private:
     UniqueFd home_;
     std::optional<TemporaryFile> note_;

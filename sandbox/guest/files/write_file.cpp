@@ -77,13 +77,9 @@ void take_back(int file, const Appended& done, const std::string& path)
     }
 }
 
-/// With the lock, so that no call sees a part of it. Returns the file's size then.
-std::uint64_t append_locked(int file, std::string_view content, const std::string& path,
-                            const CallContext& context)
+/// Nothing of it stays when it fails, as far as take_back() can.
+void append_whole(int file, std::string_view content, const std::string& path)
 {
-    const ContentLock lock(file, ContentLock::Kind::exclusive, context.stop);
-    throw_if_stopped(context);
-    const AppendNote note(file, content, path, context);
     Appended done;
     try {
         append_piece(file, content, path, done);
@@ -91,11 +87,35 @@ std::uint64_t append_locked(int file, std::string_view content, const std::strin
         take_back(file, done, path);
         throw;
     }
-    struct stat after = {};
-    if (::fstat(file, &after) != 0) {
+}
+
+std::uint64_t size_of(int file, const std::string& path)
+{
+    struct stat status = {};
+    if (::fstat(file, &status) != 0) {
         throw errno_error(errno, "look at " + printable(path));
     }
-    return static_cast<std::uint64_t>(after.st_size);
+    return static_cast<std::uint64_t>(status.st_size);
+}
+
+/// With the lock, so that no call sees a part of it. Returns the file's size then.
+std::uint64_t append_locked(int file, std::string_view content, const std::string& path,
+                            const CallContext& context)
+{
+    const ContentLock lock(file, ContentLock::Kind::exclusive, context.stop);
+    throw_if_stopped(context);
+    AppendNote note(file, content, path, context);
+    const std::uint64_t before = size_of(file, path);
+    try {
+        append_whole(file, content, path);
+    } catch (const Error&) {
+        // The note may have taken the room that there was.
+        if (!note.remove() || size_of(file, path) != before) {
+            throw;
+        }
+        append_whole(file, content, path);
+    }
+    return size_of(file, path);
 }
 
 /// In place, since to rewrite a large log for one line would be costly.

@@ -152,3 +152,20 @@ TEST_CASE("the note of an append that is under way is left to it")
     const AppendNote none(file.get(), "in one page", machine.home + "/f", machine.context);
     CHECK(machine.count() == 1);
 }
+
+TEST_CASE(
+    "the note of an append takes no room that the append needs, and one that fails leaves nothing")
+{
+    const Machine machine;
+    const int result = in_own_mounts([&] {
+        REQUIRE(::mount("none", machine.home.c_str(), "tmpfs", 0, "size=30m") == 0);
+        const std::string content = appended().substr(0, 20'000'000);
+        machine.put("f", old_content);
+        append(machine, content);
+        bool right = machine.get("f") == old_content + content && machine.count() == 1;
+        right = right && error_of([&] { append(machine, content); }).code() == ErrorCode::no_space;
+        right = right && machine.get("f") == old_content + content && machine.count() == 1;
+        return right ? 0 : 1;
+    });
+    CHECK(result == 0);
+}
