@@ -2,7 +2,6 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/commands_state.hpp"
-#include "sandbox/guest/exec/process_tree.hpp"
 
 #include <algorithm>
 #include <array>
@@ -102,7 +101,9 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
            buffer,
            [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
            [this] { return "job-" + std::to_string(++last_job); },
-           [this](const Command& asking) { return unowned_children(asking); },
+           [this](const Command& asking, const std::vector<ProcessStat>& all) {
+               return unowned_children(asking, all);
+           },
            [this](Command& command) { drop(command); }},
       cgroups(config.commands_cgroup_fd >= 0),
       reaper(loop,
@@ -262,7 +263,8 @@ void Commands::State::remove_cgroups()
     std::erase_if(emptied, [](CommandCgroup& cgroup) { return cgroup.remove(); });
 }
 
-std::vector<pid_t> Commands::State::unowned_children(const Command& asking) const
+std::vector<pid_t> Commands::State::unowned_children(const Command& asking,
+                                                     const std::vector<ProcessStat>& all) const
 {
     // Each shell leads a session of its own, which tells its processes apart from those of another
     // whose shim was killed at the same moment.
@@ -273,7 +275,7 @@ std::vector<pid_t> Commands::State::unowned_children(const Command& asking) cons
     std::vector<pid_t> result;
     bool strangers = false; // that went to a session of their own
     const pid_t self = ::getpid();
-    for (const auto& process : all_processes()) {
+    for (const auto& process : all) {
         const auto owned = [&](const auto& entry) {
             const CommandTree& tree = entry.second->tree();
             return tree.shim() == process.pid || tree.owns(process.pid) ||

@@ -21,7 +21,7 @@ std::shared_ptr<Command> greediest(const std::vector<std::shared_ptr<Command>>& 
 {
     std::shared_ptr<Command> found;
     for (const auto& command : commands) {
-        const std::size_t count = command->is_job() ? command->tree().living().size() : 0;
+        const std::size_t count = command->is_job() ? command->living().size() : 0;
         if (count > processes) {
             processes = count;
             found = command;

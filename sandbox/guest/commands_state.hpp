@@ -53,8 +53,9 @@ struct Commands::State {
     void drop(Command& command);
     void remove_cgroups();
     [[nodiscard]] bool is_shim(pid_t pid) const;
-    /// Children of the guest that are no shim and may be `asking`'s.
-    [[nodiscard]] std::vector<pid_t> unowned_children(const Command& asking) const;
+    /// Children of the guest, among `all`, that are no shim and may be `asking`'s.
+    [[nodiscard]] std::vector<pid_t> unowned_children(const Command& asking,
+                                                      const std::vector<ProcessStat>& all) const;
     /// There is an orphan of which nobody can tell whose it is: of several that may be, none can
     /// prove from now on that it is stopped.
     void dispute_orphans() const;

@@ -45,6 +45,7 @@ Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std
 Command::~Command()
 {
     host_.loop.cancel(timer_);
+    host_.loop.cancel(orphans_timer_);
     for (const int fd : {report_.get(), out_.fd(), err_.fd()}) {
         if (fd >= 0) {
             host_.loop.unwatch(fd);
@@ -135,16 +136,16 @@ void Command::settle()
     host_.loop.cancel(timer_);
     const bool may_have_left =
         !failed_ && stop_reason_ == StopReason::none && (!settled_ || left_something_);
-    const auto living = may_have_left ? tree_.living() : std::vector<ProcessStat>();
-    if (!living.empty() && (!keep_leftovers_ || (job_id_.empty() && host_.job_table_full()))) {
+    const auto left = may_have_left ? living() : std::vector<ProcessStat>();
+    if (!left.empty() && (!keep_leftovers_ || (job_id_.empty() && host_.job_table_full()))) {
         if (keep_leftovers_) {
             add_notice("too many jobs are running: what the command left running was stopped");
         }
         stop(StopReason::leftovers);
         return;
     }
-    if (!living.empty()) {
-        keep_as_job(living);
+    if (!left.empty()) {
+        keep_as_job(left);
     } else {
         end_stream(out_);
         end_stream(err_);
@@ -219,13 +220,13 @@ void Command::answer()
     check_gone();
 }
 
-protocol::JobEntry Command::job_entry() const
+protocol::JobEntry Command::job_entry()
 {
     protocol::JobEntry entry;
     entry.job_id = job_id_;
     entry.command = text_;
     entry.status = "running";
-    entry.processes = static_cast<std::uint32_t>(tree_.living().size());
+    entry.processes = static_cast<std::uint32_t>(living().size());
     entry.age = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                                std::chrono::steady_clock::now() - started_)
                                                .count());

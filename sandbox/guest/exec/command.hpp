@@ -34,9 +34,10 @@ struct CommandHost {
     std::span<char> buffer; ///< for reading, shared: used within one callback only
     std::function<bool()> job_table_full;
     std::function<std::string()> new_job_id;
-    /// Children of the guest that no command owns yet and that may be `asking`'s, zombies included.
-    /// Reads /proc.
-    std::function<std::vector<pid_t>(const Command& asking)> unowned_children;
+    /// Children of the guest, among `all`, that no command owns yet and that may be `asking`'s,
+    /// zombies included.
+    std::function<std::vector<pid_t>(const Command& asking, const std::vector<ProcessStat>& all)>
+        unowned_children;
     /// Nothing of the command is left: it may be dropped.
     std::function<void(Command&)> gone;
 };
@@ -109,7 +110,11 @@ class Command : public std::enable_shared_from_this<Command> {
     /// Stops a job, and calls `then` when that is done.
     void end_job(std::function<void()> then);
 
-    [[nodiscard]] protocol::JobEntry job_entry() const;
+    [[nodiscard]] protocol::JobEntry job_entry();
+
+    /// What runs of it, once its tree has adopted the orphans of a shim that was killed. Reads
+    /// /proc; `unread` as for CommandTree::living.
+    std::vector<ProcessStat> living(bool* unread = nullptr);
 
     [[nodiscard]] CommandTree& tree() noexcept { return tree_; }
 
@@ -141,6 +146,7 @@ class Command : public std::enable_shared_from_this<Command> {
     [[nodiscard]] std::exception_ptr failure(const ShimReport& report);
     void shim_ended(int status);
     void find_orphans();
+    void find_orphans_soon();
     void reap_shim(int options);
     void shell_ended(ShellEnd end);
     void arm_timeout();
@@ -180,6 +186,9 @@ class Command : public std::enable_shared_from_this<Command> {
     BootClock::time_point drain_since_;
     BootClock::time_point drain_last_;
     EventLoop::TimerId timer_ = 0;
+    EventLoop::TimerId orphans_timer_ = 0; ///< 0: not set
+    BootClock::time_point looked_;         ///< for orphans, the last time
+    bool to_look_ = false;                 ///< what ended since then may have left some
     std::uint64_t oom_kills_;
 
     CommandTree tree_;

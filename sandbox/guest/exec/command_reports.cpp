@@ -1,5 +1,6 @@
 #include "sandbox/guest/exec/command.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -11,6 +12,12 @@
 // What a command's shim says, and what the kernel says of its processes.
 
 namespace berth::guest {
+namespace {
+
+/// For the orphans of a shim that was killed.
+constexpr std::chrono::milliseconds between_looks{20};
+
+} // namespace
 
 void Command::read_reports()
 {
@@ -100,7 +107,7 @@ void Command::reaped(pid_t pid, int status, const rusage& usage)
         find_orphans();
         shell_ended(std::move(end));
     } else if (tree_.reaped(pid)) {
-        find_orphans();
+        find_orphans_soon();
     } else {
         if (tree_.cgroup() && tree_.shim_killed()) {
             check_gone(); // it may have been the last one in there
@@ -131,28 +138,65 @@ void Command::shim_ended(int status)
     }
 }
 
-void Command::find_orphans()
+std::vector<ProcessStat> Command::living(bool* unread)
 {
     if (!tree_.shim_killed()) {
-        return;
+        return tree_.living(unread);
     }
-    if (!tree_.cgroup()) {
-        tree_.adopt(host_.unowned_children(*this));
-    }
-    if (shell_ < 0 && !end_) {
-        // The shim died before it could name the shell: the one that leads its own session.
-        for (const auto& process : tree_.living()) {
-            if (process.session == process.pid && process.parent == ::getpid()) {
-                shell_ = process.pid;
-                break;
+    std::vector<ProcessStat> result;
+    if (tree_.cgroup()) {
+        result = tree_.living(unread);
+    } else {
+        bool incomplete = false;
+        const auto all = all_processes(&incomplete);
+        tree_.adopt(host_.unowned_children(*this, all));
+        result = tree_.living(all);
+        looked_ = BootClock::now();
+        to_look_ = false;
+        if (incomplete) {
+            find_orphans_soon();
+            if (unread != nullptr) {
+                *unread = true;
             }
         }
     }
+    if (shell_ < 0 && !end_) {
+        // The shim died before it could name the shell: the one that leads its own session.
+        const auto shell = std::ranges::find_if(result, [](const ProcessStat& process) {
+            return process.session == process.pid && process.parent == ::getpid();
+        });
+        shell_ = shell != result.end() ? shell->pid : -1;
+    }
+    return result;
+}
+
+void Command::find_orphans()
+{
+    if (tree_.shim_killed()) {
+        (void)living();
+    }
+}
+
+/// One look for all that has ended meanwhile. With one for each, whatever forks and ends without a
+/// pause would have the guest read the process table and do nothing else.
+void Command::find_orphans_soon()
+{
+    to_look_ = true;
+    if (orphans_timer_ != 0) {
+        return;
+    }
+    orphans_timer_ = host_.loop.call_at(looked_ + between_looks, guarded([](Command& command) {
+                                            command.orphans_timer_ = 0;
+                                            if (command.to_look_) {
+                                                command.find_orphans();
+                                            }
+                                            command.check_gone();
+                                        }));
 }
 
 void Command::check_gone()
 {
-    if (phase_ == Phase::answered && !dropped_ && tree_.gone()) {
+    if (phase_ == Phase::answered && !dropped_ && !to_look_ && tree_.gone()) {
         dropped_ = true;
         end_stream(out_);
         end_stream(err_);

@@ -66,7 +66,7 @@ void Command::stop(StopReason reason)
         ::kill(tree_.shim(), SIGCONT);
     }
     stopper_ = std::make_unique<TreeStopper>(
-        host_.loop, tree_, [this] { find_orphans(); },
+        host_.loop, tree_, [this](bool* unread) { return living(unread); },
         [this](TreeStopper::Outcome outcome) { stopped(outcome); });
 }
 
@@ -86,13 +86,16 @@ void Command::reap_shim(int options)
     if (!tree_.shim_gone() && ::waitpid(tree_.shim(), &status, options) == tree_.shim()) {
         tree_.shim_reaped(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
-    find_orphans();
 }
 
 void Command::destroy() noexcept
 {
     stopper_.reset();
-    TreeStopper stopper(host_.loop, tree_, [this] { reap_shim(WNOHANG); }, nullptr);
+    const auto look = [this](bool* unread) {
+        reap_shim(WNOHANG);
+        return living(unread);
+    };
+    TreeStopper stopper(host_.loop, tree_, look, nullptr);
     for (int passes = 0; passes < 500 && !stopper.pass(); ++passes) {
         ::usleep(2000);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <iterator>
 
 #include <sys/wait.h>
 
@@ -42,26 +43,32 @@ void CommandTree::adopt(const std::vector<pid_t>& orphans)
 
 std::vector<ProcessStat> CommandTree::living(bool* unread) const
 {
+    if (!cgroup_) {
+        return shim_gone_ && orphans_.empty() ? std::vector<ProcessStat>()
+                                              : living(all_processes(unread));
+    }
     std::vector<ProcessStat> result;
-    const auto add = [&](pid_t pid) {
+    for (const pid_t pid : cgroup_->processes()) {
         const auto stat = read_process(pid, unread);
         if (pid != shim_ && stat && stat->alive()) {
             result.push_back(*stat);
         }
-    };
-    if (cgroup_) {
-        std::ranges::for_each(cgroup_->processes(), add);
-        return result;
     }
-    std::ranges::for_each(orphans_, add);
+    return result;
+}
+
+std::vector<ProcessStat> CommandTree::living(const std::vector<ProcessStat>& all) const
+{
+    std::vector<ProcessStat> result;
+    std::ranges::copy_if(all, std::back_inserter(result), [this](const ProcessStat& process) {
+        return owns(process.pid) && process.alive();
+    });
     std::vector<pid_t> roots(orphans_.begin(), orphans_.end());
     if (!shim_gone_) {
         roots.push_back(shim_);
     }
-    if (!roots.empty()) {
-        const auto below = descendants(all_processes(unread), roots);
-        result.insert(result.end(), below.begin(), below.end());
-    }
+    const auto below = descendants(all, roots);
+    result.insert(result.end(), below.begin(), below.end());
     return result;
 }
 
@@ -79,9 +86,8 @@ bool CommandTree::remove_cgroup()
     return true;
 }
 
-TreeStopper::TreeStopper(EventLoop& loop, CommandTree& tree, std::function<void()> find_orphans,
-                         Done done)
-    : loop_(loop), tree_(tree), find_orphans_(std::move(find_orphans)), done_(std::move(done)),
+TreeStopper::TreeStopper(EventLoop& loop, CommandTree& tree, Look look, Done done)
+    : loop_(loop), tree_(tree), look_(std::move(look)), done_(std::move(done)),
       deadline_(BootClock::now() + give_up)
 {
     again(std::chrono::milliseconds(0));
@@ -106,7 +112,7 @@ void TreeStopper::turn()
         }
     }
     if (BootClock::now() >= deadline_) {
-        finish(std::max<std::uint32_t>(1, static_cast<std::uint32_t>(tree_.living().size())));
+        finish(std::max<std::uint32_t>(1, static_cast<std::uint32_t>(look_(nullptr).size())));
         return;
     }
     // Between two looks the killed ones need the processor to die.
@@ -129,7 +135,6 @@ void TreeStopper::finish(std::uint32_t survivors)
 
 bool TreeStopper::pass()
 {
-    find_orphans_();
     if (tree_.cgroup()) {
         // The shim dies with the rest; the guest inherits and reaps them.
         tree_.cgroup()->kill();
@@ -140,11 +145,11 @@ bool TreeStopper::pass()
 
 bool TreeStopper::pass_by_descent()
 {
-    if (tree_.gone()) {
+    bool unread = false;
+    const auto living = look_(&unread);
+    if (tree_.gone() && !unread) {
         return true; // the shim itself found that nothing is left below it
     }
-    bool unread = false;
-    const auto living = tree_.living(&unread);
     if (!tree_.started() && !tree_.shim_gone()) {
         // It has yet to make the shell: looked for now, there would be nothing, and then there
         // would. Its pid is the guest's own child's, so it is the shim.

@@ -66,6 +66,8 @@ class CommandTree {
 
     /// What runs, without the shim. Reads /proc; `unread`, if given, is set when there may be more.
     [[nodiscard]] std::vector<ProcessStat> living(bool* unread = nullptr) const;
+    /// The same from a process table that was read already. Only where there is no cgroup.
+    [[nodiscard]] std::vector<ProcessStat> living(const std::vector<ProcessStat>& all) const;
 
     /// Nothing of the command is left, not even the shim.
     [[nodiscard]] bool gone() const;
@@ -96,10 +98,12 @@ class TreeStopper {
     };
 
     using Done = std::function<void(Outcome)>;
+    /// Has the tree adopt what it inherited and returns what runs of it, both from one reading of
+    /// the process table: what forks on has moved by the next. `unread` as for CommandTree::living.
+    using Look = std::function<std::vector<ProcessStat>(bool* unread)>;
 
-    /// `tree` must outlive this. `find_orphans` runs before each look. `done` is called once, from
-    /// the loop, within 2 s.
-    TreeStopper(EventLoop& loop, CommandTree& tree, std::function<void()> find_orphans, Done done);
+    /// `tree` must outlive this. `done` is called once, from the loop, within 2 s.
+    TreeStopper(EventLoop& loop, CommandTree& tree, Look look, Done done);
     ~TreeStopper();
     TreeStopper(const TreeStopper&) = delete;
     TreeStopper& operator=(const TreeStopper&) = delete;
@@ -115,7 +119,7 @@ class TreeStopper {
 
     EventLoop& loop_;
     CommandTree& tree_;
-    std::function<void()> find_orphans_;
+    Look look_;
     Done done_;
     BootClock::time_point deadline_;
     EventLoop::TimerId timer_ = 0;

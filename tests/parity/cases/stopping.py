@@ -17,12 +17,30 @@ STUBBORN = {
     "holds the pipe": "sleep 300 & (exec sleep 300) & sleep 300",
     "starts itself anew": "again() { sleep 0.1; again & }; again & sleep 300",
 }
+# Alone: that the shims of two are killed leaves it open whose what went to a session of its own is.
+FORKS_ON = """python3 - <<'END' &
+import os, signal, time
+for number in set(range(1, signal.SIGSYS + 1)) - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_IGN)
+open("storming", "w").close()
+end = time.monotonic() + 20
+if all(os.fork() for _ in range(8)):
+    os._exit(0)
+while time.monotonic() < end:
+    try:
+        if os.fork():
+            os._exit(0)
+        os.setsid()
+    except OSError:
+        time.sleep(0.001)  # no process is left
+END
+until [ -e storming ]; do sleep 0.05; done; kill -9 $PPID; : >alone; sleep 300"""
 GONE_WITHIN = 2
 SERIAL = itertools.count()
 
 
 class StoppingTest(ParityTest):
-    environment = {"BERTH_SESSION_CALLS": "16"}
+    environment = {"BERTH_SESSION_CALLS": "16", "BERTH_LOCAL_PIDS": "400"}
 
     def setUp(self):
         super().setUp()
@@ -32,10 +50,11 @@ class StoppingTest(ParityTest):
         self.others = [self.berth.call_async("bash_exec", {
             "command": "for i in $(seq 25); do echo $i; sleep 0.2; done"}) for _ in range(2)]
 
-    def start_stubborn(self, timeout):
+    def start_stubborn(self, timeout, commands=None):
         return {name: self.berth.call_async("bash_exec", {
             "command": f"echo before; {command}", "timeout": timeout,
-            "env": {"BERTH_TEST_MARK": f"{self.mark} {name}"}}) for name, command in STUBBORN.items()}
+            "env": {"BERTH_TEST_MARK": f"{self.mark} {name}"}})
+            for name, command in (commands or STUBBORN).items()}
 
     def marked(self):
         """The names of those of which a process is left. Looked for from the host: a call would take
@@ -72,17 +91,43 @@ class StoppingTest(ParityTest):
 
     def test_at_the_timeout(self):
         for name, call in self.start_stubborn(timeout=1).items():
-            data = call.result().data
             with self.subTest(name):
-                self.assertEqual((data["fate"], data["timed_out"], data["exit_code"]),
-                                 ("timed_out", True, -1))
-                self.assertTrue(data["stdout"].startswith("before\n"), data)
-                # The sandbox's own clock: how long the call then waits for its client is not it.
-                self.assertLessEqual(data["duration_ms"], 1000 + GONE_WITHIN * 1000)
-                self.assertEqual(data["survivors"], 0)
-                self.assertNotIn(name, self.marked())  # as it is answered, not soon after
-                self.assertEqual(data["stop_verified_by"], proof_of_a_stop(backend()))
-                self.assertEqual(data["job_id"], "")
+                self.check_timed_out(name, call.result().data, 1)
+        self.check_untouched()
+
+    def check_timed_out(self, name, data, timeout):
+        self.assertEqual((data["fate"], data["timed_out"], data["exit_code"]),
+                         ("timed_out", True, -1))
+        self.assertTrue(data["stdout"].startswith("before\n"), data)
+        # The sandbox's own clock: how long the call then waits for its client is not it.
+        self.assertLessEqual(data["duration_ms"], (timeout + GONE_WITHIN) * 1000)
+        self.assertEqual(data["survivors"], 0)
+        self.assertNotIn(name, self.marked())  # as it is answered, not soon after
+        self.assertEqual(data["stop_verified_by"], proof_of_a_stop(backend()))
+        self.assertEqual(data["job_id"], "")
+
+    def start_storm(self, timeout):
+        storm = self.start_stubborn(timeout, {"forks on": FORKS_ON})["forks on"]
+        self.wait_until(lambda: not self.berth.call_tool("read_file", {"path": "alone"}).is_error,
+                        5, "it storms")
+        return storm
+
+    def test_kills_its_shim_and_forks_on(self):
+        storm = self.start_storm(timeout=6)
+        for _ in range(5):  # nobody waits for it
+            self.output("true")
+            self.output("echo on")
+            self.call("session_info")
+        self.assertFalse(storm.answered(), "the other calls came while it stormed")
+        self.check_timed_out("forks on", storm.result().data, 6)
+        self.check_untouched()
+
+    def test_kills_its_shim_and_forks_on_when_cancelled(self):
+        storm = self.start_storm(timeout=300)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        self.berth.cancel(storm)
+        self.check_gone(begin)
         self.check_untouched()
 
     def test_when_cancelled(self):

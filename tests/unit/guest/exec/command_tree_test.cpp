@@ -53,6 +53,12 @@ void wait_until_dead(pid_t child)
     REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0);
 }
 
+/// Where there is nothing to adopt.
+TreeStopper::Look living_of(const CommandTree& tree)
+{
+    return [&tree](bool* unread) { return tree.living(unread); };
+}
+
 bool stops(TreeStopper& stopper)
 {
     for (int pass = 0; pass < 500; ++pass) {
@@ -82,12 +88,13 @@ TEST_CASE("a stop is not done while the dead shim has not been reaped: its child
     tree.set_started();
     ::kill(family.shim, SIGKILL);
     wait_until_dead(family.shim);
-    const auto adopt = [&] {
+    const auto look = [&](bool* unread) {
         if (tree.shim_killed()) {
             tree.adopt({family.below});
         }
+        return tree.living(unread);
     };
-    TreeStopper stopper(loop, tree, adopt, nullptr);
+    TreeStopper stopper(loop, tree, look, nullptr);
     for (int pass = 0; pass < 3; ++pass) {
         CHECK(!stopper.pass());
         ::usleep(60'000); // longer than a shim is waited for that has nothing below it
@@ -109,7 +116,7 @@ TEST_CASE("a shim that lives and has nothing below it: two looks and a moment ar
     ::kill(family.below, SIGKILL);
     CommandTree tree(family.shim, std::nullopt);
     tree.set_started();
-    TreeStopper stopper(loop, tree, [] {}, nullptr);
+    TreeStopper stopper(loop, tree, living_of(tree), nullptr);
     CHECK(stops(stopper));
     end(family);
 }
@@ -120,7 +127,7 @@ TEST_CASE("what cannot be read is not taken for gone")
     const Family family = start_family();
     CommandTree tree(family.shim, std::nullopt);
     tree.set_started();
-    TreeStopper stopper(loop, tree, [] {}, nullptr);
+    TreeStopper stopper(loop, tree, living_of(tree), nullptr);
     {
         const tests::DescriptorLimit limit;
         bool unread = false;
