@@ -61,7 +61,7 @@ class Upload {
                                    : args_.workspace_path;
         }
         std::string directory = args_.workspace_path;
-        if (directory.empty() && args_.sandbox_path.find_first_of("*?[{") == std::string::npos) {
+        if (directory.empty() && !header.matched) {
             directory = last_component(args_.sandbox_path);
         }
         return directory + "/" + header.name;

@@ -16,6 +16,9 @@ struct TransferHeader {
     /// The request named this very file (no directory, no pattern): `name` is its last component.
     /// Known to the receiver before the content, which goes straight to its place.
     bool single = false;
+    /// The request was a pattern, which `name` matches; false: it named the directory (or the file)
+    /// itself, whatever characters are in that name. Only the guest can know.
+    bool matched = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -24,6 +27,7 @@ struct TransferHeader {
         field(2, self.size);
         field(3, self.mode);
         field(4, self.single);
+        field(5, self.matched);
     }
 };
 

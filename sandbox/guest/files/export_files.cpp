@@ -92,8 +92,9 @@ std::string read_small(int fd, std::uint64_t size, const std::string& path,
     return content;
 }
 
-/// Sends one file: its header, then exactly as many bytes as that says.
-void send_file(Outgoing& out, int fd, const std::string& name, const std::string& path,
+/// Sends one file: its header, of which `header` has what does not come from the file, then exactly
+/// as many bytes as that says.
+void send_file(Outgoing& out, int fd, protocol::TransferHeader header, const std::string& path,
                const CallContext& context, ExportReply& reply)
 {
     const ContentLock lock(fd, ContentLock::Kind::shared, context.stop);
@@ -103,8 +104,8 @@ void send_file(Outgoing& out, int fd, const std::string& name, const std::string
         throw_changed(path);
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
-    protocol::TransferHeader header{
-        .name = name, .size = size, .mode = status.st_mode & 0777U, .single = reply.single};
+    header.size = size;
+    header.mode = status.st_mode & 0777U;
     ++reply.files;
     if (size <= small_file) {
         const std::string content = read_small(fd, size, path, context);
@@ -169,7 +170,9 @@ ExportReply export_tree(int root, const std::string& root_path, const ExportRequ
             require_size(reply.bytes + static_cast<std::uint64_t>(status.st_size), request,
                          root_path);
         }
-        send_file(out, fd.get(), file.name, path, context, reply);
+        // Who wants some of the files only has a pattern for them.
+        send_file(out, fd.get(), {.name = file.name, .matched = static_cast<bool>(limits.wanted)},
+                  path, context, reply);
     }
     out.flush();
     return reply;
@@ -186,7 +189,8 @@ ExportReply export_single(const Opened& file, const std::string& given,
     reply.single = true;
     reply.root = slash == 0 ? "/" : given.substr(0, slash);
     Outgoing out(context);
-    send_file(out, file.fd.get(), given.substr(slash + 1), file.path, context, reply);
+    send_file(out, file.fd.get(), {.name = given.substr(slash + 1), .single = true}, file.path,
+              context, reply);
     out.flush();
     return reply;
 }

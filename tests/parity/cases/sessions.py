@@ -287,6 +287,22 @@ class WorkspaceTest(ParityTest):
                 self.assertEqual(self.output("cat ~/back"), "one\n")
         self.refused("not_found", "save_to_workspace", sandbox_path="out/*.none")
 
+    def test_a_name_is_no_pattern_where_something_is_called_so(self):
+        names = ("[slug]", "{a,b}", "st*r", "wh?t")
+        self.output("mkdir -p app/x && cd app && echo one >p.ts && cp p.ts x/y.ts && "
+                    + " && ".join(f"mkdir '{name}' && cp -r p.ts x '{name}'" for name in names))
+        for name in names:
+            for path, stored in ((name, [f"/{name}/p.ts", f"/{name}/x/y.ts"]),
+                                 (name + "/", [f"/{name}/p.ts", f"/{name}/x/y.ts"]),
+                                 (name + "/x", ["/x/y.ts"]), (name + "/p.ts", ["/p.ts"])):
+                with self.subTest(path):
+                    files = self.call("save_to_workspace", sandbox_path="~/app/" + path).data["files"]
+                    self.assertEqual([file["workspace_path"] for file in files], stored)
+        for pattern, stored in (("*.ts", ["/p.ts"]), ("[x]/*.ts", ["/x/y.ts"])):
+            with self.subTest(pattern):
+                files = self.call("save_to_workspace", sandbox_path="~/app/" + pattern).data["files"]
+                self.assertEqual([file["workspace_path"] for file in files], stored)
+
     def test_what_was_damaged_is_never_handed_out(self):
         self.output("seq 100000 >f; echo other >g")
         self.call("save_to_workspace", sandbox_path="f", workspace_path="/d/f")

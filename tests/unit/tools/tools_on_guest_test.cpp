@@ -161,6 +161,39 @@ void workspace_files(Session& session)
           ErrorCode::authentication_required);
 }
 
+/// A name may have the characters of a pattern: only where nothing is called so is it one.
+void saved_names(Session& session)
+{
+    session.run("bash_exec",
+                {{"command", "(mkdir -p ~/app/x && cd ~/app && echo p > p.ts && cp p.ts x/y.ts && "
+                             "for d in '[slug]' '{a,b}' 's*r' 'w?t'; do mkdir \"$d\" && cp -r p.ts "
+                             "x \"$d\"; done)"}});
+    const auto saved = [&](const std::string& path, const char* target = nullptr) {
+        json arguments = {{"sandbox_path", path}};
+        if (target != nullptr) {
+            arguments["workspace_path"] = target;
+        }
+        const auto result = session.run("save_to_workspace", arguments);
+        std::string names;
+        for (const auto& file : result.data->at("files")) {
+            names += file.at("workspace_path").get<std::string>() + " ";
+        }
+        return names;
+    };
+    for (const std::string name : {"[slug]", "{a,b}", "s*r", "w?t"}) {
+        CAPTURE(name);
+        const std::string kept = "/" + name;
+        CHECK(saved("~/app/" + name) == kept + "/p.ts " + kept + "/x/y.ts ");
+        CHECK(saved("~/app/" + name + "/") == kept + "/p.ts " + kept + "/x/y.ts ");
+        CHECK(saved("~/app/" + name + "/x") == "/x/y.ts ");
+        CHECK(saved("~/app/" + name + "/p.ts") == "/p.ts ");
+        CHECK(saved("~/app/" + name, "/to") == "/to/p.ts /to/x/y.ts ");
+    }
+    CHECK(saved("~/app/*.ts") == "/p.ts ");
+    CHECK(saved("~/app/[x]/*.ts") == "/x/y.ts ");
+    CHECK(saved("~/app/{p,q}.ts", "/to") == "/to/p.ts ");
+}
+
 } // namespace
 
 TEST_CASE("every tool on a real guest")
@@ -175,6 +208,7 @@ TEST_CASE("every tool on a real guest")
     const auto info = session.run("session_info", json::object());
     CHECK(info.data->at("state") == "running");
     CHECK(info.data->at("cwd").get<std::string>().ends_with("/src"));
+    saved_names(session);
     workspace_files(session);
 }
 

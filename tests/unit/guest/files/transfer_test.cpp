@@ -42,6 +42,13 @@ Entry entry(const std::string& name, const std::string& content, std::uint32_t m
     return {{.name = name, .size = content.size(), .mode = mode}, content};
 }
 
+/// As the guest sends it when a pattern was asked for.
+Entry matched(Entry entry)
+{
+    entry.header.matched = true;
+    return entry;
+}
+
 struct Exported {
     protocol::ExportReply reply;
     std::string stream;
@@ -164,15 +171,32 @@ TEST_CASE("one file and a pattern are exported")
     CHECK(exported.stream == encoded({named}));
     exported = export_it(machine, "tree/*.txt");
     CHECK_FALSE(exported.reply.single);
-    CHECK(exported.stream == encoded({entry("a.txt", ""), entry("b.txt", "bb", 0755)}));
+    CHECK(exported.stream ==
+          encoded({matched(entry("a.txt", "")), matched(entry("b.txt", "bb", 0755))}));
     exported = export_it(machine, "tree/**/*.txt");
     CHECK(exported.reply.files == 3);
     exported = export_it(machine, "tre[e]/sub/{c,d}.*");
     CHECK(exported.reply.root == machine.home);
-    CHECK(exported.stream ==
-          encoded({entry("tree/sub/c.txt", "ccc", 0600), entry("tree/sub/d.bin", "d")}));
-    machine.put("odd[1].txt", "odd");
-    CHECK(export_it(machine, "odd[1].txt").reply.single);
+    CHECK(exported.stream == encoded({matched(entry("tree/sub/c.txt", "ccc", 0600)),
+                                      matched(entry("tree/sub/d.bin", "d"))}));
+}
+
+TEST_CASE("what is there is no pattern, whatever characters are in its name")
+{
+    const Machine machine;
+    for (const std::string name : {"[slug]", "{a,b}", "st*r", "wh?t"}) {
+        CAPTURE(name);
+        ::mkdir((machine.home + "/" + name).c_str(), 0755);
+        machine.put(name + "/a.txt", "a");
+        auto file = entry("a.txt", "a");
+        CHECK(export_it(machine, name).stream == encoded({file}));
+        CHECK(export_it(machine, name + "/").stream == encoded({file}));
+        machine.link(name, "l" + name);
+        CHECK(export_it(machine, "l" + name).stream == encoded({file}));
+        file.header.single = true;
+        CHECK(export_it(machine, name + "/a.txt").stream == encoded({file}));
+    }
+    CHECK(export_it(machine, "[s]*/*.txt").stream == encoded({matched(entry("st*r/a.txt", "a"))}));
 }
 
 TEST_CASE("a symlink is exported under its own name")
