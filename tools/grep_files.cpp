@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace berth::tools {
@@ -14,6 +15,12 @@ namespace {
 
 constexpr Range context_range{0, 1000};
 constexpr std::size_t most_globs = 100;
+
+/// A match is always shown, so no line may take all that a result has.
+std::uint64_t line_limit(const Settings& settings)
+{
+    return std::min(settings.grep_line, settings.output_budget / 2);
+}
 
 } // namespace
 
@@ -72,7 +79,8 @@ std::string GrepFiles::describe(const Settings& settings, sandbox::Backend& /*ba
            "searches them), hidden ones are searched, binary ones are not. include takes globs "
            "(*.{c,h}, !vendor/**), type a kind of file (py, cpp, rust). At most " +
            std::to_string(settings.grep_limit) +
-           " lines unless limit says otherwise, each cut at " + std::to_string(settings.grep_line) +
+           " lines unless limit says otherwise, each cut at " +
+           std::to_string(line_limit(settings)) +
            " characters around the match.\n\nExample: {\"pattern\": \"TODO|FIXME\", \"path\": "
            "\"src\", \"include\": "
            "\"*.py\", \"context\": 2}";
@@ -96,7 +104,7 @@ protocol::GrepRequest GrepFiles::request(const Args& args, const Settings& setti
     request.no_ignore = args.no_ignore;
     request.limit = list_limit(args.limit, settings.grep_limit, settings.output_budget);
     request.offset = static_cast<std::uint64_t>(args.offset);
-    request.line_limit = settings.grep_line;
+    request.line_limit = line_limit(settings);
     // In bytes, for a text whose budget counts characters: what is too much is left out here.
     constexpr std::uint64_t widest_character = 4;
     request.budget = settings.output_budget * widest_character;

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <vector>
 
 namespace berth::tools {
@@ -35,17 +37,20 @@ struct Listing {
     json files = json::array();
     std::uint64_t listed = 0; ///< what limit and offset count
     std::uint64_t left = 0;   ///< characters
+    std::uint64_t context_omitted = 0;
     bool full = false;
 
-    /// False, and nothing is added, when it does not fit any more.
-    bool add(const std::string& line)
+    /// False, and nothing is added, when it does not fit any more. What is listed first has room
+    /// whatever its size: a report without it would leave no way on.
+    bool add(const std::string& line, bool is_unit)
     {
         const std::uint64_t needed = utf8::count(line);
-        if (needed > left) {
+        if (needed > left && (listed > 0 || !is_unit)) {
             full = true;
             return false;
         }
-        left -= needed;
+        left -= std::min(needed, left);
+        listed += is_unit ? 1 : 0;
         text += line;
         return true;
     }
@@ -74,22 +79,43 @@ std::string numbered(const std::string& path, const protocol::GrepLine& line)
     return result;
 }
 
-bool add_lines(Listing& listing, const protocol::GrepFile& file, const GrepView& view, json& lines)
+/// How many of the file's lines, all of them context, are left out so that the first match of the
+/// report has room: what is farthest from it.
+std::size_t context_without_room(const Listing& listing, const std::string& path,
+                                 const protocol::GrepFile& file)
+{
+    const auto& lines = file.lines;
+    auto shown = std::find_if(lines.begin(), lines.end(), [](const auto& l) { return l.is_match; });
+    if (listing.listed > 0 || shown == lines.end()) {
+        return 0;
+    }
+    std::uint64_t needed = utf8::count(numbered(path, *shown));
+    for (; shown != lines.begin(); --shown) {
+        needed += utf8::count(numbered(path, *std::prev(shown)));
+        if (needed > listing.left) {
+            break;
+        }
+    }
+    return static_cast<std::size_t>(shown - lines.begin());
+}
+
+void add_lines(Listing& listing, const protocol::GrepFile& file, const GrepView& view, json& lines)
 {
     const std::string path = visible(file.path);
-    for (const auto& line : file.lines) {
+    const std::size_t omitted = context_without_room(listing, path, file);
+    listing.context_omitted += file.context_omitted + omitted;
+    for (const auto& line : std::span(file.lines).subspan(omitted)) {
         const bool gap =
             view.groups && !listing.text.empty() && (line.group_start || lines.empty());
-        if (!listing.add((gap ? "--\n" : "") + numbered(path, line))) {
-            return false;
+        if (!listing.add((gap ? "--\n" : "") + numbered(path, line),
+                         line.is_match && !line.continues)) {
+            return;
         }
-        listing.listed += line.is_match && !line.continues ? 1 : 0;
         lines.push_back({{"number", line.number},
                          {"text", utf8::sanitize(line.text)},
                          {"is_match", line.is_match},
                          {"cut", line.cut || line.cut_front}});
     }
-    return true;
 }
 
 void add_file(Listing& listing, const protocol::GrepFile& file, const GrepView& view)
@@ -106,10 +132,9 @@ void add_file(Listing& listing, const protocol::GrepFile& file, const GrepView& 
     case GrepMode::count: {
         const std::string count =
             view.mode == GrepMode::count ? ":" + std::to_string(file.count) : "";
-        if (!listing.add(visible(file.path) + count + "\n")) {
+        if (!listing.add(visible(file.path) + count + "\n", true)) {
             return;
         }
-        ++listing.listed;
         break;
     }
     }
@@ -146,12 +171,23 @@ std::string totals_phrase(const GrepView& view, const GrepReply& reply)
                      more + " in " + files + more;
 }
 
-std::string page_phrase(const GrepView& view, const Listing& listing, std::uint64_t total)
+/// What a report says that has found something and lists nothing.
+std::string empty_page_phrase(const GrepView& view, const GrepReply& reply, std::uint64_t total)
+{
+    if (view.offset >= total) {
+        return "offset " + thousands(view.offset) + " is past " +
+               (reply.complete ? "the end" : "what was found");
+    }
+    return reply.truncated_by == "time"
+               ? ""
+               : "the files changed while they were searched; search again";
+}
+
+std::string page_phrase(const GrepView& view, const GrepReply& reply, const Listing& listing,
+                        std::uint64_t total)
 {
     if (listing.listed == 0) {
-        return view.offset > 0 && total > 0
-                   ? "offset " + thousands(view.offset) + " is past the end"
-                   : "";
+        return total == 0 ? "" : empty_page_phrase(view, reply, total);
     }
     if (view.offset == 0 && listing.listed == total) {
         return {};
@@ -168,6 +204,13 @@ std::string cause_phrase(const std::string& truncated_by)
         return "cut at the size of a result";
     }
     return truncated_by == "time" ? "stopped for its time; narrow the path" : "";
+}
+
+std::string omitted_phrase(const Listing& listing)
+{
+    return listing.context_omitted == 0 ? ""
+                                        : counted(listing.context_omitted, "line") +
+                                              " of context before the first match left out";
 }
 
 std::vector<std::string> skipped_phrases(const GrepView& view, const GrepReply& reply)
@@ -240,15 +283,17 @@ Result grep_report(const GrepView& view, const GrepReply& reply)
         }
         add_file(listing, file, view);
     }
-    const std::string truncated_by = listing.full ? "budget" : reply.truncated_by;
+    const bool has_no_room =
+        listing.full || (listing.context_omitted > 0 && reply.truncated_by.empty());
+    const std::string truncated_by = has_no_room ? "budget" : reply.truncated_by;
     const std::uint64_t total =
         view.mode == GrepMode::content ? reply.total_matches : reply.total_files;
     const std::uint64_t next = view.offset + listing.listed;
-    const bool more = listing.listed > 0 && (next < total || listing.full);
+    const bool more = listing.listed > 0 && next < total;
 
     const std::string totals = totals_phrase(view, reply);
-    std::vector<std::string> parts = {totals, page_phrase(view, listing, total),
-                                      cause_phrase(truncated_by),
+    std::vector<std::string> parts = {totals, page_phrase(view, reply, listing, total),
+                                      cause_phrase(truncated_by), omitted_phrase(listing),
                                       more ? "next: offset " + std::to_string(next) : ""};
     const auto skipped = skipped_phrases(view, reply);
     parts.insert(parts.end(), skipped.begin(), skipped.end());
@@ -271,6 +316,7 @@ Result grep_report(const GrepView& view, const GrepReply& reply)
         {"capped_ignore_files", reply.capped_ignore_files},
         {"complete", reply.complete},
         {"truncated_by", truncated_by},
+        {"context_omitted", listing.context_omitted},
         {"next_offset", more ? next : 0},
     };
     return {listing.text + status_line(parts), std::move(data)};

@@ -71,9 +71,10 @@ bool FileRenderer::finished() const noexcept
 
 void FileRenderer::add(protocol::GrepLine line)
 {
-    if (!budget_.take(line.text.size() + 1)) {
+    if (!budget_.take(line.text.size() + 1, match_due_ && line.is_match)) {
         return;
     }
+    match_due_ = match_due_ && !line.is_match;
     const bool groups = options_.before > 0 || options_.after > 0;
     line.group_start = groups && !out_.lines.empty() && line.number > out_.lines.back().number + 1;
     out_.lines.push_back(std::move(line));
@@ -134,6 +135,22 @@ void FileRenderer::pass_gap(std::string_view text, std::size_t begin, std::size_
     }
 }
 
+/// Leaves out what is farthest from the match.
+void FileRenderer::fit_before()
+{
+    std::uint64_t needed = 0;
+    std::size_t kept = 0;
+    while (kept < before_.size()) {
+        needed += before_[before_.size() - 1 - kept].text.size() + 1;
+        if (needed > budget_.left()) {
+            break;
+        }
+        ++kept;
+    }
+    out_.context_omitted = before_.size() - kept;
+    before_.erase(before_.begin(), before_.end() - static_cast<std::ptrdiff_t>(kept));
+}
+
 /// Whether the next unit is one to show; if so what comes before it has been shown.
 bool FileRenderer::begin_unit()
 {
@@ -141,6 +158,9 @@ bool FileRenderer::begin_unit()
     if (unit < skip_ || unit >= end_) {
         before_.clear();
         return false;
+    }
+    if (match_due_) {
+        fit_before();
     }
     for (protocol::GrepLine& line : before_) {
         add(std::move(line));

@@ -4,6 +4,7 @@
 #include "sandbox/guest/search/matcher.hpp"
 #include "sandbox/protocol/messages.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -25,13 +26,16 @@ class TextBudget {
     /// 0: no limit.
     explicit TextBudget(std::uint64_t bytes) : left_(bytes == 0 ? ~std::uint64_t{0} : bytes) {}
 
-    /// False, and from then on always, when `bytes` do not fit any more.
-    bool take(std::uint64_t bytes) noexcept
+    /// False, and from then on always, when `bytes` do not fit any more. What is `required` fits as
+    /// long as all before it did: then nothing is left.
+    bool take(std::uint64_t bytes, bool required = false) noexcept
     {
-        exceeded_ = exceeded_ || bytes > left_;
-        left_ -= exceeded_ ? 0 : bytes;
+        exceeded_ = exceeded_ || (bytes > left_ && !required);
+        left_ -= exceeded_ ? 0 : std::min(bytes, left_);
         return !exceeded_;
     }
+
+    [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
 
     [[nodiscard]] bool exceeded() const noexcept { return exceeded_; }
 
@@ -43,9 +47,11 @@ class TextBudget {
 /// Makes the lines of one file's part of a reply.
 class FileRenderer {
   public:
+    /// Of the `first` file of a reply the first unit is shown whatever the budget, and context
+    /// before it gives way: a reply without a unit would leave its reader no way on.
     FileRenderer(const Matcher& matcher, const RenderOptions& options, TextBudget& budget,
-                 protocol::GrepFile& out)
-        : matcher_(matcher), options_(options), budget_(budget), out_(out)
+                 bool first, protocol::GrepFile& out)
+        : matcher_(matcher), options_(options), budget_(budget), out_(out), match_due_(first)
     {
     }
 
@@ -63,6 +69,7 @@ class FileRenderer {
     void show_occurrence(std::string_view text, Matcher::Span match);
     [[nodiscard]] Matcher::Span first_match(std::string_view text, Matcher::Span line);
     [[nodiscard]] bool begin_unit();
+    void fit_before();
     void emit_context(std::uint64_t number, std::string_view text);
     void add(protocol::GrepLine line);
     [[nodiscard]] bool finished() const noexcept;
@@ -79,6 +86,7 @@ class FileRenderer {
     std::uint64_t line_ = 1; ///< number of the line that comes next
     std::uint64_t after_left_ = 0;
     bool open_line_matched_ = false;
+    bool match_due_; ///< until the first match of the reply is shown
 };
 
 } // namespace berth::guest::search

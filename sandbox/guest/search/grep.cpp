@@ -90,7 +90,7 @@ void list_files(const Window& window, GrepSearch& search, TextBudget& budget, bo
         if (unit < window.offset) {
             continue;
         }
-        if (unit >= window.end() || !budget.take(path.size() + 1)) {
+        if (unit >= window.end() || !budget.take(path.size() + 1, reply.files.empty())) {
             return;
         }
         reply.files.push_back({.path = path, .count = counts ? file.count : 0, .lines = {}});
@@ -125,14 +125,14 @@ void list_lines(const protocol::GrepRequest& request, const Window& window, cons
         if (seen <= window.offset) {
             continue;
         }
-        if (first >= window.end() || !budget.take(path.size() + 1)) {
+        if (first >= window.end() || !budget.take(path.size() + 1, reply.files.empty())) {
             return;
         }
         const UniqueFd fd = open_found(root, path);
         protocol::GrepFile out{.path = path, .count = file.count, .lines = {}};
         const std::uint64_t skip = window.offset > first ? window.offset - first : 0;
         if (fd) {
-            FileRenderer renderer(matcher, options, budget, out);
+            FileRenderer renderer(matcher, options, budget, reply.files.empty(), out);
             (void)renderer.render(reader, fd.get(), skip,
                                   std::min(window.end() - first, file.units) - skip);
         }

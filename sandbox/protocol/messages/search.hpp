@@ -122,6 +122,8 @@ struct GrepFile {
     std::string path;        ///< absolute
     std::uint64_t count = 0; ///< matching lines (occurrences with only_matching)
     std::vector<GrepLine> lines;
+    std::uint64_t context_omitted = 0; ///< lines of context that would come first, left out for
+                                       ///< want of room so that the first match has a place
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -129,6 +131,7 @@ struct GrepFile {
         field(1, self.path);
         field(2, self.count);
         field(3, self.lines);
+        field(4, self.context_omitted);
     }
 };
 

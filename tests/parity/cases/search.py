@@ -139,6 +139,35 @@ class SearchTest(ParityTest):
                     self.assertRegex(text.pop(), r"^\[[\d,]+ match")
                     self.assertEqual(text, expected)
 
+    def test_grep_shows_every_match_whatever_the_context_and_the_room(self):
+        """Context that fills a result gives way to the match that it belongs to."""
+        places = (10, 2500, 2501, 3000)
+        text = [f"{'needle' if line in places else 'line'} {line:04} {'.' * 45}\n"
+                for line in range(1, 3001)]
+        folder = pathlib.Path(self.tree, "long")
+        folder.mkdir()
+        for name in "ab":
+            folder.joinpath(name).write_text("".join(text))
+        expected = [(f"{self.inside}/long/{name}", line) for name in "ab" for line in places]
+        for room in ("1000", "30000"):
+            self.berth = self.start("--session", "room" + room, *self.mount,
+                                    env={"BERTH_OUTPUT_BUDGET": room})
+            for limit in (1, 3, 250):
+                for context in ({"before": 1000}, {"after": 1000}, {"context": 1000}, {"before": 3}):
+                    with self.subTest(f"{room} {limit} {context}"):
+                        found = self.grep(self.inside + "/long", limit, pattern="needle", **context)
+                        self.assertEqual([(file["path"], line["number"]) for data in found
+                                          for file in data["files"] for line in file["lines"]
+                                          if line["is_match"]], expected)
+        told = self.call("grep_files", path=self.inside + "/long/a", pattern="needle", before=1000,
+                         limit=1, offset=1)
+        self.assertIn("/long/a:2500:needle", told.text)
+        self.assertRegex(told.text, r"showing 2–2 · cut at limit · \d+ lines of context before the first "
+                         r"match left out · next: offset 2")
+        self.assertGreater(told.data["context_omitted"], 400)
+        told = self.call("grep_files", path=self.inside + "/long/a", pattern="needle", offset=4)
+        self.assertIn("offset 4 is past the end", told.text)
+
     def test_grep_without_hidden_files_is_ripgrep(self):
         expected = lines("rg", "--no-config", "--no-ignore-global", "--sort=path", "-n", "needle",
                          self.tree)

@@ -126,6 +126,70 @@ TEST_CASE("what is cut says why and where to go on")
     CHECK(cut.data->at("next_offset") == 2);
 }
 
+TEST_CASE("context gives way to the match that it belongs to, farthest first")
+{
+    auto reply = two_files();
+    reply.files = {
+        {"/w/a", 2, {line(7, "x", false), line(8, "y", false), line(9, "one"), line(10, "two")}}};
+    reply.truncated_by = "limit";
+    Settings small;
+    small.output_budget = 2 * std::string("/w/a:9:one\n").size();
+    const auto page = [&](std::int64_t offset) {
+        return GrepFiles::render({.pattern = "o", .before = 2, .limit = 1, .offset = offset}, reply,
+                                 small);
+    };
+    auto shown = page(1);
+    CHECK(shown.text ==
+          "/w/a-8-y\n/w/a:9:one\n[3 matches in 2 files · showing 2–2 · cut at the size "
+          "of a result · 1 line of context before the first match left out · next: "
+          "offset 2]");
+    CHECK(shown.data->at("context_omitted") == 1);
+    CHECK(shown.data->at("listed") == 1);
+    CHECK(shown.data->at("files")[0].at("lines")[0].at("number") == 8);
+    reply.files[0].context_omitted = 40; // for which already the guest had no room
+    reply.files[0].lines.pop_back();
+    shown = page(2);
+    CHECK(shown.text.find("showing 3–3 · cut at limit · 41 lines of context") != std::string::npos);
+    CHECK(shown.data->at("next_offset") == 0);
+    reply.truncated_by.clear();
+    CHECK(page(2).data->at("truncated_by") == "budget");
+    small.output_budget = 5; // less than the match alone
+    CHECK(page(1).text.starts_with("/w/a:9:one\n["));
+    CHECK(page(1).data->at("next_offset") == 2);
+    using protocol::GrepMode;
+    CHECK(GrepFiles::render({.pattern = "o", .mode = GrepMode::count}, two_files(), small)
+              .text.starts_with("/w/a:2\n["));
+}
+
+TEST_CASE("context that is cut behind the last match is no reason to go on")
+{
+    auto reply = two_files();
+    reply.files = {{"/w/a", 1, {line(1, "one"), line(2, "x", false), line(3, "y", false)}}};
+    reply.total_files = 1;
+    reply.total_matches = 1;
+    Settings small;
+    small.output_budget = 20;
+    const auto page = GrepFiles::render({.pattern = "o", .after = 2}, reply, small);
+    CHECK(page.text == "/w/a:1:one\n/w/a-2-x\n[1 match in 1 file · cut at the size of a result]");
+    CHECK(page.data->at("next_offset") == 0);
+}
+
+TEST_CASE("a page without a match tells its true cause")
+{
+    auto reply = two_files();
+    reply.files.clear();
+    const auto text = [&](std::int64_t offset) {
+        return GrepFiles::render({.pattern = "o", .offset = offset}, reply, Settings{}).text;
+    };
+    CHECK(text(3) == "[3 matches in 2 files · offset 3 is past the end]");
+    CHECK(text(2) ==
+          "[3 matches in 2 files · the files changed while they were searched; search again]");
+    reply.complete = false;
+    reply.truncated_by = "time";
+    CHECK(text(3).find("offset 3 is past what was found · stopped for") != std::string::npos);
+    CHECK(text(2).ends_with("or more · stopped for its time; narrow the path]"));
+}
+
 TEST_CASE("a search stopped for its time has totals that say so")
 {
     auto reply = two_files();
@@ -208,6 +272,10 @@ TEST_CASE("limit 0 is bounded by the text only")
     CHECK(GrepFiles::request({.pattern = "a", .limit = 0}, Settings{}).limit == 30'000);
     CHECK(GrepFiles::request({.pattern = "a", .limit = 7}, Settings{}).limit == 7);
     CHECK(GlobFiles::request({.pattern = "a"}, Settings{}).limit == 1000);
+    Settings small;
+    small.output_budget = 300;
+    CHECK(GrepFiles::request({.pattern = "a"}, Settings{}).line_limit == 500);
+    CHECK(GrepFiles::request({.pattern = "a"}, small).line_limit == 150); // a match fits
 }
 
 TEST_CASE("context counts for both sides unless one is given")

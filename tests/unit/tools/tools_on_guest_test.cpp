@@ -126,6 +126,45 @@ void searches(Session& session)
     CHECK(session.refused("grep_files", {{"pattern", "("}}) == ErrorCode::invalid_argument);
 }
 
+/// next_offset leads to every match once, whatever context fills the pages.
+void search_pages(Session& session)
+{
+    session.run(
+        "bash_exec",
+        {{"command", "(mkdir ~/long && cd ~/long && for f in a b; do seq -f 'line %04g is as "
+                     "long as most lines of a program are' 3000 > $f; sed -i "
+                     "'10s/^/needle /;2500,2501s/^/needle /;3000s/^/needle /' $f; done)"}});
+    for (const std::uint64_t budget : {1000U, 30'000U}) {
+        session.settings.output_budget = budget;
+        for (const char* const context : {"before", "after", "context"}) {
+            for (const int limit : {1, 3, 250}) {
+                CAPTURE(budget);
+                CAPTURE(context);
+                CAPTURE(limit);
+                std::uint64_t offset = 0;
+                std::string found;
+                do {
+                    const auto page = session.run("grep_files", {{"pattern", "needle"},
+                                                                 {"path", "~/long"},
+                                                                 {context, 1000},
+                                                                 {"limit", limit},
+                                                                 {"offset", offset}});
+                    CHECK(page.text.find("past the end") == std::string::npos);
+                    REQUIRE(page.data->at("listed") > 0);
+                    for (const auto& file : page.data->at("files")) {
+                        for (const auto& line : file.at("lines")) {
+                            found += line.at("is_match") ? " " + line.at("number").dump() : "";
+                        }
+                    }
+                    offset = page.data->at("next_offset");
+                } while (offset != 0);
+                CHECK(found == " 10 2500 2501 3000 10 2500 2501 3000");
+            }
+        }
+    }
+    session.settings.output_budget = 30'000;
+}
+
 void workspace_files(Session& session)
 {
     const auto single = session.run("save_to_workspace", {{"sandbox_path", "~/src/a.txt"}});
@@ -208,6 +247,7 @@ TEST_CASE("every tool on a real guest")
     const auto info = session.run("session_info", json::object());
     CHECK(info.data->at("state") == "running");
     CHECK(info.data->at("cwd").get<std::string>().ends_with("/src"));
+    search_pages(session);
     saved_names(session);
     workspace_files(session);
 }

@@ -236,6 +236,53 @@ TEST_CASE("grep: context has groups and does not overlap")
     CHECK(shown(reply, tree) == "a-2 2\na:3 foo\na-4 4\n--\na-7 7\na:8 foo\na:9 foo\na-10 10\n");
 }
 
+TEST_CASE("grep: each page has a match and each match a page, whatever the context and the budget")
+{
+    const SearchTree tree;
+    std::string text;
+    for (int i = 1; i <= 60; ++i) {
+        text += i % 25 == 4 || i % 25 == 5 ? "foo foo\n" : "a line without\n";
+    }
+    tree.write("a", text);
+    tree.write("b", text);
+    for (const std::uint32_t context : {0U, 2U, 1000U}) {
+        for (const std::uint64_t budget : {1U, 100U, 300U, 900U, 9000U}) {
+            for (const bool parts : {false, true}) {
+                CAPTURE(context);
+                CAPTURE(budget);
+                CAPTURE(parts);
+                std::uint64_t offset = 0;
+                std::string found;
+                GrepReply reply;
+                do {
+                    reply = tree.grep({.pattern = "foo",
+                                       .before = context,
+                                       .after = context / 2,
+                                       .only_matching = parts,
+                                       .offset = offset,
+                                       .budget = budget});
+                    const std::uint64_t begin = offset;
+                    for (const auto& file : reply.files) {
+                        for (const auto& line : file.lines) {
+                            offset += line.is_match ? 1 : 0;
+                            found += line.is_match ? " " + std::to_string(line.number) : "";
+                        }
+                    }
+                    REQUIRE(offset > begin);
+                } while (offset < reply.total_matches);
+                const std::string once =
+                    parts ? " 4 4 5 5 29 29 30 30 54 54 55 55" : " 4 5 29 30 54 55";
+                CHECK(found == once + once);
+            }
+        }
+    }
+    const GrepReply tight = tree.grep(
+        {.pattern = "foo", .before = 20, .offset = 2, .budget = tree.path().size() + 3 + 30});
+    REQUIRE(tight.files.size() == 1);
+    CHECK(tight.files[0].context_omitted == 18);
+    CHECK(shown(tight, tree) == "a-27 a line without\na-28 a line without\na:29 foo foo\n");
+}
+
 TEST_CASE("grep: matches over lines")
 {
     const SearchTree tree;
