@@ -45,11 +45,13 @@ class Unsent : public Error {
 class Sandbox {
   public:
     static constexpr std::chrono::seconds cancel_time{5};
-    static constexpr std::size_t most_idle = 8; ///< connections that are kept for the next call
+    /// Connections that are kept for the next call. They count among the 128 that the guest takes
+    /// from all servers of the session: with more, a few that once had much to do and are idle
+    /// would shut the next one out. A new one costs a tenth of a millisecond.
+    static constexpr std::size_t most_idle = 2;
     /// Calls at once; the others wait for their turn, and are served in the order they came;
-    /// ping(), info() and shutdown() do no work and do not wait. With the idle ones fewer than the
-    /// 128 connections that the guest takes, so that there is room for those, for another server
-    /// and for `berth status`.
+    /// ping(), info() and shutdown() do no work and do not wait. With the idle ones fewer than
+    /// those 128, so that there is room for these, for another server and for `berth status`.
     static constexpr std::size_t most_calls = 112;
     /// Commands among them. The others are quick, and never wait for these.
     static constexpr std::size_t most_commands = 96;

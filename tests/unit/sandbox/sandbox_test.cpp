@@ -13,8 +13,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using berth::tests::becomes_true;
@@ -161,6 +163,38 @@ TEST_CASE("a slow call does not hold up another, and few connections are kept")
         });
     }
     CHECK(becomes_true([&] { return fixture.server.connections() == Sandbox::most_idle; }));
+}
+
+TEST_CASE("servers that are idle after much work leave room for the next one")
+{
+    constexpr std::size_t servers = 32;
+    constexpr std::size_t burst = 8;
+    std::mutex mutex;
+    std::vector<std::shared_ptr<Call>> waiting;
+    Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame& request) {
+        if (request.operation != static_cast<std::uint16_t>(Operation::read_file)) {
+            call->reply({});
+            return;
+        }
+        const std::lock_guard lock(mutex);
+        waiting.push_back(call);
+        if (waiting.size() == burst) {
+            for (const auto& one : std::exchange(waiting, {})) {
+                one->reply({});
+            }
+        }
+    });
+    std::vector<std::unique_ptr<Sandbox>> idle;
+    for (std::size_t i = 0; i < servers; ++i) {
+        auto& sandbox = *idle.emplace_back(std::make_unique<Sandbox>(
+            std::make_unique<FakeMachine>([&fixture] { return fixture.server.connect(); }),
+            "secret"));
+        std::vector<std::jthread> callers;
+        for (std::size_t call = 0; call < burst; ++call) {
+            callers.emplace_back([&sandbox] { (void)sandbox.read_file({}, {}); });
+        }
+    }
+    CHECK_NOTHROW((void)fixture.sandbox.info());
 }
 
 TEST_CASE("what does no work is answered while calls take all places")
