@@ -2,6 +2,7 @@
 
 #include "sandbox/guest/data_queue.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/payload_budget.hpp"
 #include "sandbox/protocol/frame.hpp"
 
 #include <exception>
@@ -10,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace berth::guest {
 
@@ -46,6 +48,9 @@ class Call : public std::enable_shared_from_this<Call> {
 
     void on_gone(Task task) { on_gone_ = std::move(task); }
 
+    /// Kept while anybody has the call.
+    void keep_room(std::shared_ptr<PayloadBudget::Ticket> room) { room_ = std::move(room); }
+
     /// The operation takes data frames.
     void accept_data() noexcept { input_open_ = true; }
 
@@ -68,6 +73,7 @@ class Call : public std::enable_shared_from_this<Call> {
 
     EventLoop& loop_;
     const std::weak_ptr<Connection> connection_;
+    std::shared_ptr<PayloadBudget::Ticket> room_; ///< of the request
     std::stop_source stop_;
     Task on_cancel_;
     Task on_gone_;

@@ -73,6 +73,7 @@ void Connection::close() noexcept
     loop_.cancel(timer_);
     loop_.unwatch(socket_.get());
     socket_.reset();
+    room_.reset();
     if (const auto call = std::exchange(call_, nullptr)) {
         call->gone();
     }
@@ -129,6 +130,7 @@ void Connection::take(std::string_view bytes)
         while (state_ == State::new_comer || state_ == State::ready) {
             auto frame = reader_.next();
             if (!frame) {
+                ask_for_room();
                 return;
             }
             take_frame(std::move(*frame));
@@ -146,7 +148,7 @@ void Connection::take_frame(protocol::Frame frame)
     }
     switch (frame.type) {
     case protocol::FrameType::request:
-        take_request(frame);
+        take_request(std::move(frame));
         return;
     case protocol::FrameType::data:
         take_data(std::move(frame));
@@ -180,7 +182,21 @@ void Connection::take_hello(const protocol::Frame& frame)
     send();
 }
 
-void Connection::take_request(const protocol::Frame& frame)
+/// The room is granted before the bytes come, so that what waits for room holds none.
+void Connection::ask_for_room()
+{
+    const auto request = reader_.announced();
+    if (!request || room_) {
+        return;
+    }
+    room_ = owner_.room_for(*request, [weak = weak_from_this()] {
+        if (const auto self = weak.lock(); self && self->state_ != State::closed) {
+            self->update_events();
+        }
+    });
+}
+
+void Connection::take_request(protocol::Frame frame)
 {
     if (call_) {
         violate("a request before the answer to the last one");
@@ -190,8 +206,9 @@ void Connection::take_request(const protocol::Frame& frame)
     }
     const auto call = std::make_shared<Call>(loop_, weak_from_this());
     call_ = call;
+    call->keep_room(std::exchange(room_, nullptr));
     try {
-        owner_.begin(call, frame);
+        owner_.begin(call, std::move(frame));
     } catch (...) {
         call->fail(std::current_exception());
     }
@@ -289,7 +306,8 @@ void Connection::send()
 
 void Connection::update_events()
 {
-    const bool reading = state_ != State::leaving && !(call_ && call_->input_full());
+    const bool reading =
+        state_ != State::leaving && !(call_ && call_->input_full()) && (!room_ || room_->granted());
     const std::uint32_t wanted =
         (reading ? EPOLLIN : 0U) | (output_.empty() ? 0U : static_cast<std::uint32_t>(EPOLLOUT));
     if (wanted != events_) {

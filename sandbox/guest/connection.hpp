@@ -4,6 +4,7 @@
 #include "sandbox/guest/call.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/output_queue.hpp"
+#include "sandbox/guest/payload_budget.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/hello.hpp"
 
@@ -30,7 +31,11 @@ class ConnectionOwner {
     virtual protocol::HelloReply welcome(const protocol::Hello& hello) = 0;
 
     /// Begins a call. What it throws is the call's answer.
-    virtual void begin(const std::shared_ptr<Call>& call, const protocol::Frame& request) = 0;
+    virtual void begin(const std::shared_ptr<Call>& call, protocol::Frame request) = 0;
+
+    /// Room for a large request of which only the header is there. `granted`: see PayloadBudget.
+    virtual std::shared_ptr<PayloadBudget::Ticket>
+    room_for(const protocol::FrameReader::Announced& request, EventLoop::Task granted) = 0;
 
     /// The connection's last word.
     virtual void closed(Connection& connection) noexcept = 0;
@@ -73,8 +78,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void take(std::string_view bytes);
     void take_frame(protocol::Frame frame);
     void take_hello(const protocol::Frame& frame);
-    void take_request(const protocol::Frame& frame);
+    void take_request(protocol::Frame frame);
     void take_data(protocol::Frame frame);
+    void ask_for_room();
     void refuse(const std::exception_ptr& error);
     void set_timer(std::chrono::seconds time);
     void send();
@@ -87,6 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::uint32_t events_ = 0;
     EventLoop::TimerId timer_ = 0;
     protocol::FrameReader reader_{protocol::max_hello_size};
+    std::shared_ptr<PayloadBudget::Ticket> room_; ///< of the request that is being received
     OutputQueue output_;
     std::shared_ptr<Call> call_;
     bool discard_data_ = false; ///< of a call that was answered before it took all

@@ -19,7 +19,7 @@ namespace {
 using protocol::Operation;
 
 /// An operation on files: on a worker's thread, from request to reply.
-using FileOperation = std::string (*)(std::string_view request, const CallContext& context);
+using FileOperation = std::string (*)(std::string request, const CallContext& context);
 
 /// Anything else: on the loop's thread.
 struct LoopContext {
@@ -33,11 +33,19 @@ using LoopOperation = void (*)(const LoopContext& context, const std::shared_ptr
 template <class Reply, class Request>
 Request request_of(Reply (*)(const Request&, const CallContext&)); // for decltype only
 
+/// A large request must not be in memory twice for as long as its operation takes.
+template <class Request>
+Request decode_and_free(std::string& bytes)
+{
+    const std::string freed = std::move(bytes);
+    return protocol::decode<Request>(freed);
+}
+
 template <auto function>
-std::string on_files(std::string_view request, const CallContext& context)
+std::string on_files(std::string request, const CallContext& context)
 {
     using Request = decltype(request_of(function));
-    return protocol::encode(function(protocol::decode<Request>(request), context));
+    return protocol::encode(function(decode_and_free<Request>(request), context));
 }
 
 void ping(const LoopContext& /*context*/, const std::shared_ptr<Call>& call,
@@ -94,6 +102,7 @@ struct Entry {
     Operation operation;
     FileOperation on_worker = nullptr;
     LoopOperation on_loop = nullptr;
+    Workers::Kind kind = Workers::Kind::brief;
     bool takes_data = false;
 };
 
@@ -104,22 +113,24 @@ constexpr std::array table = {
     Entry{.operation = Operation::read_file, .on_worker = on_files<read_file>},
     Entry{.operation = Operation::write_file, .on_worker = on_files<write_file>},
     Entry{.operation = Operation::edit_file, .on_worker = on_files<edit_file>},
-    Entry{.operation = Operation::export_files, .on_worker = on_files<export_files>},
+    Entry{.operation = Operation::glob,
+          .on_worker = on_files<glob_files>,
+          .kind = Workers::Kind::search},
+    Entry{.operation = Operation::grep,
+          .on_worker = on_files<grep_files>,
+          .kind = Workers::Kind::search},
+    Entry{.operation = Operation::export_files,
+          .on_worker = on_files<export_files>,
+          .kind = Workers::Kind::transfer},
     Entry{.operation = Operation::import_files,
           .on_worker = on_files<import_files>,
-          .takes_data = true},
-    Entry{.operation = Operation::edit_file, .on_worker = on_files<edit_file>},
-    Entry{.operation = Operation::glob, .on_worker = on_files<glob_files>},
-    Entry{.operation = Operation::grep, .on_worker = on_files<grep_files>},
-    Entry{.operation = Operation::export_files, .on_worker = on_files<export_files>},
-    Entry{.operation = Operation::import_files,
-          .on_worker = on_files<import_files>,
+          .kind = Workers::Kind::transfer,
           .takes_data = true},
     Entry{.operation = Operation::shutdown, .on_loop = shutdown},
 };
 
 void run_on_worker(FileOperation operation, const Services& services,
-                   const std::shared_ptr<Call>& call, const std::string& request)
+                   const std::shared_ptr<Call>& call, std::string request)
 {
     try {
         const CallContext context{
@@ -129,7 +140,7 @@ void run_on_worker(FileOperation operation, const Services& services,
             .send_data = [&call](std::string_view data) { call->send_data(data); },
             .receive_data = [&call] { return call->receive_data(); },
         };
-        call->reply(operation(request, context));
+        call->reply(operation(std::move(request), context));
     } catch (...) {
         call->fail(std::current_exception());
     }
@@ -139,7 +150,7 @@ void run_on_worker(FileOperation operation, const Services& services,
 
 Dispatcher::Dispatcher(Services services) : services_(std::move(services)) {}
 
-void Dispatcher::begin(const std::shared_ptr<Call>& call, const protocol::Frame& request) const
+void Dispatcher::begin(const std::shared_ptr<Call>& call, protocol::Frame request) const
 {
     const auto* const entry = std::find_if(table.begin(), table.end(), [&](const Entry& candidate) {
         return static_cast<std::uint16_t>(candidate.operation) == request.operation;
@@ -158,9 +169,11 @@ void Dispatcher::begin(const std::shared_ptr<Call>& call, const protocol::Frame&
         call->accept_data();
     }
     services_.workers.run(
-        [operation = entry->on_worker, &services = services_, call, payload = request.payload] {
-            run_on_worker(operation, services, call, payload);
-        });
+        [operation = entry->on_worker, &services = services_, call,
+         payload = std::move(request.payload)]() mutable {
+            run_on_worker(operation, services, call, std::move(payload));
+        },
+        entry->kind);
 }
 
 } // namespace berth::guest

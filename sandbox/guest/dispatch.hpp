@@ -31,7 +31,7 @@ class Dispatcher {
 
     /// Throws Error(unsupported) for an operation that is not in the table, WireError for a
     /// malformed request.
-    void begin(const std::shared_ptr<Call>& call, const protocol::Frame& request) const;
+    void begin(const std::shared_ptr<Call>& call, protocol::Frame request) const;
 
   private:
     Services services_;

@@ -56,9 +56,10 @@ void tell_ready(int fd)
                                  .commands = *commands,
                                  .connections = [&] { return connections->connections(); },
                                  .end = end});
-    const Server server(
-        loop, UniqueFd(config.listen_fd), std::move(credentials),
-        [&](const auto& call, const auto& request) { dispatcher.begin(call, request); });
+    const Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
+                        [&](const auto& call, protocol::Frame request) {
+                            dispatcher.begin(call, std::move(request));
+                        });
     connections = &server;
     const auto in_use = [&] {
         return server.connections() > 0 || commands->running() > 0 || !commands->jobs().empty();

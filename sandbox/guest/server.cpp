@@ -29,9 +29,10 @@ std::string range(std::uint32_t oldest, std::uint32_t newest)
 
 } // namespace
 
-Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler)
+Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler,
+               std::size_t room)
     : loop_(loop), listener_(std::move(listener)), credentials_(std::move(credentials)),
-      handler_(std::move(handler))
+      handler_(std::move(handler)), budget_(loop, room)
 {
     if (credentials_.token.empty()) {
         throw Error(ErrorCode::invalid_argument, "the guest was given no token");
@@ -124,9 +125,15 @@ protocol::HelloReply Server::welcome(const protocol::Hello& hello)
             .pid = ::getpid()};
 }
 
-void Server::begin(const std::shared_ptr<Call>& call, const protocol::Frame& request)
+void Server::begin(const std::shared_ptr<Call>& call, protocol::Frame request)
 {
-    handler_(call, request);
+    handler_(call, std::move(request));
+}
+
+std::shared_ptr<PayloadBudget::Ticket>
+Server::room_for(const protocol::FrameReader::Announced& request, EventLoop::Task granted)
+{
+    return budget_.ask(request.operation, request.size, std::move(granted));
 }
 
 void Server::closed(Connection& connection) noexcept

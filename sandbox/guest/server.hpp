@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/payload_budget.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -23,7 +24,7 @@ struct Credentials {
 /// Takes in connections and keeps them. Belongs to the loop's thread.
 class Server : public ConnectionOwner {
   public:
-    using Handler = std::function<void(const std::shared_ptr<Call>&, const protocol::Frame&)>;
+    using Handler = std::function<void(const std::shared_ptr<Call>&, protocol::Frame)>;
 
     /// That have not said hello: the oldest gives way, so that a crowd of silent ones cannot keep
     /// the host out.
@@ -35,14 +36,18 @@ class Server : public ConnectionOwner {
     /// of the host, outside of the guest's root, and a descriptor of that folder would let commands
     /// climb out of theirs. The host removes it with the machine, at the next launch, or when it
     /// looks for sockets that nobody listens at (sandbox/local/stale_sockets.hpp).
-    Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler);
+    /// `room`: bytes, of large requests.
+    Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler,
+           std::size_t room = PayloadBudget::most);
     ~Server() override;
 
     /// Connections that have said hello.
     [[nodiscard]] std::size_t connections() const noexcept;
 
     protocol::HelloReply welcome(const protocol::Hello& hello) override;
-    void begin(const std::shared_ptr<Call>& call, const protocol::Frame& request) override;
+    void begin(const std::shared_ptr<Call>& call, protocol::Frame request) override;
+    std::shared_ptr<PayloadBudget::Ticket> room_for(const protocol::FrameReader::Announced& request,
+                                                    EventLoop::Task granted) override;
     void closed(Connection& connection) noexcept override;
 
   private:
@@ -53,6 +58,7 @@ class Server : public ConnectionOwner {
     UniqueFd listener_;
     const Credentials credentials_;
     const Handler handler_;
+    PayloadBudget budget_;
     std::vector<std::shared_ptr<Connection>> connections_; ///< oldest first
     EventLoop::TimerId resume_ = 0;
 };

@@ -2,9 +2,13 @@
 
 #include "sandbox/base/error.hpp"
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include <malloc.h>
@@ -12,44 +16,100 @@
 
 namespace berth::guest {
 
+namespace {
+
+/// The jobs of one kind.
+struct Line {
+    struct Waiting {
+        std::uint64_t number; ///< of all kinds, in the order they came
+        Workers::Job job;
+    };
+
+    std::size_t most = 0; ///< at once
+    std::size_t running = 0;
+    std::deque<Waiting> waiting;
+
+    /// How many could begin if there were threads.
+    [[nodiscard]] std::size_t ready() const noexcept
+    {
+        return std::min(waiting.size(), most - running);
+    }
+};
+
+} // namespace
+
 struct Workers::State {
-    explicit State(const Options& given) : options(given) {}
+    explicit State(const Options& given) : options(given)
+    {
+        line(Kind::brief).most = options.most;
+        line(Kind::search).most = std::min(options.most_searches, options.most);
+        line(Kind::transfer).most = std::min(options.most_transfers, options.most);
+    }
 
     const Options options;
     std::mutex mutex;
     std::condition_variable wanted; ///< a job, or the end
     std::condition_variable ended;
-    std::deque<Job> jobs;
+    std::array<Line, 3> lines; ///< by Kind
+    std::uint64_t jobs = 0;    ///< that ever came
     std::size_t threads = 0;
     std::size_t idle = 0;
     bool stopping = false;
 
+    [[nodiscard]] Line& line(Kind kind) noexcept { return lines[static_cast<std::size_t>(kind)]; }
+
+    /// Jobs that only want for threads.
+    [[nodiscard]] std::size_t ready() const noexcept;
     void work();
-    [[nodiscard]] Job next();
+    [[nodiscard]] Line* next(Job& job, Line* done);
     [[nodiscard]] bool start_thread(const std::shared_ptr<State>& self) const;
 };
 
-/// The next job, or none when the thread shall end; it has been counted out then.
-Workers::Job Workers::State::next()
+std::size_t Workers::State::ready() const noexcept
+{
+    return std::accumulate(lines.begin(), lines.end(), std::size_t{0},
+                           [](std::size_t sum, const Line& one) { return sum + one.ready(); });
+}
+
+/// The oldest job that may begin and its line, or none when the thread shall end; it has been
+/// counted out then. `done`: the line of the thread's last job.
+Line* Workers::State::next(Job& job, Line* done)
 {
     std::unique_lock lock(mutex);
+    if (done != nullptr) {
+        --done->running;
+    }
     ++idle;
-    wanted.wait_for(lock, options.idle, [this] { return stopping || !jobs.empty(); });
+    wanted.wait_for(lock, options.idle, [this] { return stopping || ready() > 0; });
     --idle;
-    if (stopping || jobs.empty()) {
+    if (stopping || ready() == 0) {
         --threads;
         ended.notify_all();
-        return {};
+        return nullptr;
     }
-    Job job = std::move(jobs.front());
-    jobs.pop_front();
-    return job;
+    Line* oldest = nullptr;
+    for (Line& one : lines) {
+        if (one.ready() > 0 &&
+            (oldest == nullptr || one.waiting.front().number < oldest->waiting.front().number)) {
+            oldest = &one;
+        }
+    }
+    job = std::move(oldest->waiting.front().job);
+    oldest->waiting.pop_front();
+    ++oldest->running;
+    if (ready() > 0) {
+        wanted.notify_one(); // who was woken for this one finds the next
+    }
+    return oldest;
 }
 
 void Workers::State::work()
 {
-    while (const Job job = next()) {
+    Job job;
+    Line* line = nullptr;
+    while ((line = next(job, line)) != nullptr) {
         job();
+        job = nullptr; // what it holds must not wait for the next one
     }
     ::malloc_trim(0); // a search may have left a megabyte of freed paths in the heap
 }
@@ -83,28 +143,31 @@ Workers::~Workers()
 {
     std::unique_lock lock(state_->mutex);
     state_->stopping = true;
-    state_->jobs.clear();
+    for (Line& line : state_->lines) {
+        line.waiting.clear();
+    }
     state_->wanted.notify_all();
     state_->ended.wait(lock, [this] { return state_->threads == 0; });
 }
 
-void Workers::run(Job job)
+void Workers::run(Job job, Kind kind)
 {
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
-    if (state.jobs.size() >= state.options.queue) {
+    Line& line = state.line(kind);
+    if (line.waiting.size() >= state.options.queue) {
         throw Error(ErrorCode::busy, "too many calls on files wait for their turn",
                     "wait for the ones that run");
     }
-    state.jobs.push_back(std::move(job));
-    if (state.idle >= state.jobs.size() || state.threads >= state.options.most) {
+    line.waiting.push_back({state.jobs++, std::move(job)});
+    if (state.idle >= state.ready() || state.threads >= state.options.most) {
         state.wanted.notify_one();
         return;
     }
     if (state.start_thread(state_)) {
         ++state.threads;
     } else if (state.threads == 0) {
-        state.jobs.pop_back();
+        line.waiting.pop_back();
         throw Error(ErrorCode::busy, "no thread can be started in the sandbox",
                     "end some of its processes");
     }

@@ -13,11 +13,17 @@ class Workers {
   public:
     using Job = std::function<void()>; ///< must not throw
 
+    /// Of jobs. Each has a queue, first in, first out; searches and transfers, which may take long
+    /// without anything being stuck, have a part of the threads only: the rest is for short ones.
+    enum class Kind : unsigned char { brief, search, transfer };
+
     struct Options {
-        std::size_t most = 16; ///< stuck ones included: so many hung calls hold up the next
+        std::size_t most = 16;         ///< stuck ones included: so many hung calls hold up the next
+        std::size_t most_searches = 8; ///< of `most`, at least one; a search has memory of its own
+        std::size_t most_transfers = 4; ///< of `most`, at least one
         std::size_t stack = 512UL * 1024;
         std::chrono::milliseconds idle{2000};
-        std::size_t queue = 256;
+        std::size_t queue = 256; ///< of each kind
     };
 
     Workers() : Workers(Options()) {}
@@ -28,8 +34,8 @@ class Workers {
     Workers(const Workers&) = delete;
     Workers& operator=(const Workers&) = delete;
 
-    /// Throws Error(busy) when the queue is full or no thread can be had.
-    void run(Job job);
+    /// Throws Error(busy) when the kind's queue is full or no thread can be had.
+    void run(Job job, Kind kind = Kind::brief);
 
     [[nodiscard]] std::size_t threads() const;
 

@@ -2,6 +2,8 @@
 
 #include "sandbox/protocol/wire.hpp"
 
+#include <utility>
+
 namespace berth::protocol {
 namespace {
 
@@ -35,8 +37,21 @@ void put_frame(std::string& out, FrameType type, std::string_view payload, std::
     out += payload;
 }
 
+void FrameReader::feed(std::string_view bytes)
+{
+    if (large_) {
+        const auto part = bytes.substr(0, large_size_ - large_->payload.size());
+        large_->payload += part;
+        bytes.remove_prefix(part.size());
+    }
+    buffer_ += bytes;
+}
+
 std::optional<Frame> FrameReader::next()
 {
+    if (large_) {
+        return next_large();
+    }
     const std::string_view rest = std::string_view(buffer_).substr(consumed_);
     if (rest.size() < frame_header_size) {
         return std::nullopt;
@@ -51,16 +66,49 @@ std::optional<Frame> FrameReader::next()
         throw WireError("a frame of " + std::to_string(size) + " bytes, " + std::to_string(limit_) +
                         " are allowed");
     }
-    if (rest.size() < frame_header_size + size) {
-        return std::nullopt;
-    }
     Frame frame;
     frame.type = static_cast<FrameType>(type);
     frame.flags = static_cast<std::uint8_t>(rest[5]);
     frame.operation = static_cast<std::uint16_t>(static_cast<unsigned char>(rest[6]) |
                                                  (static_cast<unsigned char>(rest[7]) << 8U));
+    if (rest.size() < frame_header_size + size) {
+        if (size > max_data_size) {
+            // From here on its bytes go where they belong, without growing and copying.
+            frame.payload.reserve(size);
+            frame.payload = rest.substr(frame_header_size);
+            large_ = std::move(frame);
+            large_size_ = size;
+            consumed_ = buffer_.size();
+            drop_consumed();
+        }
+        return std::nullopt;
+    }
     frame.payload = rest.substr(frame_header_size, size);
     consumed_ += frame_header_size + size;
+    drop_consumed();
+    return frame;
+}
+
+std::optional<Frame> FrameReader::next_large()
+{
+    if (large_->payload.size() < large_size_) {
+        return std::nullopt;
+    }
+    std::optional<Frame> frame = std::move(large_);
+    large_.reset();
+    return frame;
+}
+
+std::optional<FrameReader::Announced> FrameReader::announced() const noexcept
+{
+    if (!large_) {
+        return std::nullopt;
+    }
+    return Announced{.operation = large_->operation, .size = large_size_};
+}
+
+void FrameReader::drop_consumed()
+{
     if (consumed_ == buffer_.size()) {
         buffer_.clear();
         consumed_ = 0;
@@ -71,7 +119,6 @@ std::optional<Frame> FrameReader::next()
         buffer_.erase(0, consumed_);
         consumed_ = 0;
     }
-    return frame;
 }
 
 } // namespace berth::protocol

@@ -56,7 +56,8 @@ void put_header(std::string& out, FrameType type, std::size_t size, std::uint16_
 void put_frame(std::string& out, FrameType type, std::string_view payload,
                std::uint16_t operation = 0, std::uint8_t flags = 0);
 
-/// Cuts a byte stream into frames. Buffers at most one frame beyond what was fed at once.
+/// Cuts a byte stream into frames. Buffers at most one frame beyond what was fed at once; a large
+/// one is in memory once.
 class FrameReader {
   public:
     /// `limit`: the largest payload that is accepted; can be raised after the hello.
@@ -64,16 +65,29 @@ class FrameReader {
 
     void set_limit(std::size_t limit) noexcept { limit_ = limit; }
 
-    void feed(std::string_view bytes) { buffer_ += bytes; }
+    void feed(std::string_view bytes);
 
     /// The next whole frame, or nothing yet. Throws WireError for an unknown type or a payload
     /// above the limit, as soon as the header is there.
     [[nodiscard]] std::optional<Frame> next();
 
-    [[nodiscard]] bool empty() const noexcept { return buffer_.size() == consumed_; }
+    [[nodiscard]] bool empty() const noexcept { return !large_ && buffer_.size() == consumed_; }
+
+    struct Announced {
+        std::uint16_t operation;
+        std::size_t size; ///< of the payload, which is above max_data_size
+    };
+
+    /// The large frame of which next() has seen the header, but not yet the end.
+    [[nodiscard]] std::optional<Announced> announced() const noexcept;
 
   private:
+    [[nodiscard]] std::optional<Frame> next_large();
+    void drop_consumed();
+
     std::size_t limit_;
+    std::optional<Frame> large_; ///< its payload so far
+    std::size_t large_size_ = 0;
     std::string buffer_;
     std::size_t consumed_ = 0;
 };

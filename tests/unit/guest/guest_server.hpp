@@ -28,7 +28,8 @@ namespace berth::test {
 /// A server of the guest with its loop on a thread, and a way to its socket.
 class GuestServer {
   public:
-    explicit GuestServer(guest::Server::Handler handler)
+    explicit GuestServer(guest::Server::Handler handler,
+                         std::size_t room = guest::PayloadBudget::most)
     {
         UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         // Bound to a free abstract name, so that nothing is left on the disk.
@@ -41,7 +42,7 @@ class GuestServer {
         REQUIRE(::listen(listener.get(), 32) == 0);
         server_.emplace(loop_, std::move(listener),
                         guest::Credentials{.token = "secret", .generation = "g1"},
-                        std::move(handler));
+                        std::move(handler), room);
         thread_ = std::thread([this] { loop_.run(); });
     }
 
@@ -155,6 +156,9 @@ class Peer {
     }
 
     void close() { fd_.reset(); }
+
+    /// Ends what another thread is sending, too.
+    void shut_down() const { ::shutdown(fd_.get(), SHUT_RDWR); }
 
   private:
     UniqueFd fd_;

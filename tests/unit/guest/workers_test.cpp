@@ -8,6 +8,7 @@
 #include <chrono>
 #include <latch>
 #include <thread>
+#include <vector>
 
 #include <pthread.h>
 
@@ -34,6 +35,60 @@ TEST_CASE("jobs that hang do not hold up the others, up to the limit")
     CHECK(done == 20);
     release.count_down();
     CHECK(becomes_true([&] { return done == 21; }));
+}
+
+TEST_CASE("searches and transfers that hang leave threads to short calls, and to each other")
+{
+    using Kind = Workers::Kind;
+    std::latch release(1);
+    std::atomic<int> stuck = 0;
+    std::atomic<int> brief = 0;
+    std::atomic<int> late = 0;
+    Workers workers({.most = 8, .most_searches = 4, .most_transfers = 2});
+    const auto hang = [&] {
+        ++stuck;
+        release.wait();
+        ++late;
+    };
+    for (int i = 0; i < 20; ++i) {
+        workers.run(hang, Kind::search);
+    }
+    CHECK(becomes_true([&] { return stuck == 4; }));
+    for (int i = 0; i < 20; ++i) {
+        workers.run(hang, Kind::transfer);
+    }
+    CHECK(becomes_true([&] { return stuck == 6; }));
+    for (int i = 0; i < 20; ++i) {
+        workers.run([&] { ++brief; });
+    }
+    CHECK(becomes_true([&] { return brief == 20; }));
+    CHECK(stuck == 6);
+    CHECK(workers.threads() <= 8);
+    release.count_down();
+    CHECK(becomes_true([&] { return late == 40; }));
+}
+
+TEST_CASE("jobs of a kind begin in the order they came, whatever others wait")
+{
+    using Kind = Workers::Kind;
+    std::latch release(1);
+    std::atomic<int> done = 0;
+    std::vector<int> order; // one search at a time writes it
+    Workers workers({.most = 2, .most_searches = 1});
+    workers.run([&] { release.wait(); }, Kind::search);
+    for (int i = 0; i < 10; ++i) {
+        workers.run(
+            [&, i] {
+                order.push_back(i);
+                ++done;
+            },
+            Kind::search);
+        workers.run([&] { ++done; });
+    }
+    CHECK(becomes_true([&] { return done == 10; }));
+    release.count_down();
+    CHECK(becomes_true([&] { return done == 20; }));
+    CHECK(order == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
 }
 
 TEST_CASE("idle threads end, and come back when they are needed")

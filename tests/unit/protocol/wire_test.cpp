@@ -4,6 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 namespace protocol = berth::protocol;
 
 TEST_CASE("a message survives encoding, also where it differs from its defaults")
@@ -83,6 +88,36 @@ TEST_CASE("frames are cut from a stream at any boundary")
     }
     CHECK(frames == 2);
     CHECK(reader.empty());
+}
+
+TEST_CASE("a large frame is announced at its header, and cut like any other")
+{
+    const std::string payload(protocol::max_data_size + 1000, 'p');
+    std::string stream;
+    protocol::put_frame(stream, protocol::FrameType::request, "small", 3);
+    protocol::put_frame(stream, protocol::FrameType::request, payload, 4);
+    protocol::put_frame(stream, protocol::FrameType::cancel, "");
+    for (const std::size_t step : {1UL, 7UL, 4096UL, 1UL << 20U}) {
+        protocol::FrameReader reader(protocol::max_payload_size);
+        std::vector<std::string> payloads;
+        bool announced = false;
+        for (std::size_t at = 0; at < stream.size(); at += step) {
+            reader.feed(std::string_view(stream).substr(at, step));
+            while (auto frame = reader.next()) {
+                payloads.push_back(std::move(frame->payload));
+                CHECK_FALSE(reader.announced().has_value());
+            }
+            if (const auto large = reader.announced()) {
+                announced = true;
+                CHECK(large->operation == 4);
+                CHECK(large->size == payload.size());
+                CHECK_FALSE(reader.empty());
+            }
+        }
+        CHECK(payloads == std::vector<std::string>{"small", payload, ""});
+        CHECK(announced == (step < stream.size()));
+        CHECK(reader.empty());
+    }
 }
 
 TEST_CASE("a frame above the limit is refused at its header")

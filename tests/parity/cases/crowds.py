@@ -1,0 +1,61 @@
+"""Many calls of one session at once: slow ones hold no fast one, and large ones cost nobody anything."""
+
+import hashlib
+import time
+
+from suite import ParityTest
+
+MEBIBYTE = 1024 * 1024
+SEARCHES = 16
+# Takes minutes in what the command makes: every search runs as long as it may.
+HARD = {"path": "hard", "pattern": "[ab]*a[ab]{500}c"}
+MAKE_HARD = ("python3 -c \"import random; random.seed(1); print('\\n'.join("
+             "''.join(random.choices('ab', k=1000)) for _ in range(30_000)))\" >hard")
+
+
+class CrowdsTest(ParityTest):
+    environment = {"BERTH_SEARCH_TIME": "30s"}
+
+    def setUp(self):
+        super().setUp()
+        self.output(MAKE_HARD)
+        self.searches = []
+
+    def search(self, number):
+        self.searches += [self.berth.call_async("grep_files", HARD) for _ in range(number)]
+        time.sleep(0.5)
+
+    def cancel_searches(self):
+        for search in self.searches:
+            if not search.answered():
+                self.berth.cancel(search)
+
+    def test_slow_searches_hold_no_other_call(self):
+        self.call("write_file", path="small", content="abc")
+        self.search(SEARCHES)
+        began = time.monotonic()
+        self.assertEqual(self.call("read_file", path="small").data["content"].strip(), "abc")
+        self.call("write_file", path="other", content="1\n")
+        self.call("edit_file", path="other", old_text="1", new_text="2")
+        took = time.monotonic() - began
+        running = sum(not search.answered() for search in self.searches)
+        self.cancel_searches()
+        self.assertGreater(running, SEARCHES // 2, "the searches are too fast for this test")
+        self.assertLess(took, 3)
+
+    def test_large_writes_beside_searches_lose_nothing(self):
+        content = "0123456789abcdef" * (31 * MEBIBYTE // 16)
+        digest = hashlib.sha256(content.encode()).hexdigest()
+        self.search(SEARCHES)
+        writes = [self.berth.call_async("write_file", {"path": f"large{number}", "content": content})
+                  for number in range(8)]
+        lost = []
+        for write in writes:
+            result = write.result(120)
+            if result.is_error or result.data["sha256"] != digest:
+                lost.append(result.error)
+        failed = [search.result().error for search in self.searches if search.answered()]
+        lost += [error for error in failed if error]
+        self.cancel_searches()
+        self.assertEqual(lost, [])
+        self.assertEqual(self.output("cat large* | wc -c").strip(), str(8 * len(content)))
