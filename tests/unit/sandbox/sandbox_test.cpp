@@ -5,6 +5,7 @@
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/guest/guest_server.hpp"
+#include "tests/unit/sandbox/fake_machine.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,10 +14,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 using berth::tests::becomes_true;
@@ -28,52 +27,12 @@ using berth::protocol::Frame;
 using berth::protocol::FrameType;
 using berth::protocol::Operation;
 using berth::sandbox::Sandbox;
+using berth::test::FakeMachine;
+using berth::test::Fixture;
 using berth::test::GuestServer;
 using berth::tests::error_of;
 
 namespace {
-
-/// A machine whose connections a test makes.
-class FakeMachine : public berth::sandbox::Machine {
-  public:
-    explicit FakeMachine(std::function<UniqueFd()> connect) : connect_(std::move(connect))
-    {
-        record_.generation = "g1";
-    }
-
-    [[nodiscard]] const berth::sandbox::MachineRecord& record() const noexcept override
-    {
-        return record_;
-    }
-
-    [[nodiscard]] const std::vector<berth::sandbox::Layer>& layers() const noexcept override
-    {
-        return layers_;
-    }
-
-    [[nodiscard]] std::unique_ptr<berth::sandbox::Channel>
-    connect(const berth::Deadline& /*deadline*/) override
-    {
-        ++connects;
-        return std::make_unique<berth::sandbox::UnixChannel>(connect_());
-    }
-
-    std::atomic<int> connects = 0;
-
-  private:
-    std::function<UniqueFd()> connect_;
-    berth::sandbox::MachineRecord record_;
-    std::vector<berth::sandbox::Layer> layers_;
-};
-
-/// A sandbox whose guest is `handler`.
-struct Fixture {
-    explicit Fixture(berth::guest::Server::Handler handler) : server(std::move(handler)) {}
-
-    GuestServer server;
-    FakeMachine* machine = new FakeMachine([this] { return server.connect(); });
-    Sandbox sandbox{std::unique_ptr<berth::sandbox::Machine>(machine), "secret"};
-};
 
 /// A sandbox whose guest says hello as it should and then sends `bytes` to every request.
 class Hostile {
@@ -163,38 +122,6 @@ TEST_CASE("a slow call does not hold up another, and few connections are kept")
         });
     }
     CHECK(becomes_true([&] { return fixture.server.connections() == Sandbox::most_idle; }));
-}
-
-TEST_CASE("servers that are idle after much work leave room for the next one")
-{
-    constexpr std::size_t servers = 32;
-    constexpr std::size_t burst = 8;
-    std::mutex mutex;
-    std::vector<std::shared_ptr<Call>> waiting;
-    Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame& request) {
-        if (request.operation != static_cast<std::uint16_t>(Operation::read_file)) {
-            call->reply({});
-            return;
-        }
-        const std::lock_guard lock(mutex);
-        waiting.push_back(call);
-        if (waiting.size() == burst) {
-            for (const auto& one : std::exchange(waiting, {})) {
-                one->reply({});
-            }
-        }
-    });
-    std::vector<std::unique_ptr<Sandbox>> idle;
-    for (std::size_t i = 0; i < servers; ++i) {
-        auto& sandbox = *idle.emplace_back(std::make_unique<Sandbox>(
-            std::make_unique<FakeMachine>([&fixture] { return fixture.server.connect(); }),
-            "secret"));
-        std::vector<std::jthread> callers;
-        for (std::size_t call = 0; call < burst; ++call) {
-            callers.emplace_back([&sandbox] { (void)sandbox.read_file({}, {}); });
-        }
-    }
-    CHECK_NOTHROW((void)fixture.sandbox.info());
 }
 
 TEST_CASE("what does no work is answered while calls take all places")
