@@ -111,7 +111,7 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
 {
 }
 
-void Commands::State::start(const protocol::ExecuteRequest& request, const Done& done)
+bool Commands::State::start(const protocol::ExecuteRequest& request, const Done& done)
 {
     validate(request);
     if (commands.contains(request.id) || waiting.contains(request.id)) {
@@ -124,7 +124,7 @@ void Commands::State::start(const protocol::ExecuteRequest& request, const Done&
                     "Wait for one to end, or cancel one.");
     }
     if (is_crowded() && make_room(request, done)) {
-        return;
+        return false;
     }
     try {
         launch(request, "", with_room(request, done));
@@ -132,7 +132,9 @@ void Commands::State::start(const protocol::ExecuteRequest& request, const Done&
         if (!make_room(request, done)) {
             throw;
         }
+        return false;
     }
+    return true;
 }
 
 void Commands::State::launch(const protocol::ExecuteRequest& request, std::string notice, Done done)
@@ -331,9 +333,9 @@ Commands::~Commands()
     state_->remove_cgroups();
 }
 
-void Commands::start(const protocol::ExecuteRequest& request, const Done& done)
+bool Commands::start(const protocol::ExecuteRequest& request, const Done& done)
 {
-    state_->start(request, done);
+    return state_->start(request, done);
 }
 
 void Commands::cancel(const std::string& id)

@@ -30,7 +30,8 @@ class Commands {
     Commands& operator=(const Commands&) = delete;
 
     /// Throws Error (busy, empty_command, invalid_argument, invalid_path ...) before anything runs.
-    void start(const protocol::ExecuteRequest& request, const Done& done);
+    /// False: it waits for processes to become free, and the request is kept until then.
+    bool start(const protocol::ExecuteRequest& request, const Done& done);
 
     /// The host wants no more of it: the whole tree is stopped, the reply has fate cancelled. The
     /// same path as a timeout. Nothing happens when it is not running.

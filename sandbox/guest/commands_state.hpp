@@ -28,7 +28,7 @@ struct Commands::State {
     State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
           OomScore oom_score_, ShellProgram shell_);
 
-    void start(const protocol::ExecuteRequest& request, const Done& done);
+    bool start(const protocol::ExecuteRequest& request, const Done& done);
     /// As start(), for the second time where `notice` says why.
     void launch(const protocol::ExecuteRequest& request, std::string notice, Done done);
 

@@ -82,14 +82,19 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     Commands& commands = context.services.commands;
     call->on_cancel([&commands, id = decoded.id] { commands.cancel(id); });
     call->on_gone([&commands, id = decoded.id] { commands.detach(id); });
-    commands.start(decoded,
-                   [call](const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
-                       if (error) {
-                           call->fail(error);
-                       } else {
-                           call->reply(protocol::encode(reply));
-                       }
-                   });
+    const bool started = commands.start(
+        decoded, [call](const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
+            if (error) {
+                call->fail(error);
+            } else {
+                call->reply(protocol::encode(reply));
+            }
+        });
+    if (started) {
+        // Its shim has the request now. Kept for hours by a command with much input, the room would
+        // be missing to every large write, also to one that the command waits for.
+        call->keep_room(nullptr);
+    }
 }
 
 void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,

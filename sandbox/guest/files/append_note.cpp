@@ -5,6 +5,7 @@
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/write_target.hpp"
 #include "sandbox/guest/paths.hpp"
+#include "sandbox/protocol/frame.hpp"
 
 #include <climits>
 
@@ -24,6 +25,9 @@ namespace {
 
 /// As many appends may be under way at once; one more has no note.
 constexpr int most_notes = 32;
+
+/// No true note is larger: one that a command made must not keep the guest from starting.
+constexpr std::uint64_t most_bytes = protocol::max_payload_size + 2 * PATH_MAX;
 
 /// Behind it in the note: the path, and the content that is appended.
 struct Head {
@@ -107,7 +111,7 @@ bool end_append(int note, const CallContext& context)
     }
     const auto size = static_cast<std::uint64_t>(status.st_size);
     std::string path(head.path_size, '\0');
-    if (read_full(note, path.data(), path.size()) == path.size() && size <= max_hashed_size) {
+    if (read_full(note, path.data(), path.size()) == path.size() && size <= most_bytes) {
         try {
             take_back(head, path, note, size, context);
         } catch (const Error&) {
