@@ -31,8 +31,16 @@ struct Answer {
     std::string payload;   ///< of the reply or the error frame
 };
 
-/// Throws Error when there is no answer, and whatever the sink or source threw; the connection is
-/// of no further use then.
+/// The hint of an Error(cancelled) about a request that the guest has not had.
+inline constexpr const char* not_begun =
+    "Nothing of it was done: call again if it is still wanted.";
+
+/// Throws Error(cancelled) for such a call.
+[[noreturn]] void throw_not_begun();
+
+/// A stop request before the guest has the whole request ends the connection, later it cancels the
+/// operation. Throws Error when there is no answer, and whatever the sink or source threw; the
+/// connection is of no further use then.
 [[nodiscard]] Answer exchange(GuestConnection& connection, const Exchange& call);
 
 } // namespace berth::sandbox

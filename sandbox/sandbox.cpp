@@ -49,8 +49,6 @@ std::string_view name_of(Operation operation) noexcept
     return "a call";
 }
 
-constexpr const char* not_begun = "Nothing of it was done: call again if it is still wanted.";
-
 bool does_work(Operation operation) noexcept
 {
     return operation != Operation::ping && operation != Operation::info &&
@@ -125,7 +123,7 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
             }
         }
         if (stop.stop_requested()) {
-            throw Error(ErrorCode::cancelled, "the call was cancelled before it began", not_begun);
+            throw_not_begun();
         }
         std::this_thread::sleep_for(retry_time);
     }
@@ -194,7 +192,7 @@ bool Sandbox::left(const Exchange& exchange) const noexcept
 Sandbox::Answered Sandbox::ask(const Exchange& exchange)
 {
     if (exchange.stop.stop_requested()) {
-        throw Error(ErrorCode::cancelled, "the call was cancelled before it began", not_begun);
+        throw_not_begun();
     }
     Borrowed borrowed = borrow(/*fresh=*/false, exchange.stop);
     for (;;) {

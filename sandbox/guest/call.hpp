@@ -5,6 +5,7 @@
 #include "sandbox/guest/payload_budget.hpp"
 #include "sandbox/protocol/frame.hpp"
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -33,6 +34,9 @@ class Call : public std::enable_shared_from_this<Call> {
     void fail(const std::exception_ptr& error);
 
     [[nodiscard]] std::stop_token stop_token() const { return stop_.get_token(); }
+
+    /// True for the first who asks: the worker whose turn it is, or the cancel that came before it.
+    [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true); }
 
     // ---- a worker ----
 
@@ -75,6 +79,7 @@ class Call : public std::enable_shared_from_this<Call> {
     const std::weak_ptr<Connection> connection_;
     std::shared_ptr<PayloadBudget::Ticket> room_; ///< of the request
     std::stop_source stop_;
+    std::atomic<bool> claimed_ = false;
     Task on_cancel_;
     Task on_gone_;
     bool input_open_ = false;

@@ -53,7 +53,7 @@ void Connection::start()
     set_timer(hello_time);
 }
 
-void Connection::set_timer(std::chrono::seconds time)
+void Connection::set_timer(std::chrono::milliseconds time)
 {
     loop_.cancel(timer_);
     timer_ = loop_.call_at(BootClock::now() + time, [weak = weak_from_this()] {
@@ -131,6 +131,7 @@ void Connection::take(std::string_view bytes)
             auto frame = reader_.next();
             if (!frame) {
                 ask_for_room();
+                limit_silence();
                 return;
             }
             take_frame(std::move(*frame));
@@ -189,11 +190,22 @@ void Connection::ask_for_room()
     if (!request || room_) {
         return;
     }
+    if (request->type != protocol::FrameType::request) {
+        violate("a frame of " + std::to_string(request->size) + " bytes that is no request");
+    }
     room_ = owner_.room_for(*request, [weak = weak_from_this()] {
         if (const auto self = weak.lock(); self && self->state_ != State::closed) {
+            self->limit_silence();
             self->update_events();
         }
     });
+}
+
+void Connection::limit_silence()
+{
+    if (room_ && room_->granted()) {
+        set_timer(owner_.patience());
+    }
 }
 
 void Connection::take_request(protocol::Frame frame)
@@ -204,6 +216,7 @@ void Connection::take_request(protocol::Frame frame)
     if (discard_data_) {
         violate("a request before the end of the last one's data");
     }
+    loop_.cancel(timer_);
     const auto call = std::make_shared<Call>(loop_, weak_from_this());
     call_ = call;
     call->keep_room(std::exchange(room_, nullptr));

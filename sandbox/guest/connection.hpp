@@ -37,6 +37,9 @@ class ConnectionOwner {
     virtual std::shared_ptr<PayloadBudget::Ticket>
     room_for(const protocol::FrameReader::Announced& request, EventLoop::Task granted) = 0;
 
+    /// How long a request that has room may bring no byte.
+    [[nodiscard]] virtual std::chrono::milliseconds patience() const noexcept = 0;
+
     /// The connection's last word.
     virtual void closed(Connection& connection) noexcept = 0;
 };
@@ -82,7 +85,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void take_data(protocol::Frame frame);
     void ask_for_room();
     void refuse(const std::exception_ptr& error);
-    void set_timer(std::chrono::seconds time);
+    void set_timer(std::chrono::milliseconds time);
+    void limit_silence();
     void send();
     void update_events();
 

@@ -137,6 +137,9 @@ constexpr std::array table = {
 void run_on_worker(FileOperation operation, const Services& services,
                    const std::shared_ptr<Call>& call, std::string request)
 {
+    if (!call->claim()) {
+        return; // cancelled in the queue, and answered
+    }
     try {
         const CallContext context{
             .config = services.config,
@@ -149,6 +152,18 @@ void run_on_worker(FileOperation operation, const Services& services,
     } catch (...) {
         call->fail(std::current_exception());
     }
+}
+
+/// A call that waits for a thread, perhaps behind long ones, is answered at once and never done.
+void answer_cancel_in_queue(const std::shared_ptr<Call>& call)
+{
+    call->on_cancel([weak = std::weak_ptr(call)] {
+        if (const auto queued = weak.lock(); queued && queued->claim()) {
+            queued->fail(std::make_exception_ptr(
+                Error(ErrorCode::cancelled, "the call was cancelled before it began",
+                      "Nothing of it was done: call again if it is still wanted.")));
+        }
+    });
 }
 
 } // namespace
@@ -173,6 +188,7 @@ void Dispatcher::begin(const std::shared_ptr<Call>& call, protocol::Frame reques
     if (entry->takes_data) {
         call->accept_data();
     }
+    answer_cancel_in_queue(call);
     services_.workers.run(
         [operation = entry->on_worker, &services = services_, call,
          payload = std::move(request.payload)]() mutable {

@@ -39,9 +39,10 @@ void PayloadBudget::State::give_back(std::size_t bytes)
 
 std::shared_ptr<PayloadBudget::Ticket> PayloadBudget::State::next()
 {
+    std::shared_ptr<Ticket> ticket; // outlives the lock: its end may take it
     const std::lock_guard lock(mutex);
     while (!waiting.empty()) {
-        auto ticket = waiting.front().lock();
+        ticket = waiting.front().lock();
         if (ticket && ticket->bytes_ > left) {
             return nullptr;
         }
@@ -62,11 +63,12 @@ void PayloadBudget::State::admit()
     }
 }
 
-PayloadBudget::PayloadBudget(EventLoop& loop, std::size_t room) : state_(std::make_shared<State>())
+PayloadBudget::PayloadBudget(EventLoop& loop, const Limits& limits)
+    : state_(std::make_shared<State>()), patience_(limits.patience)
 {
     state_->loop = &loop;
-    state_->room = room;
-    state_->left = room;
+    state_->room = limits.room;
+    state_->left = limits.room;
 }
 
 PayloadBudget::~PayloadBudget()

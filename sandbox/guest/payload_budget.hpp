@@ -3,6 +3,7 @@
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/protocol/frame.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,13 @@ class PayloadBudget {
     static constexpr std::size_t most = 64UL * 1024 * 1024;
     /// A frame up to it needs no room.
     static constexpr std::size_t free_size = protocol::max_data_size;
+
+    struct Limits {
+        std::size_t room = most;
+        /// For the next bytes of a request that has room: a host that was stopped in the midst of
+        /// sending would keep all others waiting.
+        std::chrono::milliseconds patience{30'000};
+    };
 
   private:
     struct State;
@@ -47,7 +55,7 @@ class PayloadBudget {
     };
 
     /// `loop` must outlive the budget; tickets may outlive both.
-    explicit PayloadBudget(EventLoop& loop, std::size_t room = most);
+    PayloadBudget(EventLoop& loop, const Limits& limits);
     ~PayloadBudget();
     PayloadBudget(const PayloadBudget&) = delete;
     PayloadBudget& operator=(const PayloadBudget&) = delete;
@@ -56,6 +64,8 @@ class PayloadBudget {
     /// `granted` is called on the loop's thread if the ticket has to wait.
     [[nodiscard]] std::shared_ptr<Ticket> ask(std::uint16_t operation, std::size_t size,
                                               EventLoop::Task granted);
+
+    [[nodiscard]] std::chrono::milliseconds patience() const noexcept { return patience_; }
 
   private:
     struct State : std::enable_shared_from_this<State> {
@@ -71,6 +81,7 @@ class PayloadBudget {
     };
 
     const std::shared_ptr<State> state_;
+    const std::chrono::milliseconds patience_;
 };
 
 } // namespace berth::guest

@@ -30,9 +30,9 @@ std::string range(std::uint32_t oldest, std::uint32_t newest)
 } // namespace
 
 Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler,
-               std::size_t room)
+               const PayloadBudget::Limits& limits)
     : loop_(loop), listener_(std::move(listener)), credentials_(std::move(credentials)),
-      handler_(std::move(handler)), budget_(loop, room)
+      handler_(std::move(handler)), budget_(loop, limits)
 {
     if (credentials_.token.empty()) {
         throw Error(ErrorCode::invalid_argument, "the guest was given no token");

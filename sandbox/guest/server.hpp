@@ -36,9 +36,9 @@ class Server : public ConnectionOwner {
     /// of the host, outside of the guest's root, and a descriptor of that folder would let commands
     /// climb out of theirs. The host removes it with the machine, at the next launch, or when it
     /// looks for sockets that nobody listens at (sandbox/local/stale_sockets.hpp).
-    /// `room`: bytes, of large requests.
+    /// `limits`: of large requests.
     Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler,
-           std::size_t room = PayloadBudget::most);
+           const PayloadBudget::Limits& limits = {});
     ~Server() override;
 
     /// Connections that have said hello.
@@ -48,6 +48,12 @@ class Server : public ConnectionOwner {
     void begin(const std::shared_ptr<Call>& call, protocol::Frame request) override;
     std::shared_ptr<PayloadBudget::Ticket> room_for(const protocol::FrameReader::Announced& request,
                                                     EventLoop::Task granted) override;
+
+    [[nodiscard]] std::chrono::milliseconds patience() const noexcept override
+    {
+        return budget_.patience();
+    }
+
     void closed(Connection& connection) noexcept override;
 
   private:

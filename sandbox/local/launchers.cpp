@@ -26,7 +26,7 @@ namespace berth::local {
 namespace {
 
 // Longer than the launcher's own patience with the guest.
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds launch_time{30};
 // MFD_EXEC of Linux 6.3, newer than Debian 12's headers.
 constexpr unsigned mfd_exec = 0x0010U;
 
@@ -66,7 +66,7 @@ LaunchResult failure(const char* text)
 
 LaunchResult read_result(int fd)
 {
-    const Deadline deadline = Deadline::after(patience);
+    const Deadline deadline = Deadline::after(launch_time);
     std::string text;
     for (;;) {
         pollfd waiting{fd, POLLIN, 0};

@@ -104,7 +104,7 @@ std::optional<FrameReader::Announced> FrameReader::announced() const noexcept
     if (!large_) {
         return std::nullopt;
     }
-    return Announced{.operation = large_->operation, .size = large_size_};
+    return Announced{.type = large_->type, .operation = large_->operation, .size = large_size_};
 }
 
 void FrameReader::drop_consumed()

@@ -74,6 +74,7 @@ class FrameReader {
     [[nodiscard]] bool empty() const noexcept { return !large_ && buffer_.size() == consumed_; }
 
     struct Announced {
+        FrameType type;
         std::uint16_t operation;
         std::size_t size; ///< of the payload, which is above max_data_size
     };

@@ -1,6 +1,7 @@
 #include "sandbox/guest/exec/shim.hpp"
 
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/guest/exec/inherited_memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -251,6 +252,7 @@ void run_shim(const ShimPlan& plan) noexcept
     constexpr int report_fd = 0;
     ::dup2(plan.report, report_fd);
     ::close_range(1, ~0U, 0);
+    drop_inherited_memory(); // `plan` with it
     for (;;) {
         // Looked at first and reaped after the report: a shim that is killed in between leaves the
         // shell to the guest. The system call itself: glibc's wrapper drops the usage.

@@ -39,8 +39,8 @@ struct Head {
 
 static_assert(std::is_trivially_copyable_v<Head> && sizeof(Head) == 40);
 
-constexpr std::array<char, 16> mark{'b', 'e', 'r', 't', 'h', ' ', 'a',  'p',
-                                    'p', 'e', 'n', 'd', ' ', '1', '\n', '\0'};
+constexpr std::array<char, 16> note_mark{'b', 'e', 'r', 't', 'h', ' ', 'a',  'p',
+                                         'p', 'e', 'n', 'd', ' ', '1', '\n', '\0'};
 
 std::string note_name(int number)
 {
@@ -97,7 +97,7 @@ void take_back(const Head& head, const std::string& path, int note, std::uint64_
 bool is_left(int note, const struct stat& status, Head& head)
 {
     return S_ISREG(status.st_mode) && read_full(note, &head, sizeof(head)) == sizeof(head) &&
-           head.mark == mark && head.path_size < PATH_MAX &&
+           head.mark == note_mark && head.path_size < PATH_MAX &&
            (::flock(note, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
 }
 
@@ -133,17 +133,18 @@ AppendNote::AppendNote(int file, std::string_view content, const std::string& pa
             return;
         }
         home_ = open_home(context.config);
-        const Head head{mark, status.st_ino, static_cast<std::uint64_t>(status.st_size),
+        const Head head{note_mark, status.st_ino, static_cast<std::uint64_t>(status.st_size),
                         path.size()};
         note_.emplace(home_.get(), context.config.home, 0600);
         write_full(note_->fd(), {reinterpret_cast<const char*>(&head), sizeof(head)});
         write_full(note_->fd(), path);
         write_full(note_->fd(), content);
+        // Before it can be seen, or another guest would take it for left. Where there are locks.
+        ::flock(note_->fd(), LOCK_EX | LOCK_NB);
         int error = EEXIST;
         for (int i = 0; i < most_notes && error == EEXIST; ++i) {
             error = note_->show_as(note_name(i));
         }
-        ::flock(note_->fd(), LOCK_EX | LOCK_NB); // where there are locks: see end_append()
     } catch (const std::exception&) {
         note_.reset();
     }

@@ -54,6 +54,7 @@ Facts look_at(const Document& document)
 std::string with_crlf(std::string_view text)
 {
     std::string result;
+    result.reserve(text.size() + static_cast<std::size_t>(std::ranges::count(text, '\n')));
     char before = 0;
     for (const char c : text) {
         if (c == '\n' && before != '\r') {

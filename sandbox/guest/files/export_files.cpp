@@ -200,11 +200,27 @@ bool is_pattern(const std::string& path)
     return path.find_first_of("*?[{") != std::string::npos;
 }
 
+/// The slash before the pattern: behind the directories that are there by their very names, even
+/// where such a name ("[slug]") could be read as a pattern.
+std::size_t slash_before_pattern(const std::string& absolute, const CallContext& context)
+{
+    auto slash = absolute.rfind('/', absolute.find_first_of("*?[{"));
+    for (auto next = absolute.find('/', slash + 1); next != std::string::npos;
+         next = absolute.find('/', next + 1)) {
+        try {
+            (void)open_existing(absolute.substr(0, next), context, O_DIRECTORY);
+        } catch (const Error&) {
+            break;
+        }
+        slash = next;
+    }
+    return slash;
+}
+
 ExportReply export_pattern(const std::string& absolute, const ExportRequest& request,
                            const CallContext& context)
 {
-    // The directories before the first component with a pattern in it.
-    const auto slash = absolute.rfind('/', absolute.find_first_of("*?[{"));
+    const auto slash = slash_before_pattern(absolute, context);
     const Opened root =
         open_existing(slash == 0 ? "/" : absolute.substr(0, slash), context, O_DIRECTORY);
     const auto pattern = search::GlobPattern::compile(absolute.substr(slash + 1),

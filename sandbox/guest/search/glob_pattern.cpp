@@ -1,6 +1,7 @@
 #include "sandbox/guest/search/glob_pattern.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/search/npos.hpp"
 
 #include <string>
 #include <utility>
@@ -9,7 +10,6 @@ namespace berth::guest::search {
 
 namespace {
 
-constexpr std::size_t npos = std::string_view::npos;
 constexpr std::size_t max_pattern = 4096;
 constexpr std::size_t max_alternatives = 256;
 /// Of all alternatives: each byte may become a component of about a hundred bytes.

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/search/npos.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +11,6 @@
 namespace berth::guest::search {
 
 namespace {
-
-constexpr std::size_t npos = std::string_view::npos;
 
 std::size_t character_size(std::string_view text) noexcept
 {

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/search/block_reader.hpp"
+#include "sandbox/guest/search/npos.hpp"
 #include "sandbox/guest/search/required_literals.hpp"
 
 #include <re2/re2.h>
@@ -16,9 +17,8 @@ namespace berth::guest::search {
 
 namespace {
 
-constexpr std::size_t npos = std::string_view::npos;
 constexpr std::int64_t regex_memory = 8L << 20U;
-constexpr std::size_t max_pattern = 64UL << 10U;
+constexpr std::size_t max_regex = 64UL << 10U;
 
 /// Instructions: RE2's slowest way takes up to 20 ns for each of them and byte of text.
 constexpr std::size_t max_program = 50'000;
@@ -157,7 +157,7 @@ Matcher::Span lines_around(std::string_view text, Matcher::Span span) noexcept
 
 Matcher::Matcher(std::string_view pattern, const MatcherOptions& options) : options_(options)
 {
-    if (pattern.size() > max_pattern || pattern.find('\0') != npos) {
+    if (pattern.size() > max_regex || pattern.find('\0') != npos) {
         throw bad_pattern("it is longer than 64 KiB or has a NUL byte in it", {});
     }
     options_.fixed = options.fixed || is_plain_text(pattern);

@@ -1,5 +1,7 @@
 #include "sandbox/guest/search/newline_patterns.hpp"
 
+#include "sandbox/guest/search/npos.hpp"
+
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 namespace berth::guest::search {
 
 namespace {
-
-constexpr std::size_t npos = std::string_view::npos;
 
 /// The size of the `[...]` that `text` begins with.
 std::size_t class_size(std::string_view text)

@@ -125,6 +125,11 @@ TEST_CASE("hostile bytes end their connection and nothing else")
         put_frame(bytes, FrameType::reply, "");
         check_survives(bytes, true);
     }
+    SUBCASE("the header of a large frame that is no request")
+    {
+        berth::protocol::put_header(bytes, FrameType::data, 10'000'000);
+        check_survives(bytes, true);
+    }
     SUBCASE("data without a call")
     {
         put_frame(bytes, FrameType::data, "x");

@@ -29,7 +29,7 @@ namespace berth::test {
 class GuestServer {
   public:
     explicit GuestServer(guest::Server::Handler handler,
-                         std::size_t room = guest::PayloadBudget::most)
+                         const guest::PayloadBudget::Limits& limits = {})
     {
         UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         // Bound to a free abstract name, so that nothing is left on the disk.
@@ -42,7 +42,7 @@ class GuestServer {
         REQUIRE(::listen(listener.get(), 32) == 0);
         server_.emplace(loop_, std::move(listener),
                         guest::Credentials{.token = "secret", .generation = "g1"},
-                        std::move(handler), room);
+                        std::move(handler), limits);
         thread_ = std::thread([this] { loop_.run(); });
     }
 

@@ -72,10 +72,11 @@ class Held {
 /// thread, for the guest may not read it.
 class Request {
   public:
-    Request(const GuestServer& server, std::size_t size) : peer_(Peer::greeted(server))
+    Request(const GuestServer& server, std::size_t size, std::uint16_t operation = 1)
+        : peer_(Peer::greeted(server))
     {
         std::string header;
-        berth::protocol::put_header(header, FrameType::request, size, 1);
+        berth::protocol::put_header(header, FrameType::request, size, operation);
         peer_.send_bytes(header);
         sender_ = std::jthread([this, size] { peer_.send_bytes(std::string(size, 'x')); });
     }
@@ -105,7 +106,7 @@ class Request {
 TEST_CASE("large requests wait for room, in order, and none of them is lost")
 {
     Held held;
-    GuestServer server(held.take(), room);
+    GuestServer server(held.take(), {.room = room});
     std::vector<std::unique_ptr<Request>> requests;
     for (std::size_t i = 0; i < 4; ++i) {
         requests.push_back(std::make_unique<Request>(server, large + i));
@@ -133,7 +134,7 @@ TEST_CASE("large requests wait for room, in order, and none of them is lost")
 TEST_CASE("a request that is larger than all the room gets all of it")
 {
     Held held;
-    GuestServer server(held.take(), room);
+    GuestServer server(held.take(), {.room = room});
     Request first(server, large);
     Request giant(server, 4 * room);
     Request last(server, large);
@@ -150,7 +151,7 @@ TEST_CASE("a request that is larger than all the room gets all of it")
 TEST_CASE("a connection that ends gives back its place in the line")
 {
     Held held;
-    GuestServer server(held.take(), room);
+    GuestServer server(held.take(), {.room = room});
     Request first(server, large);
     CHECK(becomes_true([&] { return held.count() == 1; }));
     Request gone(server, 2 * large);
@@ -168,16 +169,78 @@ TEST_CASE("a connection that ends gives back its place in the line")
 TEST_CASE("a connection that ends in the middle of a large request gives back its room")
 {
     Held held;
-    GuestServer server(held.take(), room);
+    GuestServer server(held.take(), {.room = room});
     auto half = Peer::greeted(server);
     std::string bytes;
     berth::protocol::put_header(bytes, FrameType::request, large, 1);
     half.send_bytes(bytes + std::string(1000, 'x'));
     std::this_thread::sleep_for(30ms);
     Request next(server, large);
+    std::this_thread::sleep_for(100ms); // enough for one that need not wait
     CHECK(held.count() == 0);
     half.close();
     CHECK(becomes_true([&] { return held.count() == 1; }));
     held.answer_one();
     CHECK(next.answer() == "done");
+}
+
+TEST_CASE("a host that falls silent in the middle of a large request keeps its room for a time")
+{
+    Held held;
+    GuestServer server(held.take(), {.room = room, .patience = 200ms});
+    auto slow = Peer::greeted(server);
+    std::string bytes;
+    berth::protocol::put_header(bytes, FrameType::request, large, 1);
+    slow.send_bytes(bytes);
+    Request next(server, large);
+    // Slow is not silent.
+    constexpr std::size_t piece = large / 10;
+    for (int i = 0; i < 9; ++i) {
+        std::this_thread::sleep_for(60ms);
+        slow.send_bytes(std::string(piece, 'x'));
+    }
+    CHECK(held.count() == 0);
+    CHECK(server.connections() == 2);
+    SUBCASE("and is closed then")
+    {
+        CHECK(becomes_true([&] { return held.count() == 1; }));
+        CHECK(server.connections() == 1);
+        held.answer_one();
+        CHECK(next.answer() == "done");
+    }
+    SUBCASE("and has all the time it needs once the request is there")
+    {
+        slow.send_bytes(std::string(large - 9 * piece, 'x'));
+        CHECK(becomes_true([&] { return held.count() == 1; }));
+        std::this_thread::sleep_for(400ms);
+        CHECK(held.sizes() == std::vector{large});
+        held.answer_one();
+        CHECK(becomes_true([&] { return held.count() == 2; }));
+        held.answer_one();
+        CHECK(next.answer() == "done");
+        const auto reply = slow.receive();
+        REQUIRE(reply.has_value());
+        CHECK(reply->payload == "done");
+    }
+}
+
+TEST_CASE("an edit has room for the texts it makes of its request")
+{
+    Held held;
+    GuestServer server(held.take(), {.room = 4 * large});
+    const auto edit = static_cast<std::uint16_t>(berth::protocol::Operation::edit_file);
+    SUBCASE("two other requests fit")
+    {
+        const Request first(server, large);
+        const Request second(server, large);
+        CHECK(becomes_true([&] { return held.count() == 2; }));
+    }
+    SUBCASE("one edit fills all of it")
+    {
+        const Request first(server, large, edit);
+        CHECK(becomes_true([&] { return held.count() == 1; }));
+        const Request second(server, large);
+        std::this_thread::sleep_for(100ms);
+        CHECK(held.count() == 1);
+    }
 }

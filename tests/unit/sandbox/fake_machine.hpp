@@ -44,7 +44,11 @@ class FakeMachine : public sandbox::Machine {
 
 /// A sandbox whose guest is `handler`.
 struct Fixture {
-    explicit Fixture(guest::Server::Handler handler) : server(std::move(handler)) {}
+    explicit Fixture(guest::Server::Handler handler,
+                     const guest::PayloadBudget::Limits& limits = {})
+        : server(std::move(handler), limits)
+    {
+    }
 
     GuestServer server;
     FakeMachine* machine = new FakeMachine([this] { return server.connect(); });

@@ -237,6 +237,41 @@ TEST_CASE("a guest that does not obey a cancel is given up after a time")
     CHECK(time < Sandbox::cancel_time + 3s);
 }
 
+TEST_CASE("a cancel of a request that the guest has not read yet: at once, and nothing was done")
+{
+    std::atomic<int> calls = 0;
+    Fixture fixture(
+        [&](const std::shared_ptr<Call>& call, const Frame&) {
+            ++calls;
+            call->reply({});
+        },
+        {.room = 1'000'000});
+    auto other = berth::test::Peer::greeted(fixture.server);
+    std::string header;
+    berth::protocol::put_header(header, FrameType::request, 1'000'000, 1);
+    other.send_bytes(header); // all the room, and no more of it
+    berth::protocol::WriteFileRequest request;
+    request.content.assign(10'000'000, 'x');
+    std::stop_source stop;
+    const std::jthread stopper([&] {
+        std::this_thread::sleep_for(100ms);
+        stop.request_stop();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+        (void)fixture.sandbox.write_file(request, stop.get_token());
+        FAIL("it was answered");
+    } catch (const berth::Error& error) {
+        CHECK(error.code() == ErrorCode::cancelled);
+        CHECK(std::string(error.what()) == "the call was cancelled before it began");
+    }
+    CHECK(std::chrono::steady_clock::now() - begin < Sandbox::cancel_time / 2);
+    CHECK(calls == 0);
+    other.close();
+    (void)fixture.sandbox.write_file(request, {});
+    CHECK(calls == 1);
+}
+
 TEST_CASE("a connection that the guest closed while it was idle costs nothing")
 {
     std::atomic<int> calls = 0;

@@ -169,3 +169,43 @@ TEST_CASE(
     });
     CHECK(result == 0);
 }
+
+TEST_CASE("a note of an append that a command made up harms nothing but itself")
+{
+    const Machine machine;
+    const std::string outside = machine.base + "/outside/f";
+    const UniqueFd file(::open(outside.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    write_full(file.get(), "first second");
+    struct stat status = {};
+    REQUIRE(::fstat(file.get(), &status) == 0);
+    const auto number = [](std::uint64_t value) {
+        return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+    };
+    const std::string mark("berth append 1\n\0", 16);
+    const auto put = [&](std::uint64_t size, std::uint64_t path_size, const std::string& rest) {
+        machine.put(".berth-append-0",
+                    mark + number(status.st_ino) + number(size) + number(path_size) + rest);
+    };
+    const auto note = [&](std::uint64_t size, std::uint64_t path_size, const std::string& rest) {
+        put(size, path_size, rest);
+        take_back_appends(machine.config);
+    };
+    // A file that the tools may not write; it is true in every other way.
+    note(5, outside.size(), outside + " second and more");
+    CHECK(read_file_limited(AT_FDCWD, outside, 100) == "first second");
+    CHECK_FALSE(machine.exists(".berth-append-0"));
+    // Sizes that lead beyond the note and the address space.
+    note(5, 4000, outside);
+    note(~std::uint64_t{0}, 1, "f");
+    note(0, ~std::uint64_t{0}, "f");
+    CHECK(machine.get(".berth-append-0").size() == 41); // not taken for a note
+    // One of gigabytes would keep the guest from starting.
+    put(0, 1, "f");
+    REQUIRE(::truncate((machine.home + "/.berth-append-0").c_str(), 1LL << 33) == 0);
+    take_back_appends(machine.config);
+    CHECK_FALSE(machine.exists(".berth-append-0"));
+    // No file at all: opening a FIFO would wait for its other end.
+    REQUIRE(::mkfifo((machine.home + "/.berth-append-1").c_str(), 0600) == 0);
+    take_back_appends(machine.config);
+    CHECK(machine.exists(".berth-append-1"));
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace berth::guest::search {
+
+inline constexpr std::size_t npos = std::string_view::npos;
+
+} // namespace berth::guest::search
