@@ -20,9 +20,9 @@ namespace {
 
 // The session's user may make cgroups below its own; deeper than this it never does by itself, and
 // an unbounded recursion would be its way to end the server.
-constexpr int max_depth = 8;
+constexpr int max_cgroup_depth = 8;
 
-UniqueFd open_directory(int at, const char* name)
+UniqueFd open_cgroup(int at, const char* name)
 {
     return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
@@ -77,9 +77,9 @@ void kill_below(const UniqueFd& directory, int depth)
         return;
     }
     kill_listed(directory);
-    if (depth < max_depth) {
+    if (depth < max_cgroup_depth) {
         for (const auto& name : subdirectories(directory)) {
-            if (const UniqueFd child = open_directory(directory.get(), name.c_str())) {
+            if (const UniqueFd child = open_cgroup(directory.get(), name.c_str())) {
                 kill_below(child, depth + 1);
             }
         }
@@ -91,8 +91,8 @@ bool remove_below(int at, const char* name, int depth)
     if (::unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT) {
         return true;
     }
-    if (depth < max_depth) {
-        if (const UniqueFd directory = open_directory(at, name)) {
+    if (depth < max_cgroup_depth) {
+        if (const UniqueFd directory = open_cgroup(at, name)) {
             for (const auto& child : subdirectories(directory)) {
                 remove_below(directory.get(), child.c_str(), depth + 1);
             }
@@ -105,7 +105,7 @@ bool remove_below(int at, const char* name, int depth)
 
 void kill_cgroup(const std::string& path)
 {
-    if (const UniqueFd directory = open_directory(AT_FDCWD, path.c_str())) {
+    if (const UniqueFd directory = open_cgroup(AT_FDCWD, path.c_str())) {
         kill_below(directory, 0);
     }
 }

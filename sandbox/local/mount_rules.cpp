@@ -114,7 +114,7 @@ bool contains(const FileId& folder, const std::string& inner)
     }
 }
 
-std::string real_path(const std::string& path)
+std::string real_path_or_none(const std::string& path)
 {
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                            &std::free);
@@ -132,7 +132,7 @@ UniqueFd open_source(const std::string& source)
     }
     if (errno == ELOOP) {
         throw refusal("mount source " + source + " is reached through a symbolic link",
-                      "give its real path, " + real_path(source));
+                      "give its real path, " + real_path_or_none(source));
     }
     throw refusal("mount source " + source + ": " + std::strerror(errno),
                   "it must exist on the host");

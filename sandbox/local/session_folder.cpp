@@ -54,7 +54,7 @@ std::optional<uid_t> owner_of(int folder, const Part& part)
     return std::nullopt;
 }
 
-void make_private(const std::string& path)
+void make_private_folder(const std::string& path)
 {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
         throw_errno("make folder " + path);
@@ -66,8 +66,8 @@ void make_private(const std::string& path)
 SessionFolder::SessionFolder(const std::string& state, const std::string& name)
     : path_(path_of(state, name))
 {
-    make_private(state + "/sessions");
-    make_private(path_);
+    make_private_folder(state + "/sessions");
+    make_private_folder(path_);
     folder_.reset(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!folder_) {
         throw_errno("open folder " + path_);

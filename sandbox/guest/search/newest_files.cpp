@@ -7,7 +7,7 @@ namespace berth::guest::search {
 
 namespace {
 
-constexpr std::size_t max_bytes = 8U << 20;
+constexpr std::size_t max_name_bytes = 8U << 20;
 
 } // namespace
 
@@ -20,7 +20,7 @@ void NewestFiles::add(std::string_view path, std::int64_t mtime)
     heap_.push_back({mtime, std::string(path)});
     bytes_ += path.size();
     std::ranges::push_heap(heap_, std::less<>());
-    while (heap_.size() > limit_ || (bytes_ > max_bytes && heap_.size() > 1)) {
+    while (heap_.size() > limit_ || (bytes_ > max_name_bytes && heap_.size() > 1)) {
         std::ranges::pop_heap(heap_, std::less<>());
         bytes_ -= heap_.back().path.size();
         heap_.pop_back();
