@@ -294,7 +294,8 @@ class WorkspaceTest(ParityTest):
         for name in names:
             for path, stored in ((name, [f"/{name}/p.ts", f"/{name}/x/y.ts"]),
                                  (name + "/", [f"/{name}/p.ts", f"/{name}/x/y.ts"]),
-                                 (name + "/x", ["/x/y.ts"]), (name + "/p.ts", ["/p.ts"])):
+                                 (name + "/x", ["/x/y.ts"]), (name + "/p.ts", ["/p.ts"]),
+                                 (name + "/*.ts", ["/p.ts"]), (name + "/?/*.ts", ["/x/y.ts"])):
                 with self.subTest(path):
                     files = self.call("save_to_workspace", sandbox_path="~/app/" + path).data["files"]
                     self.assertEqual([file["workspace_path"] for file in files], stored)
