@@ -23,17 +23,6 @@ constexpr std::size_t direct_limit = 64UL * 1024;
 /// does not wait for it, only the limit on the guest's reaction.
 constexpr std::chrono::seconds notice_time{1};
 
-/// A guest acts on whole requests only.
-[[noreturn]] void throw_cancelled(bool has_begun)
-{
-    if (!has_begun) {
-        throw_not_begun();
-    }
-    throw Error(ErrorCode::cancelled,
-                "the call was cancelled, and the sandbox did not confirm its end",
-                "What it began may still go on: look before you repeat it.");
-}
-
 /// Sends the request and the data of an import on a thread.
 class Sender {
   public:
@@ -171,10 +160,18 @@ class Receiver {
             deadline_ = Deadline::after(given_ - awake);
         }
         if (cancelled_.is_never() && connection_.cancel_wanted()) {
+            // A guest that does not read the request on (it has no room for it, or was stopped)
+            // would not read a cancel behind it either.
+            could_read_ = connection_.request_sent();
+            cancelled_ = Deadline::after(could_read_ ? Sandbox::cancel_time : notice_time);
+        } else if (cancelled_.expired() && !could_read_ && connection_.request_sent()) {
+            could_read_ = true;
             cancelled_ = Deadline::after(Sandbox::cancel_time);
         }
         if (cancelled_.expired()) {
-            throw_cancelled(/*has_begun=*/true);
+            throw Error(ErrorCode::cancelled,
+                        "the call was cancelled, and the sandbox did not confirm its end",
+                        "What it began may still go on: look before you repeat it.");
         }
     }
 
@@ -198,6 +195,7 @@ class Receiver {
     std::chrono::nanoseconds given_{0};
     Deadline deadline_;
     Deadline cancelled_;
+    bool could_read_ = false; ///< the cancel, when `cancelled_` was set
 };
 
 } // namespace
@@ -210,36 +208,36 @@ void throw_not_begun()
 Answer exchange(GuestConnection& connection, const Exchange& call)
 {
     connection.begin();
-    std::atomic<bool> broken_off = false;
     const std::stop_callback on_stop(call.stop, [&] {
         if (call.leaving != nullptr && *call.leaving) {
-            connection.shutdown();
-        } else if (!connection.request_sent()) {
-            // A guest that does not read the request on (it has no room for it, or was stopped)
-            // would not read a cancel behind it either.
-            broken_off = true;
             connection.shutdown();
         } else {
             connection.cancel();
         }
     });
     std::optional<Sender> sender;
+    if (call.source != nullptr || call.request.size() > direct_limit) {
+        sender.emplace(connection, call);
+    } else {
+        connection.send_request(static_cast<std::uint16_t>(call.operation), call.request);
+    }
     try {
-        if (call.source != nullptr || call.request.size() > direct_limit) {
-            sender.emplace(connection, call);
-        } else {
-            connection.send_request(static_cast<std::uint16_t>(call.operation), call.request);
-        }
         auto frame = Receiver(connection, call).run();
         return {.is_error = frame.type == FrameType::error,
-                .reusable = !broken_off && (!sender || sender->done()),
+                .reusable = !sender || sender->done(),
                 .payload = std::move(frame.payload)};
-    } catch (...) {
+    } catch (const Error& error) {
         if (sender) {
             sender->rethrow();
         }
-        if (broken_off) {
-            throw_cancelled(connection.request_sent());
+        // Known for certain only now that nothing is being sent any more.
+        if (error.code() == ErrorCode::cancelled && !connection.request_sent()) {
+            throw_not_begun();
+        }
+        throw;
+    } catch (...) {
+        if (sender) {
+            sender->rethrow();
         }
         throw;
     }

@@ -38,9 +38,9 @@ inline constexpr const char* not_begun =
 /// Throws Error(cancelled) for such a call.
 [[noreturn]] void throw_not_begun();
 
-/// A stop request before the guest has the whole request ends the connection, later it cancels the
-/// operation. Throws Error when there is no answer, and whatever the sink or source threw; the
-/// connection is of no further use then.
+/// A stop request cancels the operation; a request that the guest has not read whole a second later
+/// is broken off, and never begins. Throws Error when there is no answer, and whatever the sink or
+/// source threw; the connection is of no further use then.
 [[nodiscard]] Answer exchange(GuestConnection& connection, const Exchange& call);
 
 } // namespace berth::sandbox

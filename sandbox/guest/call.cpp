@@ -45,6 +45,14 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
     });
 }
 
+void Call::drop_request()
+{
+    std::string().swap(request_);
+    while (incoming_.pop()) {
+    }
+    room_.reset();
+}
+
 void Call::forget_handlers() noexcept
 {
     on_cancel_ = nullptr;

@@ -40,6 +40,9 @@ class Call : public std::enable_shared_from_this<Call> {
 
     // ---- a worker ----
 
+    /// After claim().
+    [[nodiscard]] std::string take_request() { return std::move(request_); }
+
     /// See CallContext. Throw Error(cancelled) after a stop request.
     void send_data(std::string_view data);
     [[nodiscard]] std::string receive_data();
@@ -51,6 +54,13 @@ class Call : public std::enable_shared_from_this<Call> {
     void on_cancel(Task task) { on_cancel_ = std::move(task); }
 
     void on_gone(Task task) { on_gone_ = std::move(task); }
+
+    /// The bytes of a request that waits for a worker, who takes them.
+    void keep_request(std::string request) { request_ = std::move(request); }
+
+    /// Everything of a call that claim() has kept from ever beginning, which may stay in the queue
+    /// for long: its request, the data that came with it, its room.
+    void drop_request();
 
     /// Kept while anybody has the call.
     void keep_room(std::shared_ptr<PayloadBudget::Ticket> room) { room_ = std::move(room); }
@@ -82,6 +92,7 @@ class Call : public std::enable_shared_from_this<Call> {
     std::atomic<bool> claimed_ = false;
     Task on_cancel_;
     Task on_gone_;
+    std::string request_; ///< of whoever has the claim
     bool input_open_ = false;
     DataQueue incoming_;
     DataQueue outgoing_;

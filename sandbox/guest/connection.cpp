@@ -203,9 +203,25 @@ void Connection::ask_for_room()
 
 void Connection::limit_silence()
 {
-    if (room_ && room_->granted()) {
-        set_timer(owner_.patience());
+    if (!room_ || !room_->granted()) {
+        return;
     }
+    loop_.cancel(timer_);
+    timer_ = loop_.call_at(BootClock::now() + owner_.patience(), [weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) {
+            return;
+        }
+        // The time may have been this process's own, or that of a host that was suspended: then
+        // bytes are there, and only wait to be read.
+        char byte = 0;
+        // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): it does not wait
+        if (::recv(self->socket_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+            self->limit_silence();
+        } else {
+            self->close();
+        }
+    });
 }
 
 void Connection::take_request(protocol::Frame frame)
@@ -249,6 +265,7 @@ void Connection::refuse(const std::exception_ptr& error)
         return;
     }
     state_ = State::leaving;
+    room_.reset();
     output_.push(protocol::FrameType::error, encode_error(error));
     set_timer(farewell_time);
     send();

@@ -135,10 +135,10 @@ constexpr std::array table = {
 };
 
 void run_on_worker(FileOperation operation, const Services& services,
-                   const std::shared_ptr<Call>& call, std::string request)
+                   const std::shared_ptr<Call>& call)
 {
     if (!call->claim()) {
-        return; // cancelled in the queue, and answered
+        return; // it has ended in the queue
     }
     try {
         const CallContext context{
@@ -148,22 +148,23 @@ void run_on_worker(FileOperation operation, const Services& services,
             .send_data = [&call](std::string_view data) { call->send_data(data); },
             .receive_data = [&call] { return call->receive_data(); },
         };
-        call->reply(operation(std::move(request), context));
+        call->reply(operation(call->take_request(), context));
     } catch (...) {
         call->fail(std::current_exception());
     }
 }
 
-/// A call that waits for a thread, perhaps behind long ones, is answered at once and never done.
-void answer_cancel_in_queue(const std::shared_ptr<Call>& call)
+/// A call that waits for a thread, perhaps behind long ones, ends at once and is never done.
+void end_in_queue(const std::weak_ptr<Call>& weak)
 {
-    call->on_cancel([weak = std::weak_ptr(call)] {
-        if (const auto queued = weak.lock(); queued && queued->claim()) {
-            queued->fail(std::make_exception_ptr(
-                Error(ErrorCode::cancelled, "the call was cancelled before it began",
-                      "Nothing of it was done: call again if it is still wanted.")));
-        }
-    });
+    const auto queued = weak.lock();
+    if (!queued || !queued->claim()) {
+        return;
+    }
+    queued->drop_request();
+    queued->fail(std::make_exception_ptr(
+        Error(ErrorCode::cancelled, "the call was cancelled before it began",
+              "Nothing of it was done: call again if it is still wanted.")));
 }
 
 } // namespace
@@ -188,13 +189,12 @@ void Dispatcher::begin(const std::shared_ptr<Call>& call, protocol::Frame reques
     if (entry->takes_data) {
         call->accept_data();
     }
-    answer_cancel_in_queue(call);
-    services_.workers.run(
-        [operation = entry->on_worker, &services = services_, call,
-         payload = std::move(request.payload)]() mutable {
-            run_on_worker(operation, services, call, std::move(payload));
-        },
-        entry->kind);
+    call->keep_request(std::move(request.payload));
+    call->on_cancel([weak = std::weak_ptr(call)] { end_in_queue(weak); });
+    call->on_gone([weak = std::weak_ptr(call)] { end_in_queue(weak); });
+    services_.workers.run([operation = entry->on_worker, &services = services_,
+                           call] { run_on_worker(operation, services, call); },
+                          entry->kind);
 }
 
 } // namespace berth::guest

@@ -28,8 +28,7 @@ struct Mapping {
     bool is_writable = false;
     bool is_private = false;
     bool has_file = false;
-    bool has_name = false; ///< and none of a file: "[heap]", "[stack]"
-    char initial = '\0';   ///< the first letter of that name
+    bool is_special = false; ///< "[stack]" and the like, but not "[heap]"
 };
 
 class MapsReader {
@@ -60,7 +59,7 @@ class MapsReader {
         (void)number(16); // the offset
         (void)number(16); // major and
         (void)number(16); // minor number of the device
-        mapping.has_file = number(10) != 0;
+        (void)number(10); // the inode
         read_name(mapping);
         return !at_end_;
     }
@@ -81,13 +80,15 @@ class MapsReader {
         }
     }
 
+    /// Behind blanks; none for anonymous memory.
     void read_name(Mapping& mapping) noexcept
     {
-        char before = '\0';
+        char before = ' ';
         for (char c = last_; c != '\n' && !at_end_; c = next_char()) {
-            if (before == '[') {
-                mapping.has_name = true;
-                mapping.initial = mapping.initial == '\0' ? c : mapping.initial;
+            if (before == ' ' && c == '/') {
+                mapping.has_file = true;
+            } else if (before == '[') {
+                mapping.is_special = c != 'h';
             }
             before = c;
         }
@@ -138,7 +139,7 @@ void drop_around(Range range, const Range& low, const Range& high) noexcept
 
 Range around(const void* place) noexcept
 {
-    constexpr std::uintptr_t page = 64UL * 1024; // the largest of any architecture
+    constexpr std::uintptr_t page = 64UL * 1024; // the largest that is usual
     const auto address = reinterpret_cast<std::uintptr_t>(place) & ~(page - 1);
     return {address - kept_around, address + kept_around + page};
 }
@@ -165,8 +166,7 @@ void drop_inherited_memory() noexcept
             continue;
         }
         const bool is_static = mapping.range.begin == data_end;
-        const bool is_named = mapping.has_name && mapping.initial != 'h'; // but for "[heap]"
-        if (mapping.is_writable && mapping.is_private && !is_static && !is_named) {
+        if (mapping.is_writable && mapping.is_private && !is_static && !mapping.is_special) {
             drop_around(mapping.range, stack_is_lower ? stack : local,
                         stack_is_lower ? local : stack);
         }

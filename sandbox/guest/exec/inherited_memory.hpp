@@ -7,9 +7,11 @@ namespace berth::guest {
 /// charged to the guest's cgroup, though it has freed them, until no process maps them any more;
 /// with some jobs that live for hours there would be none left for the guest's own work.
 ///
-/// Afterwards only static data, the stack around the caller and thread-local storage are what they
-/// were; all else reads as zero. Async-signal-safe. Does nothing where /proc cannot be read, and
-/// nothing in builds with a sanitizer, whose runtime lives in such memory.
+/// Afterwards nothing may be relied on but static data, the stack around the caller and the calling
+/// thread's own storage: heap, other stacks and anonymous mappings read as zero. (Some of it stays
+/// all the same, such as a heap that directly follows the static data.) Async-signal-safe. Does
+/// nothing where /proc cannot be read, and nothing in builds with a sanitizer, whose runtime lives
+/// in such memory.
 void drop_inherited_memory() noexcept;
 
 } // namespace berth::guest

@@ -209,7 +209,10 @@ std::size_t slash_before_pattern(const std::string& absolute, const CallContext&
          next = absolute.find('/', next + 1)) {
         try {
             (void)open_existing(absolute.substr(0, next), context, O_DIRECTORY);
-        } catch (const Error&) {
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::not_a_file) {
+                throw;
+            }
             break;
         }
         slash = next;

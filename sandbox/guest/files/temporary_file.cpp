@@ -160,6 +160,15 @@ int TemporaryFile::link_to(const std::string& name) const
 
 int TemporaryFile::rename_to(const std::string& name, bool exclusive)
 {
+    const int error = move_to(name, exclusive);
+    if (error == 0 && name_.empty()) {
+        ::flock(fd_.get(), LOCK_UN);
+    }
+    return error;
+}
+
+int TemporaryFile::move_to(const std::string& name, bool exclusive)
+{
     if (name_.empty()) {
         if (exclusive) {
             return link_to(name);
@@ -191,7 +200,6 @@ int TemporaryFile::rename_to(const std::string& name, bool exclusive)
         return errno;
     }
     name_.clear();
-    ::flock(fd_.get(), LOCK_UN); // it is the user's now
     return 0;
 }
 
@@ -202,7 +210,7 @@ int TemporaryFile::expose(const std::string& name)
 
 int TemporaryFile::show_as(const std::string& name)
 {
-    const int error = rename_to(name, true);
+    const int error = move_to(name, true);
     if (error == 0) {
         if (!name_.empty()) {
             ::unlinkat(directory_, name_.c_str(), 0);

@@ -22,7 +22,8 @@ class TemporaryFile {
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-    /// In the same directory; `exclusive`: never over something. Returns 0 or an errno.
+    /// In the same directory, and the user's from then on; `exclusive`: never over something.
+    /// Returns 0 or an errno.
     [[nodiscard]] int rename_to(const std::string& name, bool exclusive);
 
     /// Gives it a name, "berth-backup-<16 hex digits>-<`name`>", that remove_leftovers() does not
@@ -30,7 +31,7 @@ class TemporaryFile {
     [[nodiscard]] int expose(const std::string& name);
 
     /// Gives it a name that remove_leftovers() does not know either, unless there is one (EEXIST).
-    /// Returns 0 or an errno.
+    /// A lock of the file stays. Returns 0 or an errno.
     [[nodiscard]] int show_as(const std::string& name);
 
     /// Leaves it there under the name that expose() gave it, which is returned.
@@ -38,6 +39,7 @@ class TemporaryFile {
 
   private:
     [[nodiscard]] int link_to(const std::string& name) const;
+    [[nodiscard]] int move_to(const std::string& name, bool exclusive);
     [[nodiscard]] bool create(const std::string& directory_path, unsigned mode);
 
     int directory_;

@@ -19,13 +19,50 @@ using berth::protocol::Operation;
 
 namespace {
 
-std::string write_request(const std::string& path)
+std::string write_request(const std::string& path, std::size_t size = 10)
 {
     protocol::WriteFileRequest request;
     request.path = path;
-    request.content = "content";
+    request.content = std::string(size, 'x');
     return protocol::encode(request);
 }
+
+/// A guest's dispatcher whose one worker hangs until it is released, or until the end.
+struct BusyGuest {
+    guest::testing::Machine machine;
+    guest::test::Guest commands{guest::test::Mode::subreaper};
+    std::optional<Dispatcher> dispatcher;
+    test::GuestServer server{
+        [this](const std::shared_ptr<guest::Call>& call, protocol::Frame request) {
+            dispatcher->begin(call, std::move(request));
+        },
+        {.room = 4'000'000}};
+    std::latch released{1};
+    Workers workers{{.most = 1}};
+
+    BusyGuest()
+    {
+        dispatcher.emplace(guest::Services{.config = machine.config,
+                                           .session = machine.session,
+                                           .workers = workers,
+                                           .commands = *commands.commands,
+                                           .connections = [] { return std::size_t{1}; },
+                                           .end = [] {}});
+        workers.run([this] { released.wait(); });
+    }
+
+    ~BusyGuest() { release(); }
+
+    BusyGuest(const BusyGuest&) = delete;
+    BusyGuest& operator=(const BusyGuest&) = delete;
+
+    void release()
+    {
+        if (!released.try_wait()) {
+            released.count_down();
+        }
+    }
+};
 
 constexpr auto write_file = static_cast<std::uint16_t>(Operation::write_file);
 
@@ -33,37 +70,52 @@ constexpr auto write_file = static_cast<std::uint16_t>(Operation::write_file);
 
 TEST_CASE("a call that is cancelled while it waits for a thread: answered at once, never done")
 {
-    guest::testing::Machine machine;
-    guest::test::Guest commands(guest::test::Mode::subreaper);
-    std::optional<Dispatcher> dispatcher;
-    test::GuestServer server(
-        [&](const std::shared_ptr<guest::Call>& call, protocol::Frame request) {
-            dispatcher->begin(call, std::move(request));
-        });
-    std::latch release(1);
-    Workers workers({.most = 1});
-    dispatcher.emplace(guest::Services{.config = machine.config,
-                                       .session = machine.session,
-                                       .workers = workers,
-                                       .commands = *commands.commands,
-                                       .connections = [] { return std::size_t{1}; },
-                                       .end = [] {}});
-    workers.run([&] { release.wait(); });
-    auto peer = test::Peer::greeted(server);
+    BusyGuest guest;
+    auto peer = test::Peer::greeted(guest.server);
     peer.send(FrameType::request, write_request("cancelled"), write_file);
     peer.send(FrameType::cancel, "");
     const auto answer = peer.receive();
-    release.count_down();
     REQUIRE(answer.has_value());
     CHECK(answer->type == FrameType::error);
     const auto error = protocol::decode<protocol::ErrorMessage>(answer->payload);
     CHECK(error.code == "cancelled");
     CHECK(error.message == "the call was cancelled before it began");
+    guest.release();
     // The connection goes on, and behind the next call the cancelled one has had its turn.
     peer.send(FrameType::request, write_request("written"), write_file);
     const auto next = peer.receive();
     REQUIRE(next.has_value());
     CHECK(next->type == FrameType::reply);
-    CHECK(machine.exists("written"));
-    CHECK_FALSE(machine.exists("cancelled"));
+    CHECK(guest.machine.exists("written"));
+    CHECK_FALSE(guest.machine.exists("cancelled"));
+}
+
+TEST_CASE("a large call that has ended in the queue has given back its room")
+{
+    BusyGuest guest;
+    // Each takes all the room; the second gets it while the first is still in the queue.
+    auto first = test::Peer::greeted(guest.server);
+    first.send(FrameType::request, write_request("first", 2'000'000), write_file);
+    SUBCASE("cancelled")
+    {
+        first.send(FrameType::cancel, "");
+        CHECK(first.receive_error() == "cancelled");
+    }
+    SUBCASE("its host is gone")
+    {
+        first.close();
+    }
+    auto second = test::Peer::greeted(guest.server);
+    second.send(FrameType::request, write_request("second", 2'000'000), write_file);
+    second.send(FrameType::cancel, "");
+    CHECK(second.receive_error() == "cancelled");
+    guest.release();
+    auto third = test::Peer::greeted(guest.server);
+    third.send(FrameType::request, write_request("third", 2'000'000), write_file);
+    const auto reply = third.receive();
+    REQUIRE(reply.has_value());
+    CHECK(reply->type == FrameType::reply);
+    CHECK_FALSE(guest.machine.exists("first"));
+    CHECK_FALSE(guest.machine.exists("second"));
+    CHECK(guest.machine.get("third").size() == 2'000'000);
 }

@@ -3,6 +3,8 @@
 #include "sandbox/guest/files/append_note.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
+#include <chrono>
+
 using namespace berth;
 using namespace berth::guest;
 using namespace berth::guest::testing;
@@ -199,13 +201,25 @@ TEST_CASE("a note of an append that a command made up harms nothing but itself")
     note(~std::uint64_t{0}, 1, "f");
     note(0, ~std::uint64_t{0}, "f");
     CHECK(machine.get(".berth-append-0").size() == 41); // not taken for a note
-    // One of gigabytes would keep the guest from starting.
+    // One of gigabytes, which says that all but the last byte of it is in the file: to compare them
+    // would keep the guest from starting.
+    machine.put("f", "");
+    REQUIRE(::truncate((machine.home + "/f").c_str(), (1LL << 34) - 1000) == 0);
+    status = machine.status("f");
     put(0, 1, "f");
-    REQUIRE(::truncate((machine.home + "/.berth-append-0").c_str(), 1LL << 33) == 0);
+    REQUIRE(::truncate((machine.home + "/.berth-append-0").c_str(), 1LL << 34) == 0);
+    const auto begin = std::chrono::steady_clock::now();
     take_back_appends(machine.config);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(1));
     CHECK_FALSE(machine.exists(".berth-append-0"));
-    // No file at all: opening a FIFO would wait for its other end.
-    REQUIRE(::mkfifo((machine.home + "/.berth-append-1").c_str(), 0600) == 0);
+    // What is no file does not keep the next one from being looked at.
+    REQUIRE(::mkfifo((machine.home + "/.berth-append-0").c_str(), 0600) == 0);
+    machine.put("f", "first second");
+    status = machine.status("f");
+    machine.put(".berth-append-1",
+                mark + number(status.st_ino) + number(5) + number(1) + "f second and more");
     take_back_appends(machine.config);
-    CHECK(machine.exists(".berth-append-1"));
+    CHECK(machine.exists(".berth-append-0"));
+    CHECK_FALSE(machine.exists(".berth-append-1"));
+    CHECK(machine.get("f") == "first");
 }
