@@ -2,6 +2,7 @@
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/mount_rules.hpp"
+#include "sandbox/local/own_folders.hpp"
 #include "server/app.hpp"
 #include "server/installation.hpp"
 
@@ -23,7 +24,9 @@ void check_mounts(const Options& options)
         std::find_if(options.settings.begin(), options.settings.end(),
                      [](const berth::server::Setting& each) { return each.key == "mount"; });
     try {
-        (void)berth::local::checked_mounts(options.sessions.mounts, {});
+        (void)berth::local::checked_mounts(
+            options.sessions.mounts,
+            berth::local::own_folders(options.sessions.state_directory, options.workspace));
     } catch (const berth::Error& error) {
         throw berth::Error(berth::ErrorCode::invalid_argument,
                            std::string(error.what()) + " (" + setting->origin + ')', error.hint());
@@ -37,7 +40,8 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
         {.guest_program = berth::server::helper_program("berth-guest", environment),
          .launcher_program = berth::server::helper_program("berth-launcher", environment),
          .guest_in_launcher = true,
-         .state_directory = options.sessions.state_directory});
+         .state_directory = options.sessions.state_directory,
+         .workspace = options.workspace});
 }
 
 std::vector<Check> examine(const Options& options, berth::sandbox::Backend& backend)

@@ -92,6 +92,8 @@ struct RootParts {
     std::vector<Bind> binds;
     std::vector<TextFile> files;
     std::vector<SymbolicLink> links;
+    /// Folders in the binds that are covered by an empty one, where they are.
+    std::vector<std::string> hidden;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -100,6 +102,7 @@ struct RootParts {
         field(2, self.binds);
         field(3, self.files);
         field(4, self.links);
+        field(5, self.hidden);
     }
 };
 

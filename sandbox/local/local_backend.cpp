@@ -14,6 +14,7 @@
 #include "sandbox/local/layers.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/mount_rules.hpp"
+#include "sandbox/local/own_folders.hpp"
 #include "sandbox/local/plan.hpp"
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
@@ -54,6 +55,16 @@ struct Host {
 std::string socket_path(const Host& here, const std::string& id)
 {
     return here.runtime + "/" + id + ".sock";
+}
+
+/// What sandboxes shall not see of /usr, /opt and the like.
+Private to_hide(const Host& here, const std::string& workspace)
+{
+    Private found{.folders = {here.runtime}, .home = private_home()};
+    for (const auto& own : own_folders(here.state, workspace)) {
+        found.folders.push_back(own.path);
+    }
+    return found;
 }
 
 std::string real_path(const std::string& path)
@@ -164,7 +175,7 @@ const Host& LocalBackend::host()
         host.state_fd = sandbox::open_state_directory(settings_.state_directory);
         host.state = real_path(settings_.state_directory);
         host.runtime = runtime_folder(host.state, privileged_);
-        host.files = find_host_files("/");
+        host.files = find_host_files("/", to_hide(host, settings_.workspace));
         host.cgroups = *cgroups_;
         host_ = std::move(host);
     }
@@ -272,7 +283,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
-    checked.mounts = checked_mounts(spec.mounts, {here.state, here.runtime});
+    checked.mounts = checked_mounts(spec.mounts, own_folders(here.state, settings_.workspace));
     return make_plan({.spec = checked,
                       .host = here.files,
                       .cgroups = here.cgroups,

@@ -16,6 +16,7 @@ struct Settings {
     /// allows that; guest_program only elsewhere.
     bool guest_in_launcher = false;
     std::string state_directory; ///< <state>: machines live in <state>/sessions/<key hash>
+    std::string workspace;       ///< its directory, which no sandbox may see; empty: none
     /// root only: host uids for sessions, one each, first and how many
     unsigned uid_base = 2'000'000;
     unsigned uid_count = 100'000;

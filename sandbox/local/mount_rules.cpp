@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/mount_table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,10 +38,14 @@ Error refusal(const std::string& message, const std::string& hint)
     return {ErrorCode::invalid_argument, message, hint};
 }
 
-Error of_berth(const std::string& source, const std::string& folder)
+Error of_berth(const std::string& source, const OwnFolder& own, const std::string& seen_at)
 {
-    return refusal("mount source " + source + " contains or lies in berth's own folder " + folder,
-                   "mount a narrower folder, or move the state with --state-dir");
+    const auto seen =
+        seen_at == source || seen_at == own.path ? "" : ", which is seen at " + seen_at;
+    return refusal(
+        "mount source " + source + " contains or lies in berth's own folder " + own.path + seen,
+        own.setting.empty() ? "mount another folder"
+                            : "mount another folder, or move berth's with " + own.setting);
 }
 
 bool is_plain(std::string_view path)
@@ -70,6 +75,15 @@ bool is_in(std::string_view path, std::string_view tree)
 {
     return path == tree || (path.starts_with(tree) && path.substr(tree.size()).starts_with('/'));
 }
+
+/// By their names in /proc/self/mountinfo: what is mounted below a source need not be reachable
+/// for statfs(2). With a writable one a command could change the kernel's settings; devtmpfs has
+/// the host's devices. (autofs is none of them: it only waits for a disk.)
+constexpr std::array<std::string_view, 22> kernel_types{
+    "proc",       "sysfs",   "cgroup",      "cgroup2",    "devpts",    "devtmpfs",
+    "debugfs",    "tracefs", "bpf",         "securityfs", "configfs",  "pstore",
+    "efivarfs",   "mqueue",  "fusectl",     "hugetlbfs",  "selinuxfs", "smackfs",
+    "rpc_pipefs", "nfsd",    "binfmt_misc", "functionfs"};
 
 using FileId = std::pair<dev_t, ino_t>;
 
@@ -155,6 +169,28 @@ void refuse_kernel_file_system(int fd, const std::string& source)
     }
 }
 
+/// The source with what is mounted below it: the launcher takes all of it inside.
+void check_below(const MountTable& mounts, const std::string& source,
+                 const std::vector<OwnFolder>& own)
+{
+    const auto pieces = mounts.pieces(source);
+    const auto kernels = std::find_if(pieces.begin(), pieces.end(), [](const auto& piece) {
+        return std::find(kernel_types.begin(), kernel_types.end(), piece.type) !=
+               kernel_types.end();
+    });
+    if (kernels != pieces.end()) {
+        throw refusal("mount source " + source + " has a file system of the kernel in it: " +
+                          kernels->type + " on " + kernels->name,
+                      "mount the folders beside it one by one, or unmount " + kernels->name);
+    }
+    for (const auto& folder : own) {
+        const auto seen = seen_at(pieces, mounts.pieces(real_place(folder.path)));
+        if (!seen.empty()) {
+            throw of_berth(source, folder, seen.front());
+        }
+    }
+}
+
 /// The launcher makes the folder or file that a mount covers; in a read-only mount it cannot.
 void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner)
 {
@@ -193,7 +229,7 @@ void check_mount_target(const std::string& target)
     }
 }
 
-void check_mount_source(const std::string& source, const std::vector<std::string>& private_folders)
+void check_mount_source(const std::string& source, const std::vector<OwnFolder>& own)
 {
     if (!is_plain(source)) {
         throw refusal("mount source " + source + " is not a plain absolute path",
@@ -209,21 +245,22 @@ void check_mount_source(const std::string& source, const std::vector<std::string
                       "sockets, pipes and devices of the host cannot be mounted");
     }
     refuse_kernel_file_system(fd.get(), source);
-    for (const auto& folder : private_folders) {
-        const UniqueFd own(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-        if (own && (contains({status.st_dev, status.st_ino}, folder) ||
-                    contains(id_of(own.get(), folder), source))) {
-            throw of_berth(source, folder);
+    for (const auto& folder : own) {
+        const UniqueFd at(::open(folder.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        if (at && (contains({status.st_dev, status.st_ino}, folder.path) ||
+                   contains(id_of(at.get(), folder.path), source))) {
+            throw of_berth(source, folder, source);
         }
     }
+    check_below(MountTable::read(), source, own);
 }
 
 std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
-                                           const std::vector<std::string>& private_folders)
+                                           const std::vector<OwnFolder>& own)
 {
     for (const auto& mount : mounts) {
         check_mount_target(mount.target);
-        check_mount_source(mount.source, private_folders);
+        check_mount_source(mount.source, own);
     }
     // Otherwise a parent that is mounted later would hide what is below it.
     std::sort(mounts.begin(), mounts.end(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/local/own_folders.hpp"
 
 #include <string>
 #include <vector>
@@ -13,13 +14,14 @@ void check_mount_target(const std::string& target);
 
 /// Throws Error(invalid_argument) that says why when `source` may not be shown inside: missing,
 /// neither folder nor file, reached through a symbolic link (an earlier sandbox with a writable
-/// mount may have put it there), a kernel file system, or one that contains or lies in one of
-/// `private_folders` (berth's state and sockets: with them a sandbox could reach every other).
-void check_mount_source(const std::string& source, const std::vector<std::string>& private_folders);
+/// mount may have put it there), on or above a kernel file system, or one that shows something of
+/// one of `own` (with them a sandbox could reach every other), by whatever name: what is mounted
+/// below a source is shown with it. Folders of `own` need not be there yet.
+void check_mount_source(const std::string& source, const std::vector<OwnFolder>& own);
 
 /// Checks all, that no two targets are the same, and that what lies in a read-only one has a place
 /// there; returns them parents first.
-[[nodiscard]] std::vector<sandbox::Mount>
-checked_mounts(std::vector<sandbox::Mount> mounts, const std::vector<std::string>& private_folders);
+[[nodiscard]] std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
+                                                         const std::vector<OwnFolder>& own);
 
 } // namespace berth::local

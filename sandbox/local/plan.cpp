@@ -102,6 +102,7 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network)
     append(parts.files, substitute_programs());
     parts.links = host.links;
     append(parts.links, generated_etc_links(host.localtime_target));
+    parts.hidden = host.hidden;
     return parts;
 }
 

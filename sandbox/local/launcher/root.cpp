@@ -147,12 +147,35 @@ void Root::attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& b
     }
 }
 
+void Root::hide(const std::string& path) const
+{
+    const UniqueFd place = open_below(root_.get(), path.substr(1), O_PATH | O_DIRECTORY);
+    if (!place && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
+        return;
+    }
+    require(place.valid(), step, "open " + path + " in the sandbox");
+    const UniqueFd empty = make_directory("/dev/empty");
+    const UniqueFd cover(
+        ::open_tree(empty.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    require(cover.valid(), step, "clone a cover");
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_RDONLY;
+    require(::mount_setattr(cover.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
+            step, "make a cover read-only");
+    require(::move_mount(cover.get(), "", place.get(), "",
+                         MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0,
+            step, "cover " + path);
+}
+
 void Root::add(const RootParts& parts, const std::vector<Tree>& trees) const
 {
     for (const auto& directory : parts.directories) {
         (void)make_directory(directory);
     }
     attach_all(trees, parts.binds);
+    for (const auto& path : parts.hidden) {
+        hide(path);
+    }
     for (const auto& file : parts.files) {
         write_file(file);
     }

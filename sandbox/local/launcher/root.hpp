@@ -30,6 +30,10 @@ class Root {
     /// Attaches `tree` at `target`, whose directories (or empty file) are made when missing.
     void attach(const Tree& tree, const std::string& target) const;
 
+    /// Covers the folder `path`, which may be in a tree of the host, with an empty read-only one.
+    /// Nothing when it is not there, or out of reach for the session's user.
+    void hide(const std::string& path) const;
+
     /// Everything of `parts`. `trees`: those of its binds.
     void add(const RootParts& parts, const std::vector<Tree>& trees) const;
     void attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& binds) const;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace berth::local::test {
 
@@ -18,6 +19,8 @@ class Bench {
     Bench& operator=(const Bench&) = delete;
 
     [[nodiscard]] sandbox::Backend& backend() noexcept { return *backend_; }
+
+    void use_backend(std::unique_ptr<sandbox::Backend> other) { backend_ = std::move(other); }
 
     void drop_backend() noexcept { backend_.reset(); }
 

@@ -79,7 +79,7 @@ TEST_CASE("a source neither contains nor lies in a private folder")
     const TemporaryTree host;
     host.add("state/sessions/a/file", "x");
     host.add("state-not/file", "x");
-    const std::vector<std::string> own = {host.path() + "/state"};
+    const std::vector<OwnFolder> own = {{host.path() + "/state", "--state-dir"}};
     CHECK_NOTHROW(check_mount_source(host.path() + "/state-not", own));
     CHECK_NOTHROW(check_mount_source(host.path() + "/state-not/file", own));
     for (const char* bad : {"", "/state", "/state/sessions", "/state/sessions/a/file"}) {
@@ -87,6 +87,23 @@ TEST_CASE("a source neither contains nor lies in a private folder")
         CHECK_THROWS_AS(check_mount_source(host.path() + bad, own), Error);
     }
     CHECK_THROWS_AS(check_mount_source("/", own), Error);
+}
+
+TEST_CASE("a source does not hold the place of a private folder that is not there yet")
+{
+    const TemporaryTree host;
+    host.add_directory("data/other");
+    const std::vector<OwnFolder> own = {{host.path() + "/data/berth/workspace", "--workspace"}};
+    CHECK_NOTHROW(check_mount_source(host.path() + "/data/other", own));
+    try {
+        check_mount_source(host.path() + "/data", own);
+        FAIL("not refused");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()) == "mount source " + host.path() +
+                                               "/data contains or lies in berth's own folder " +
+                                               own.front().path);
+        CHECK(error.hint() == "mount another folder, or move berth's with --workspace");
+    }
 }
 
 TEST_CASE("mounts come parents first and never twice at one place")

@@ -1,0 +1,53 @@
+#include "sandbox/local/own_folders.hpp"
+
+#include <cstdlib>
+#include <memory>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local {
+
+std::vector<OwnFolder> own_folders(const std::string& state, const std::string& workspace)
+{
+    std::vector<OwnFolder> found{{state, "--state-dir"}};
+    if (!workspace.empty()) {
+        found.push_back({workspace, "--workspace"});
+    }
+    if (::geteuid() == 0) {
+        found.push_back({"/run/berth", ""});
+    }
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): the server changes no environment after its start
+    if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"); runtime && runtime[0] == '/') {
+        found.push_back({std::string(runtime) + "/berth", ""});
+    }
+    return found;
+}
+
+std::string private_home()
+{
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): as above
+    const char* home = std::getenv("HOME");
+    struct stat status{};
+    // "/" and the like, which some containers say, belong to the system and are no secret.
+    const bool is_own = home != nullptr && home[0] == '/' && ::stat(home, &status) == 0 &&
+                        S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+    return is_own ? real_place(home) : "";
+}
+
+std::string real_place(const std::string& path)
+{
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                           &std::free);
+    if (real) {
+        return real.get();
+    }
+    const auto slash = path.rfind('/');
+    if (slash == std::string::npos || path == "/") {
+        return path;
+    }
+    const auto parent = real_place(slash == 0 ? "/" : path.substr(0, slash));
+    return (parent == "/" ? "" : parent) + path.substr(slash);
+}
+
+} // namespace berth::local

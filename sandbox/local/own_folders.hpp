@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace berth::local {
+
+/// A folder of berth's own on this host, which no sandbox may see: by what is in it each session
+/// could reach every other.
+struct OwnFolder {
+    std::string path;    ///< absolute; need not be there yet
+    std::string setting; ///< the flag that puts it elsewhere, empty when there is none
+};
+
+/// The state directory, the workspace (unless empty), and where the sockets may be.
+[[nodiscard]] std::vector<OwnFolder> own_folders(const std::string& state,
+                                                 const std::string& workspace);
+
+/// The home folder of whoever runs berth: $HOME, empty where that is another's or cannot be told.
+[[nodiscard]] std::string private_home();
+
+/// The real path of `path`; what is not there yet of it stays as it is written.
+[[nodiscard]] std::string real_place(const std::string& path);
+
+} // namespace berth::local
