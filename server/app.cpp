@@ -115,6 +115,10 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
     if (line.command == "version") {
         return cli::show_version(line.json);
     }
+    if (line.command == "serve" && cli::output_is_closed()) {
+        cli::complain("standard output is closed: no MCP client could be answered there");
+        return 1;
+    }
     try {
         auto options = make_options(line.given, process_environment());
         log::start(options.log_level, options.log_format);
@@ -138,6 +142,7 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
 
 int run(int argc, const char* const* argv, const Composition& composition)
 {
+    cli::hold_standard_streams();
     // A write beyond `ulimit -f` is to fail like any other, not to end every session.
     ::signal(SIGXFSZ, SIG_IGN); // NOLINT(bugprone-signal-handler)
     int status = 0;

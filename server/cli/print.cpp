@@ -1,6 +1,7 @@
 #include "server/cli/print.hpp"
 
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "tools/render.hpp"
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <system_error>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace berth::server::cli {
@@ -30,6 +32,23 @@ int write_to(int fd, std::string_view text)
 
 } // namespace
 
+void hold_standard_streams()
+{
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
+            // This number is the lowest that is free. Of the output the loss is to be noticed.
+            UniqueFd place(::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY));
+            (void)place.release();
+        }
+    }
+}
+
+bool output_is_closed()
+{
+    const int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+    return flags < 0 || (flags & O_ACCMODE) == O_RDONLY;
+}
+
 void print(std::string_view text)
 {
     std::string line(text);
@@ -47,7 +66,9 @@ bool tell_lost_output()
     if (lost_output == 0) {
         return false;
     }
-    complain("the output cannot be written: " + std::generic_category().message(lost_output));
+    complain("the output cannot be written: " +
+             (lost_output == EBADF ? "standard output is closed"
+                                   : std::generic_category().message(lost_output)));
     return true;
 }
 

@@ -8,6 +8,13 @@
 
 namespace berth::server::cli {
 
+/// Gives standard streams that are closed a place of their own. Before anything else is opened: the
+/// next file would have their number, be taken for them, and what is printed would land in it.
+void hold_standard_streams();
+
+/// Whether standard output was closed, or cannot be written to, when the program began.
+[[nodiscard]] bool output_is_closed();
+
 /// To standard output.
 void print(std::string_view text);
 void print_json(const nlohmann::json& value);

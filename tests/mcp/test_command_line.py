@@ -42,6 +42,25 @@ class CommandLineTest(Bench):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn("the output cannot be written: No space left", done.stderr)
 
+    def test_a_standard_stream_that_is_closed_is_no_place_for_files(self):
+        """The next file to be opened would have its number, and be written to or read from."""
+        call = ("call", "bash_exec", '{"command":"echo hi"}')
+
+        def run(redirection, *arguments):
+            return subprocess.run(
+                ["sh", "-c", f'exec "$0" "$@" {redirection}', binary_path("berth-direct"),
+                 *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+                env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        for arguments in (call, ("version",), ("sessions", "list"), ("serve",)):
+            with self.subTest(arguments):
+                done = run(">&-", *arguments)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("standard output is closed", done.stderr)
+        for redirection in ("<&-", "2>&-", "<&- 2>&-"):
+            with self.subTest(redirection):
+                done = run(redirection, *call)
+                self.assertEqual((done.returncode, done.stdout), (0, "hi\n"), done.stderr)
+
     def test_an_interrupted_call_stops_its_command(self):
         # A file: the guest of the direct backend holds a pipe open for as long as its session.
         said = tempfile.TemporaryFile("w+")
