@@ -15,9 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A relative `$HOME` is none, as the XDG specification has it of its own variables: where sessions
+/// are kept would depend on the directory that berth is started in.
 std::string home_directory(const Environment& environment)
 {
-    if (const auto home = environment("HOME"); home && !home->empty()) {
+    if (const auto home = environment("HOME"); home && home->starts_with('/')) {
         return *home;
     }
     std::array<char, 4096> buffer{};

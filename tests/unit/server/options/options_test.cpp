@@ -315,6 +315,22 @@ TEST_CASE("a settings file that cannot be read is named, not taken for an empty 
     CHECK(has(bench.refusal(), bench.directory + "/none: No such file or directory"));
 }
 
+TEST_CASE_FIXTURE(Bench, "a home that is relative is none: files would depend on where one stands")
+{
+    const auto variables_of = [](std::string home) {
+        return [home = std::move(home)](const std::string& name) {
+            return name == "HOME" ? std::optional(home) : std::nullopt;
+        };
+    };
+    std::filesystem::create_directories(directory + "/.config/berth");
+    std::ofstream(directory + "/.config/berth/config.toml") << "read_only = true\n";
+    CHECK(default_config_file(variables_of(directory)) == directory + "/.config/berth/config.toml");
+    const auto relative = std::filesystem::relative(directory);
+    REQUIRE(std::filesystem::exists(relative / ".config/berth/config.toml"));
+    CHECK(default_config_file(variables_of(relative)) == default_config_file(variables_of("")));
+    CHECK(default_state_directory(variables_of(relative)).starts_with('/'));
+}
+
 TEST_CASE("what is wrong with a mount is told, and what to do")
 {
     Bench bench;
