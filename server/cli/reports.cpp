@@ -104,9 +104,10 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
     if (as_json) {
         print_json({{"session", id.session}, {"killed", killed}});
     } else if (killed) {
-        print("session " + id.session + " has ended");
+        print("session " + one_line(id.session) + " has ended");
     } else {
-        complain("there is no session \"" + id.session + "\" of " + id.principal,
+        complain("there is no session \"" + one_line(id.session) + "\" of " +
+                     one_line(id.principal),
                  "`berth sessions list` shows those there are; --principal names another owner.");
     }
     return killed ? 0 : 1;

@@ -1,3 +1,4 @@
+#include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
 #include "tests/unit/captured.hpp"
 #include "tests/unit/session/fake_backend.hpp"
@@ -89,6 +90,21 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
     });
     CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
     CHECK(err.find("`berth sessions list`") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a name cannot turn the line it is told in around")
+{
+    const session::SessionId odd{"ann\u202e", "work\u202egnp", {}};
+    const auto kill = [&] { (void)cli::kill_session(sessions, odd, odd.session, false, false); };
+    const auto refused = captured(STDERR_FILENO, kill);
+    (void)sessions.acquire(odd);
+    const auto ended = captured(STDOUT_FILENO, kill);
+    CHECK(refused.find("there is no session") != std::string::npos);
+    CHECK(ended.find("has ended") != std::string::npos);
+    for (const auto& text : {refused, ended}) {
+        CHECK(text.find("\u202e") == std::string::npos);
+        CHECK(text.find(cli::one_line(odd.session)) != std::string::npos);
+    }
 }
 
 TEST_CASE("the settings in force and where each came from")
