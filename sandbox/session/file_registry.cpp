@@ -7,6 +7,7 @@
 #include "sandbox/state_directory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <stdexcept>
@@ -129,6 +130,8 @@ class FileRegistry : public Registry {
                                        "the session's record cannot be written",
                                        "write the session's record in " + path(key), state_hint);
         }
+        // To write about a session is no use of it.
+        set_last_use(key, &record.last_used);
     }
 
     void erase(const std::string& key) override
@@ -154,17 +157,7 @@ class FileRegistry : public Registry {
         ::rmdir(path(key).c_str());
     }
 
-    void touch(const std::string& key) noexcept override
-    {
-        // The record's own time is the time of last use: no content changes, so several servers
-        // can do this at once without a lock.
-        try {
-            ::utimensat(AT_FDCWD, (path(key) + "/" + record_name).c_str(), nullptr,
-                        AT_SYMLINK_NOFOLLOW);
-        } catch (const std::bad_alloc&) {
-            return; // one touch less
-        }
-    }
+    void touch(const std::string& key) noexcept override { set_last_use(key, nullptr); }
 
     std::vector<std::string> keys() override
     {
@@ -185,6 +178,23 @@ class FileRegistry : public Registry {
 
   private:
     [[nodiscard]] std::string path(const std::string& key) const { return sessions_ + "/" + key; }
+
+    /// The record's own time is the time of last use: no content changes, so several servers can
+    /// note it at once without a lock. Without a time: now.
+    void set_last_use(const std::string& key,
+                      const std::chrono::system_clock::time_point* time) const noexcept
+    {
+        std::array<timespec, 2> times{};
+        if (time != nullptr) {
+            times.fill({.tv_sec = std::chrono::system_clock::to_time_t(*time), .tv_nsec = 0});
+        }
+        try {
+            ::utimensat(AT_FDCWD, (path(key) + "/" + record_name).c_str(),
+                        time == nullptr ? nullptr : times.data(), AT_SYMLINK_NOFOLLOW);
+        } catch (const std::bad_alloc&) {
+            return; // one note less
+        }
+    }
 
     /// Empty when it does not exist. The directory is judged each time, before anything in it is
     /// believed: whoever can write to it could leave a record of a machine of their own there, and
@@ -254,7 +264,9 @@ class FileRegistry : public Registry {
             throw_errno("look at it");
         }
         Record record;
+        const auto last_used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
         if (status.st_size == 0) {
+            record.last_used = last_used;
             record.state = State::lost;
             record.why = "the host lost power before its record reached the disk";
             return record;
@@ -266,7 +278,7 @@ class FileRegistry : public Registry {
         text.resize(read_full(file, text.data(), text.size()));
         record = decode_record(text);
         record.token = read_file_limited(folder, token_name, max_record);
-        record.last_used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
+        record.last_used = last_used;
         return record;
     }
 

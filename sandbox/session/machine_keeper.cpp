@@ -209,6 +209,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         record.created = std::chrono::system_clock::now();
     }
     apply(record, Event::create);
+    record.last_used = std::chrono::system_clock::now();
     record.id = wanted.id;
     record.unnamed = wanted.unnamed;
     record.machine = interrupted(wanted.key);

@@ -27,7 +27,7 @@ struct Record {
     /// Of the present machine, or of the last one; nothing where that is not known.
     std::optional<Conditions> made_with;
     std::chrono::system_clock::time_point created;
-    std::chrono::system_clock::time_point last_used; ///< kept by touch(), not by put()
+    std::chrono::system_clock::time_point last_used; ///< of the session, not of its record
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
     std::string owner;       ///< the server that made the machine, for people
 };

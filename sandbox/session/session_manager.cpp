@@ -18,6 +18,8 @@ namespace {
 
 /// The books are touched at most so often: a call on a session in use costs no system call.
 constexpr std::chrono::seconds touch_interval{30};
+/// Of a call that takes longer its end is noted too: then the session was in use.
+constexpr std::chrono::seconds long_call{1};
 constexpr std::chrono::seconds collect_time{10};
 constexpr std::chrono::seconds close_time{1};
 
@@ -35,6 +37,48 @@ struct Slot {
     MachineKeeper::Seen seen;
     std::vector<std::string> notices;
     BootClock::time_point touched;
+};
+
+/// One call's hold of the session's sandbox.
+class Use {
+  public:
+    Use(std::shared_ptr<Slot> slot, std::shared_ptr<Registry> registry,
+        std::shared_ptr<sandbox::Sandbox> sandbox)
+        : slot_(std::move(slot)), registry_(std::move(registry)), sandbox_(std::move(sandbox))
+    {
+    }
+
+    ~Use()
+    {
+        const auto now = BootClock::now();
+        if (now - begin_ < long_call) {
+            return;
+        }
+        {
+            const std::lock_guard lock(slot_->mutex);
+            if (slot_->sandbox != sandbox_) {
+                return; // lost or ended meanwhile: not used until now
+            }
+            slot_->touched = now;
+        }
+        registry_->touch(slot_->key);
+    }
+
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+    /// The sandbox, for as long as which this one lives.
+    [[nodiscard]] static std::shared_ptr<sandbox::Sandbox> sandbox_of(std::shared_ptr<Use> use)
+    {
+        auto* const sandbox = use->sandbox_.get();
+        return {std::move(use), sandbox};
+    }
+
+  private:
+    std::shared_ptr<Slot> slot_;
+    std::shared_ptr<Registry> registry_;
+    std::shared_ptr<sandbox::Sandbox> sandbox_;
+    BootClock::time_point begin_ = BootClock::now();
 };
 
 } // namespace
@@ -68,13 +112,13 @@ class SessionManager::Implementation {
 
   private:
     std::shared_ptr<Slot> slot_of(const SessionId& id);
-    std::optional<Lease> lease_of(Slot& slot);
+    std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
     void obtain(Slot& slot);
     void end_unnamed(Slot& slot) noexcept;
 
     Settings settings_;
     std::shared_ptr<sandbox::Backend> backend_;
-    std::unique_ptr<Registry> registry_;
+    std::shared_ptr<Registry> registry_; ///< a lease may outlive the server
     MachineKeeper keeper_;
     FactFinder finder_;
     std::mutex mutex_; ///< guards slots_ and collector_
@@ -103,25 +147,27 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
 }
 
 /// The fast path. Nothing when there is no sandbox yet.
-std::optional<Lease> SessionManager::Implementation::lease_of(Slot& slot)
+std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_ptr<Slot>& slot)
 {
     bool touch = false;
     Lease lease;
+    std::shared_ptr<sandbox::Sandbox> sandbox;
     {
-        const std::lock_guard lock(slot.mutex);
-        if (!slot.sandbox) {
+        const std::lock_guard lock(slot->mutex);
+        if (!slot->sandbox) {
             return std::nullopt;
         }
-        lease.sandbox = slot.sandbox;
-        lease.notices = std::exchange(slot.notices, {});
+        sandbox = slot->sandbox;
+        lease.notices = std::exchange(slot->notices, {});
         const auto now = BootClock::now();
-        touch = now - slot.touched >= touch_interval;
+        touch = now - slot->touched >= touch_interval;
         if (touch) {
-            slot.touched = now;
+            slot->touched = now;
         }
     }
+    lease.sandbox = Use::sandbox_of(std::make_shared<Use>(slot, registry_, std::move(sandbox)));
     if (touch) {
-        registry_->touch(slot.key);
+        registry_->touch(slot->key);
     }
     return lease;
 }
@@ -169,7 +215,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id)
                     "Call again when it has been started again: a named session goes on there.");
     }
     const auto slot = slot_of(id);
-    if (auto lease = lease_of(*slot)) {
+    if (auto lease = lease_of(slot)) {
         return std::move(*lease);
     }
     start_collector();
@@ -179,7 +225,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id)
                     "try again in a few seconds");
     }
     for (;;) {
-        if (auto lease = lease_of(*slot)) {
+        if (auto lease = lease_of(slot)) {
             return std::move(*lease);
         }
         obtain(*slot);

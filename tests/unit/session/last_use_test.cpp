@@ -1,0 +1,72 @@
+#include "sandbox/session/session_manager.hpp"
+#include "tests/unit/session/manager_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <thread>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using tests::work;
+
+namespace {
+
+using Fixture = tests::ManagerFixture;
+
+} // namespace
+
+TEST_SUITE("session/last_use")
+{
+    TEST_CASE_FIXTURE(Fixture, "whatever ends a machine, its last use stays what it was")
+    {
+        for (const bool killed : {true, false}) {
+            CAPTURE(killed);
+            (void)start()->acquire(work);
+            set_age(work, 13h);
+            const auto used = start()->facts(work).last_used;
+            const auto manager = start();
+            if (killed) {
+                CHECK(manager->kill(work, false));
+            } else {
+                end_machine(work); // as the guest does, after 12 h
+                CHECK(manager->facts(work).last_used == used);
+                CHECK(manager->collect_leftovers(Deadline::after(5s)) == 1);
+            }
+            CHECK(manager->facts(work).state == "ended");
+            CHECK(manager->facts(work).last_used == used);
+            (void)manager->acquire(work);
+            CHECK(manager->facts(work).last_used > used);
+        }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a long call is use until its end")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        auto lease = manager->acquire(work);
+        set_age(work, 1h);
+        const auto before = manager->facts(work).last_used;
+        std::this_thread::sleep_for(1100ms);
+        lease = {};
+        CHECK(manager->facts(work).last_used > before);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a call that lost its machine is no use of it, and may outlive its "
+                               "server")
+    {
+        auto manager = start();
+        auto lost = manager->acquire(work);
+        auto left = manager->acquire(work);
+        end_machine(work);
+        manager->report_lost(work, lost);
+        set_age(work, 1h);
+        const auto before = manager->facts(work).last_used;
+        std::this_thread::sleep_for(1100ms);
+        lost = {};
+        CHECK(manager->facts(work).last_used == before);
+        manager.reset();
+        left = {};
+        CHECK(start()->facts(work).last_used == before);
+    }
+}
