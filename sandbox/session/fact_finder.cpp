@@ -82,9 +82,12 @@ SessionFacts FactFinder::describe_key(const std::string& key) const
 {
     try {
         auto record = registry_.find(key);
-        return record ? describe(std::move(*record)) : SessionFacts{};
+        auto facts = record ? describe(std::move(*record)) : SessionFacts{};
+        facts.key = key;
+        return facts;
     } catch (const Error& error) {
         SessionFacts facts;
+        facts.key = key;
         facts.session = key;
         facts.state = dynamic_cast<const DamagedRecord*>(&error) != nullptr ? "damaged" : "unknown";
         facts.why = error.what();

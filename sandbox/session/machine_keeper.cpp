@@ -321,13 +321,14 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
     return true;
 }
 
-bool MachineKeeper::end_damaged(const std::string& key, bool purge, const Deadline& deadline)
+bool MachineKeeper::is_shown_as(const std::string& key, const std::string& shown) const noexcept
 {
     try {
-        (void)registry_.find(key);
-        return false;
-    } catch (const DamagedRecord&) {
-        return end(key, purge, deadline);
+        const auto record = registry_.find(key);
+        return record && !shown.empty() &&
+               (record->machine.id == shown || (record->unnamed && record->id.session == shown));
+    } catch (const std::exception&) {
+        return false; // damaged: by its key alone
     }
 }
 

@@ -49,8 +49,8 @@ class MachineKeeper {
     /// A damaged record is no obstacle: this is the way out of it.
     bool end(const std::string& key, bool purge, const Deadline& deadline);
 
-    /// The same for a damaged record only; false when it is not damaged.
-    bool end_damaged(const std::string& key, bool purge, const Deadline& deadline);
+    /// Whether the session of the key has a sandbox of that id, or is an unnamed one of that name.
+    [[nodiscard]] bool is_shown_as(const std::string& key, const std::string& shown) const noexcept;
 
     /// Removes what is kept of a session of which there is no record: a claim, a lock, a folder
     /// without a home. For one that came to nothing.

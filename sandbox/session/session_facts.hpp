@@ -9,7 +9,8 @@
 namespace berth::session {
 
 struct SessionFacts {
-    std::string session; ///< of a damaged one its key, which names its folder
+    std::string key;     ///< names its folder; in a list of all sessions only
+    std::string session; ///< of a damaged one its key
     std::string principal;
     std::string backend;
     std::string sandbox_id;

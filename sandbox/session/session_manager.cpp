@@ -102,7 +102,7 @@ class SessionManager::Implementation {
     [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
 
     bool kill(const SessionId& id, bool purge);
-    bool kill_damaged(const std::string& key, bool purge);
+    bool kill_listed(const std::string& shown, bool purge);
     std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
     void start_collector();
     void leave_commands() noexcept;
@@ -265,11 +265,13 @@ bool SessionManager::Implementation::kill(const SessionId& id, bool purge)
     return ended;
 }
 
-bool SessionManager::Implementation::kill_damaged(const std::string& key, bool purge)
+bool SessionManager::Implementation::kill_listed(const std::string& shown, bool purge)
 {
     const auto keys = registry_->keys();
-    return std::find(keys.begin(), keys.end(), key) != keys.end() &&
-           keeper_.end_damaged(key, purge, Deadline::after(settings_.lock_wait));
+    const auto key = std::find_if(keys.begin(), keys.end(), [&](const std::string& each) {
+        return each == shown || keeper_.is_shown_as(each, shown);
+    });
+    return key != keys.end() && keeper_.end(*key, purge, Deadline::after(settings_.lock_wait));
 }
 
 std::size_t SessionManager::Implementation::collect(const Deadline& deadline,
@@ -378,9 +380,9 @@ void SessionManager::tell_again(const SessionId& id, std::vector<std::string> no
     implementation_->tell_again(id, std::move(notices));
 }
 
-bool SessionManager::kill_damaged(const std::string& key, bool purge)
+bool SessionManager::kill_listed(const std::string& shown, bool purge)
 {
-    return implementation_->kill_damaged(key, purge);
+    return implementation_->kill_listed(shown, purge);
 }
 
 SessionFacts SessionManager::facts(const SessionId& id)

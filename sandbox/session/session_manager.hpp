@@ -53,9 +53,10 @@ class SessionManager {
     /// Ends the machine; the home folder stays unless `purge`. False when there is none.
     bool kill(const SessionId& id, bool purge);
 
-    /// Ends the session of a damaged record, which does not tell its name any more: `key` is what
-    /// list() shows of it. False when no damaged session has that key.
-    bool kill_damaged(const std::string& key, bool purge);
+    /// Ends the session of which list() shows this: its key, the id of its sandbox, or the name
+    /// that was made up for an unnamed one. For sessions that no name leads to: those that another
+    /// template of the key has made, and damaged ones. False when there is none.
+    bool kill_listed(const std::string& shown, bool purge);
 
     [[nodiscard]] sandbox::Backend& backend() noexcept;
 

@@ -130,7 +130,8 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
     sessions->require_subcommand(1);
     auto* list = add_command(*sessions, "list", "list them");
     auto* kill = add_command(*sessions, "kill", "end a session's machine");
-    kill->add_option("KEY", line.key, "what was given to --session")->required();
+    kill->add_option("KEY", line.key, "what was given to --session, or its SANDBOX in the list")
+        ->required();
     kill->add_flag("--purge", line.purge, "remove its home folder too");
     auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
     auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");

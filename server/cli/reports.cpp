@@ -17,7 +17,8 @@ using nlohmann::json;
 
 json session_json(const session::SessionFacts& facts)
 {
-    return {{"session", facts.session},
+    return {{"key", facts.key},
+            {"session", facts.session},
             {"principal", facts.principal},
             {"backend", facts.backend},
             {"sandbox_id", facts.sandbox_id},
@@ -26,6 +27,25 @@ json session_json(const session::SessionFacts& facts)
             {"last_used", facts.last_used},
             {"lifetime", facts.why},
             {"home", facts.home}};
+}
+
+/// Of sessions that have that name, but were made with another template of the key, tells what ends
+/// them. Not done unasked: whose they are, the template has kept apart.
+std::string advice_on_missing(session::SessionManager& sessions, const session::SessionId& id)
+{
+    std::string commands;
+    for (const auto& facts : sessions.list()) {
+        if (facts.session == id.session && facts.principal == id.principal &&
+            facts.key != session::key_hash(id)) { // else it has ended, and is kept
+            commands +=
+                (commands.empty() ? "" : " or ") + ("`berth sessions kill " + facts.key) + '`';
+        }
+    }
+    return commands.empty()
+               ? "`berth sessions list` shows those there are; --principal names "
+                 "another owner."
+               : "One of that name was made with another session.key or --var: " + commands +
+                     " ends it.";
 }
 
 } // namespace
@@ -100,7 +120,7 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
                  const std::string& name, bool purge, bool as_json)
 {
     collect_leftovers(sessions);
-    const bool killed = sessions.kill(id, purge) || sessions.kill_damaged(name, purge);
+    const bool killed = sessions.kill(id, purge) || sessions.kill_listed(name, purge);
     if (as_json) {
         print_json({{"session", id.session}, {"killed", killed}});
     } else if (killed) {
@@ -108,7 +128,7 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
     } else {
         complain("there is no session \"" + one_line(id.session) + "\" of " +
                      one_line(id.principal),
-                 "`berth sessions list` shows those there are; --principal names another owner.");
+                 advice_on_missing(sessions, id));
     }
     return killed ? 0 : 1;
 }

@@ -18,8 +18,8 @@ void collect_leftovers(session::SessionManager& sessions);
 [[nodiscard]] int show_config(const Options& options, bool json);
 [[nodiscard]] int show_version(bool json);
 [[nodiscard]] int list_sessions(session::SessionManager& sessions, bool json);
-/// `name` is what the operator gave, of which the operator's template made `id`: for a damaged
-/// session, the key that list_sessions() shows in place of its name.
+/// `name` is what the operator gave, of which the operator's template made `id`: or, for a
+/// session that this does not lead to, its key or sandbox as list_sessions() shows them.
 [[nodiscard]] int kill_session(session::SessionManager& sessions, const session::SessionId& id,
                                const std::string& name, bool purge, bool json);
 /// 1 when no sandbox can be made.

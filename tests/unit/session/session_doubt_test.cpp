@@ -86,16 +86,40 @@ TEST_SUITE("session/doubt")
     {
         (void)start()->acquire(work);
         const auto manager = start();
-        CHECK_FALSE(manager->kill_damaged(key_hash(work), true));
         std::ofstream(folder(work) + "/record.json") << "{ half";
         const auto shown = manager->list().at(0);
         CHECK(shown.state == "damaged");
-        CHECK_FALSE(manager->kill_damaged("../sessions/" + shown.session, true));
+        CHECK_FALSE(manager->kill_listed("../sessions/" + shown.session, true));
         CHECK_FALSE(manager->kill({"ann", shown.session, {}}, true));
-        CHECK(manager->kill_damaged(shown.session, true));
+        CHECK(manager->kill_listed(shown.session, true));
         CHECK(backend->count("purge") == 1);
         CHECK(manager->list().empty());
         CHECK_FALSE(std::filesystem::exists(folder(work)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "what no name leads to any more is ended by what the list shows of it")
+    {
+        const SessionId red{"ann", "work", "{team} was red"};
+        const SessionId blue{"ann", "work", "{team} was blue"};
+        const auto server = start();
+        for (const auto& id : {red, blue, unnamed}) {
+            (void)server->acquire(id);
+        }
+        const auto manager = start();
+        CHECK_FALSE(manager->kill(work, true)); // neither of the two that have its name
+        CHECK_FALSE(manager->kill_listed("work", true));
+        CHECK_FALSE(manager->kill_listed("", true));
+        CHECK(manager->kill_listed(manager->facts(red).sandbox_id, false));
+        CHECK(manager->facts(red).state == "ended");
+        CHECK(manager->facts(blue).state == "running");
+        CHECK(manager->kill_listed(key_hash(blue), true));
+        CHECK(manager->facts(blue).state == "absent");
+        for (const auto& shown : manager->list()) {
+            CHECK(manager->kill_listed(
+                shown.session.starts_with("unnamed-") ? shown.session : shown.key, true));
+        }
+        CHECK(manager->list().empty());
     }
 
     TEST_CASE_FIXTURE(Fixture, "where no sandbox can be made a server leaves no folder")

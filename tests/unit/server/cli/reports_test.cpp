@@ -90,6 +90,32 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
     });
     CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
     CHECK(err.find("`berth sessions list`") != std::string::npos);
+    const auto again = captured(STDERR_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, work, "work", false, false) == 1); // it has ended
+    });
+    CHECK(again.find("`berth sessions list`") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what the list shows")
+{
+    const session::SessionId before{"ann", "work", "another key"};
+    const session::SessionId now{"ann", "work", {}};
+    (void)sessions.acquire(before);
+    const auto err = captured(
+        STDERR_FILENO, [&] { CHECK(cli::kill_session(sessions, now, "work", true, false) == 1); });
+    const auto list =
+        json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
+    REQUIRE(list.size() == 1);
+    const auto key = list[0].value("key", "");
+    CHECK(key == session::key_hash(before));
+    CHECK(err.find("session.key") != std::string::npos);
+    CHECK(err.find("`berth sessions kill " + key + "`") != std::string::npos);
+    const auto shown = list[0]["sandbox_id"].get<std::string>();
+    const auto text = captured(STDOUT_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {"ann", shown, {}}, shown, true, false) == 0);
+    });
+    CHECK(text == "session " + shown + " has ended\n");
+    CHECK(sessions.list().empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "a name cannot turn the line it is told in around")
