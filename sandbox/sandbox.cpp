@@ -57,9 +57,9 @@ bool does_work(Operation operation) noexcept
 
 [[noreturn]] void throw_lost(const Error& error, Operation operation)
 {
+    // That the sandbox is lost, whoever shows this to the agent says.
     throw Error(ErrorCode::session_lost,
-                "the sandbox was lost during " + std::string(name_of(operation)) + ": " +
-                    error.what(),
+                std::string(name_of(operation)) + " was cut off: " + error.what(),
                 "what the call had done until then is not known");
 }
 

@@ -256,7 +256,9 @@ class CommandLineTest(Bench):
         pending = berth.call_async("bash_exec", SLEEP)
         self.wait_for(lambda: berth.call_tool("session_info").data["commands_in_flight"])
         self.run_command("sessions", "kill", "busy")
-        self.assertEqual(pending.result(10).error["code"], "session_lost")
+        result = pending.result(10)
+        self.assertEqual(result.error["code"], "session_lost")
+        self.assertEqual(result.text.count("was lost"), 1, result.text)
         status = json.loads(self.run_command("status", "--json").stdout)
         self.assertEqual([(error["code"], error["tool"], error["session"])
                           for error in status["recent_errors"]],
