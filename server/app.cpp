@@ -42,18 +42,25 @@ void warn_of_unknown_variables()
     }
 }
 
-/// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force,
-/// Error(invalid_argument) when there is none of that name.
-void insist(const Options& options, const std::vector<Check>& checks)
+/// Throws Error(invalid_argument) when the operator insists on a layer that there is not.
+void require_known_layers(const Options& options, const Composition& composition)
 {
+    if (options.required_layers.empty()) {
+        return;
+    }
+    const auto known = composition.layers();
     for (const auto& layer : options.required_layers) {
-        if (std::none_of(checks.begin(), checks.end(),
-                         [&](const Check& check) { return check.name == layer; })) {
+        if (std::find(known.begin(), known.end(), layer) == known.end()) {
             throw Error(ErrorCode::invalid_argument,
                         "--require: there is no layer \"" + layer + '"',
                         "`berth doctor` shows the name of each.");
         }
     }
+}
+
+/// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force.
+void insist(const Options& options, const std::vector<Check>& checks)
+{
     const auto missing = cli::missing_layers(options.required_layers, checks);
     if (!missing.empty()) {
         throw Error(ErrorCode::sandbox_unavailable, "--require: not in force:" + missing,
@@ -80,6 +87,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     if (line.command == "doctor") {
         const auto checks = composition.examine(options, *backend);
         const int status = cli::show_checks(checks, backend->availability(), line.json);
+        require_known_layers(options, composition);
         if (status == 0) {
             insist(options, checks);
         }
@@ -87,6 +95,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     }
     if (line.command == "serve" || line.command == "call") {
         composition.check(options);
+        require_known_layers(options, composition);
         insist(options, *backend, composition);
         Application application(std::move(options), backend);
         if (line.command == "call") {
@@ -126,6 +135,7 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
         if (line.command == "config") {
             // What `berth serve` would refuse is not in force.
             (void)mcp::select_tools(tools::all_tools(), options.served_tools, options.read_only);
+            require_known_layers(options, composition);
             return cli::show_config(options, line.json);
         }
         return run_with_backend(line, std::move(options), composition);

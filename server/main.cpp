@@ -60,6 +60,9 @@ std::vector<Check> examine(const Options& options, berth::sandbox::Backend& back
 
 int main(int argc, char** argv)
 {
-    return berth::server::run(
-        argc, argv, {.make_backend = make_backend, .check = check_mounts, .examine = examine});
+    return berth::server::run(argc, argv,
+                              {.make_backend = make_backend,
+                               .check = check_mounts,
+                               .examine = examine,
+                               .layers = berth::local::check_names});
 }

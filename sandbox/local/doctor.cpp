@@ -16,6 +16,8 @@
 namespace berth::local {
 namespace {
 
+constexpr const char* sandbox_check = "sandbox";
+
 sandbox::MachineSpec throw_away_spec(sandbox::Network network)
 {
     sandbox::MachineSpec spec;
@@ -91,11 +93,25 @@ std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandb
 
 } // namespace
 
+std::vector<std::string> check_names()
+{
+    std::vector<std::string> names{sandbox_check};
+    for (const auto& layer : layers_of({}, {}, {}, {})) {
+        names.push_back(layer.name);
+    }
+    for (const auto& probe : doctor_probes()) {
+        if (std::find(names.begin(), names.end(), probe.layer) == names.end()) {
+            names.emplace_back(probe.layer);
+        }
+    }
+    return names;
+}
+
 std::vector<Check> run_doctor(sandbox::Backend& backend, sandbox::Network network)
 {
     const auto availability = backend.availability();
     std::vector<Check> checks{
-        {"sandbox", availability.available,
+        {sandbox_check, availability.available,
          availability.available ? "a sandbox can be made here" : availability.reason,
          availability.remedy}};
     if (!availability.available) {

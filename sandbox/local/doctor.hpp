@@ -15,6 +15,9 @@ struct Check {
     std::string remedy; ///< when not ok: the exact line that helps, empty when none is known
 };
 
+/// The name of every check that run_doctor() makes where a sandbox can be made; makes none.
+[[nodiscard]] std::vector<std::string> check_names();
+
 /// Makes a throw-away sandbox with low limits and this network on `backend`, tries from inside to
 /// break each layer, and destroys it again. Takes seconds. Throws nothing: what cannot be tried is
 /// a check that is not ok.

@@ -101,6 +101,9 @@ class CommandLineTest(Bench):
         done = self.run_command("serve", "--require", "userns")  # of which `direct` has none
         self.assertEqual(done.returncode, 2)
         self.assertIn('there is no layer "userns"', done.stderr)
+        done = self.run_command("config", "--require", "userns")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn('there is no layer "userns"', done.stderr)
 
     def test_the_looking_commands_speak_json(self):
         config = json.loads(self.run_command("config", "--json", "--network", "host").stdout)
@@ -172,9 +175,15 @@ class CommandLineTest(Bench):
         self.assertFalse(state.exists())
 
     def test_a_layer_that_there_is_not_is_a_usage_error(self):
-        done = self.run_berth(self.state.path / "s", "serve", "--require", "foo")
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn('there is no layer "foo"', done.stderr)
+        for arguments in (("serve",), ("config",), ("call", "session_info")):
+            with self.subTest(arguments):
+                done = self.run_berth(self.state.path / "s", *arguments, "--require", "netns,foo")
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertIn('there is no layer "foo"', done.stderr)
+        doctor = self.run_berth(self.state.path / "s", "doctor", "--json")
+        names = {check["name"] for check in json.loads(doctor.stdout)["checks"]}
+        done = self.run_berth(self.state.path / "s", "config", "--require", ",".join(names))
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_doctor_insists_on_a_layer_too(self):
         for layer, status in (("userns", 0), ("netns", 1), ("foo", 2)):

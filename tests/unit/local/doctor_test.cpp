@@ -57,6 +57,8 @@ void expect_checks(const std::vector<Check>& checks, const std::set<std::string>
         CHECK_FALSE(check.detail.empty());
         CHECK(names.insert(check.name).second);
     }
+    const auto known = check_names();
+    CHECK(names == std::set<std::string>(known.begin(), known.end()));
     for (const char* name : {"sandbox", "userns", "nested-userns", "pidns", "mountns", "ipcns",
                              "utsns", "cgroupns", "netns", "seccomp", "uid", "cgroup-memory",
                              "cgroup-pids", "cgroup-cpu", "cgroup-kill", "guest", "proc-masks"}) {
