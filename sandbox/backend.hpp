@@ -93,6 +93,10 @@ class Machine {
     [[nodiscard]] virtual const MachineRecord& record() const noexcept = 0;
     [[nodiscard]] virtual const std::vector<Layer>& layers() const noexcept = 0;
 
+    /// Sources of mounts where the host has something else by now, or nothing: the machine still
+    /// shows what was there when it was made.
+    [[nodiscard]] virtual std::vector<std::string> replaced_mounts() const { return {}; }
+
     /// A new connection to the guest. Throws Error(session_lost) when the machine is gone.
     [[nodiscard]] virtual std::unique_ptr<Channel> connect(const Deadline& deadline) = 0;
 };

@@ -331,6 +331,9 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.pid = static_cast<pid_t>(result.pid);
     facts.start_time = result.start_time;
     facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
+    for (const auto& mount : spec.mounts) {
+        facts.mounts.emplace_back(mount.source, file_id(mount.source));
+    }
     return facts;
 }
 

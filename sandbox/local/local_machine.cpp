@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <sys/stat.h>
+
 namespace berth::local {
 namespace {
 
@@ -38,6 +40,29 @@ std::vector<std::string> split(std::string_view text, char separator)
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     }
     return parts;
+}
+
+/// The path comes last; one that has a line end in it is not remembered.
+std::string encode_mounts(const std::vector<std::pair<std::string, std::string>>& mounts)
+{
+    std::string text;
+    for (const auto& [source, file] : mounts) {
+        if (source.find(line_end) == std::string::npos) {
+            text += file + field_end + source + line_end;
+        }
+    }
+    return text;
+}
+
+std::vector<std::pair<std::string, std::string>> decode_mounts(const std::string& text)
+{
+    std::vector<std::pair<std::string, std::string>> mounts;
+    for (const auto& line : split(text, line_end)) {
+        if (const auto end = line.find(field_end); end != std::string::npos) {
+            mounts.emplace_back(line.substr(end + 1), line.substr(0, end));
+        }
+    }
+    return mounts;
 }
 
 std::string encode_layers(const std::vector<sandbox::Layer>& layers)
@@ -76,6 +101,17 @@ class LocalMachine final : public sandbox::Machine {
         return facts_.layers;
     }
 
+    [[nodiscard]] std::vector<std::string> replaced_mounts() const override
+    {
+        std::vector<std::string> replaced;
+        for (const auto& [source, mounted] : facts_.mounts) {
+            if (file_id(source) != mounted) {
+                replaced.push_back(source);
+            }
+        }
+        return replaced;
+    }
+
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override
     {
         return std::make_unique<sandbox::UnixChannel>(
@@ -107,7 +143,8 @@ sandbox::MachineRecord to_record(const std::string& id, const std::string& gener
                      {"folder", facts.folder},
                      {"home", facts.state + "/sessions/" + facts.folder + "/home"},
                      {"cgroups", cgroups},
-                     {"layers", encode_layers(facts.layers)}},
+                     {"layers", encode_layers(facts.layers)},
+                     {"mounts", encode_mounts(facts.mounts)}},
             .made_home = facts.made_home};
 }
 
@@ -122,12 +159,22 @@ MachineFacts facts_from(const sandbox::MachineRecord& record)
     facts.folder = find(record, "folder");
     facts.cgroups = split(find(record, "cgroups"), line_end);
     facts.layers = decode_layers(find(record, "layers"));
+    facts.mounts = decode_mounts(find(record, "mounts"));
     return facts;
 }
 
 std::unique_ptr<sandbox::Machine> make_machine(sandbox::MachineRecord record)
 {
     return std::make_unique<LocalMachine>(std::move(record));
+}
+
+std::string file_id(const std::string& path)
+{
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) != 0) {
+        return {};
+    }
+    return std::to_string(status.st_dev) + ':' + std::to_string(status.st_ino);
 }
 
 UniqueFd open_guest(const MachineFacts& facts)

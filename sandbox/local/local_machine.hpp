@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -22,6 +23,8 @@ struct MachineFacts {
     std::string folder;               ///< the name of the session's folder
     std::vector<std::string> cgroups; ///< of the session, one in each hierarchy
     std::vector<sandbox::Layer> layers;
+    /// Sources of mounts, and the file_id() of each when it was mounted.
+    std::vector<std::pair<std::string, std::string>> mounts;
     bool made_home = false; ///< as in the record
 };
 
@@ -32,6 +35,9 @@ struct MachineFacts {
 [[nodiscard]] MachineFacts facts_from(const sandbox::MachineRecord& record);
 
 [[nodiscard]] std::unique_ptr<sandbox::Machine> make_machine(sandbox::MachineRecord record);
+
+/// Tells a file or folder from another that takes its place later; empty when there is none.
+[[nodiscard]] std::string file_id(const std::string& path);
 
 /// A pidfd of the machine's guest, if it still runs. Throws std::system_error when that cannot be
 /// found out.

@@ -101,7 +101,7 @@ std::vector<MountPiece> MountTable::pieces(const std::string& path) const
     const MountPiece* holder = nullptr;
     for (const auto& mount : mounts_) {
         // Of two on one place the later one is on top.
-        if (rest_below(mount.name, path) &&
+        if (path.starts_with('/') && rest_below(mount.name, path) &&
             (holder == nullptr || mount.name.size() >= holder->name.size())) {
             holder = &mount;
         }

@@ -36,6 +36,7 @@ struct Slot {
     std::shared_ptr<sandbox::Sandbox> sandbox;
     MachineKeeper::Seen seen;
     std::vector<std::string> notices;
+    std::vector<std::string> told_replaced; ///< mounts, as the latest notice of them said
     BootClock::time_point touched;
 };
 
@@ -146,6 +147,29 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
     return slot;
 }
 
+/// Once for each change: a folder that was made anew on the host (by a checkout, an editor that
+/// renames) would else look to the model as if its files were gone, or had never changed.
+void tell_of_mounts(Slot& slot, Lease& lease)
+{
+    auto replaced = lease.sandbox->machine().replaced_mounts();
+    std::string names;
+    for (const auto& source : replaced) {
+        names += (names.empty() ? "" : ", ") + source;
+    }
+    const std::lock_guard lock(slot.mutex);
+    if (slot.told_replaced == replaced) {
+        return;
+    }
+    slot.told_replaced = std::move(replaced);
+    if (names.empty()) {
+        return;
+    }
+    lease.notices.push_back(
+        "the host has deleted or replaced what is mounted from " + names +
+        ": the sandbox still has the old one, and what is changed there is lost. `berth sessions "
+        "kill` on the host ends it and keeps its home; the next call mounts the new one");
+}
+
 /// The fast path. Nothing when there is no sandbox yet.
 std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_ptr<Slot>& slot)
 {
@@ -169,6 +193,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     if (touch) {
         registry_->touch(slot->key);
     }
+    tell_of_mounts(slot, lease);
     return lease;
 }
 

@@ -24,7 +24,8 @@ struct Lease {
 ///
 /// No machine is made before acquire(). Creation, replacement and destruction of one key are
 /// serialised by a kernel lock on the session's folder, between threads and between processes; a
-/// call on a session in use takes no such lock and reads no file.
+/// call on a session in use takes no such lock and reads no file; it looks at the sources of
+/// mounts.
 class SessionManager {
   public:
     SessionManager(Settings settings, std::shared_ptr<sandbox::Backend> backend);

@@ -147,6 +147,27 @@ class MountTest(ParityTest):
                          (after.st_ino, after.st_uid, after.st_mode))
         self.assertEqual(self.output("ls -A ~"), "one\n")
 
+    def test_one_that_the_host_replaces(self):
+        """A checkout or an editor puts a new folder or file there; the sandbox keeps the old one."""
+        self.mounted(f"{self.outer}:/mnt/o:rw", f"{self.inner}/f:/mnt/f")
+        self.assertNotIn("replaced", self.run_command("true").text)
+        self.outer.rename(self.outer.with_name("moved"))
+        self.outer.mkdir()
+        (self.outer / "f").write_text("anew\n")
+        told = self.run_command("cat /mnt/o/f")
+        self.assertEqual(told.data["stdout"], "outer\n")
+        self.assertIn(f"has deleted or replaced what is mounted from {self.outer}: ", told.text)
+        self.assertIn("`berth sessions kill`", told.text)
+        self.assertNotIn("replaced", self.run_command("true").text)  # once
+        (self.inner / "new").write_text("anew\n")
+        (self.inner / "new").rename(self.inner / "f")
+        told = self.run_command("cat /mnt/f")
+        self.assertEqual(told.data["stdout"], "inner\n")
+        self.assertIn(f"mounted from {self.outer}, {self.inner}/f: ", told.text)
+        self.command_line("sessions", "kill", "mounted")
+        again = self.call("read_file", path="/mnt/o/f")
+        self.assertIn("anew", again.text)
+
     def test_one_in_the_other(self):
         for outer, inner in (("ro", "rw"), ("rw", "ro")):
             with self.subTest(f"{inner} in {outer}"):
