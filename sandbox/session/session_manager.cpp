@@ -193,7 +193,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     if (touch) {
         registry_->touch(slot->key);
     }
-    tell_of_mounts(slot, lease);
+    tell_of_mounts(*slot, lease);
     return lease;
 }
 

@@ -56,6 +56,12 @@ class CrowdsTest(ParityTest):
             self.assertFalse(command.answered())
             self.berth.cancel(command)
 
+    def test_the_process_that_waits_for_a_command_keeps_nothing_of_its_input(self):
+        """It is a copy of the guest; what it kept would be charged to the guest for its life."""
+        told = self.output("cat >/dev/null; grep RssAnon /proc/$PPID/status",
+                           stdin="0123456789abcdef" * (20 * MEBIBYTE // 16))
+        self.assertLess(int(told.split()[1]), 2048, told)  # kB
+
     def test_large_writes_beside_searches_lose_nothing(self):
         content = "0123456789abcdef" * (31 * MEBIBYTE // 16)
         digest = hashlib.sha256(content.encode()).hexdigest()
