@@ -75,4 +75,9 @@ class BoundariesTest(ParityTest):
                 result = narrow.call_tool(tool, arguments)
                 self.assertEqual(result.error.get("code"), "invalid_path", result)
         self.assertFalse(narrow.call_tool("write_file", {"path": "f", "content": "x"}).is_error)
+        kept = narrow.call_tool("bash_exec", {"command": "seq 100000"}).data["stdout_stream"]["spill_path"]
+        for tool, arguments in (("read_file", {"path": kept, "offset": 99990}),
+                                ("grep_files", {"path": kept, "pattern": "^100000$"})):
+            with self.subTest(tool, path=kept):
+                self.assertIn("100000", narrow.call_tool(tool, arguments).text)
         self.assertEqual(narrow.call_tool("session_info").data["backend"], backend())

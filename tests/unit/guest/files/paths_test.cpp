@@ -111,6 +111,26 @@ TEST_CASE("reading looks anywhere, unless the policy narrows it to the home")
     }
 }
 
+TEST_CASE("the narrow policy lets what is kept of commands' outputs be read, and no more")
+{
+    Machine machine;
+    machine.config.path_policy = "home";
+    machine.config.spill_directory = machine.base + "/outside";
+    const std::string& outputs = machine.config.spill_directory;
+    machine.put("../outside/1.stdout", "x");
+    CHECK_NOTHROW((void)open_readable(outputs + "/1.stdout", machine.context));
+    CHECK(error_of([&] { (void)open_readable(outputs + "/2.stdout", machine.context); }).code() ==
+          ErrorCode::not_found);
+    CHECK(error_of([&] { require_writable(outputs + "/1.stdout", machine.context); }).code() ==
+          ErrorCode::invalid_path);
+    // A command may have put a link in its place.
+    machine.link("/etc", "../elsewhere");
+    machine.config.spill_directory = machine.base + "/elsewhere";
+    CHECK(error_of([&] {
+              (void)open_readable(machine.base + "/elsewhere/passwd", machine.context);
+          }).code() == ErrorCode::invalid_path);
+}
+
 TEST_CASE("the guest's own descriptors and memory are not read")
 {
     const Machine machine;
