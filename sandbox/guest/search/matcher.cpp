@@ -45,10 +45,28 @@ bool is_look_around(std::string_view operation)
            operation.starts_with("(?<");
 }
 
+/// Whether a "(?<" of the pattern begins a group's name. RE2, which takes those since 2023, told of
+/// them before that in the same words as of a look-behind.
+bool names_a_group(std::string_view pattern)
+{
+    for (std::size_t at = pattern.find("(?<"); at != npos; at = pattern.find("(?<", at + 3)) {
+        const char next = at + 3 < pattern.size() ? pattern[at + 3] : '=';
+        if (next != '=' && next != '!') {
+            return true;
+        }
+    }
+    return false;
+}
+
 Error explain(const re2::RE2& regex, std::string_view pattern)
 {
     const std::string& argument = regex.error_arg();
     const std::string fixed_hint = "set `fixed` to search for the text as it stands";
+    if (regex.error_code() == re2::RE2::ErrorBadPerlOp && argument.starts_with("(?<") &&
+        names_a_group(pattern)) {
+        return bad_pattern("a group cannot be named with (?<name> here",
+                           "write (?P<name>...), or (...) without a name; " + fixed_hint);
+    }
     if (regex.error_code() == re2::RE2::ErrorBadPerlOp && is_look_around(argument)) {
         return bad_pattern("look-around (" + argument + ") is not supported",
                            "match more and look at the lines, or pipe rg -P or grep -P in "
@@ -157,8 +175,15 @@ Matcher::Span lines_around(std::string_view text, Matcher::Span span) noexcept
 
 Matcher::Matcher(std::string_view pattern, const MatcherOptions& options) : options_(options)
 {
-    if (pattern.size() > max_regex || pattern.find('\0') != npos) {
-        throw bad_pattern("it is longer than 64 KiB or has a NUL byte in it", {});
+    if (pattern.size() > max_regex) {
+        throw bad_pattern(
+            "it has " + std::to_string(pattern.size()) + " bytes, more than 64 KiB",
+            "search for a part of it, or write its alternatives to a file, one a line, "
+            "and run grep -rnEf FILE in bash_exec");
+    }
+    if (pattern.find('\0') != npos) {
+        throw bad_pattern("it has a NUL byte in it",
+                          "leave it out: files that have one are binary, and are not searched");
     }
     options_.fixed = options.fixed || is_plain_text(pattern);
     if (!options_.multiline && names_newline(pattern, options_.fixed)) {

@@ -89,11 +89,17 @@ class FilesTest(ParityTest):
 
     def test_a_pattern_that_cannot_be_says_what_is_unsupported_and_the_way_round(self):
         for pattern, what in (("(unclosed", "missing )"), ("a**", "**"), ("(?=ahead)", "look-around"),
-                              ("(?<!behind)x", "look-around"), ("(a)\\1", "backreferences")):
+                              ("(?<!behind)x", "look-around"), ("(a)\\1", "backreferences"),
+                              ("(?<name>x)", "cannot be named with (?<name>")):
             with self.subTest(pattern):
                 error = self.refused("invalid_argument", "grep_files", pattern=pattern).error
                 self.assertIn(what, error["message"])
                 self.assertIn("`fixed`", error["hint"])
+
+    def test_a_pattern_that_is_too_long_says_what_to_do(self):
+        error = self.refused("invalid_argument", "grep_files", pattern="x|" * 40000).error
+        self.assertIn("80000 bytes, more than 64 KiB", error["message"])
+        self.assertIn("grep -rnEf FILE", error["hint"])
 
     def test_a_picture_is_shown(self):
         picture = base64.b64encode(noise(40)).decode()

@@ -99,6 +99,8 @@ TEST_CASE("grep: a bad pattern names what is unsupported")
     };
     CHECK(message("(?<=a)b") == "bad pattern: look-around ((?<) is not supported");
     CHECK(message("a(?!b)").find("look-around") != std::string::npos);
+    CHECK(message("(?<n>a)").find("named with (?<name>") != std::string::npos);
+    CHECK(message("(?P<n>a)").empty());
     CHECK(message("(a)\\1") == "bad pattern: backreferences (\\1) are not supported");
     CHECK(message("f(o").find("missing )") != std::string::npos);
     CHECK(message("*").find("repetition operator: *") != std::string::npos);
