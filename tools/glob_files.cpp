@@ -28,6 +28,12 @@ std::string status(const protocol::GlobReply& reply, std::uint64_t listed,
         parts.emplace_back("the search was stopped for its time: not every directory was looked "
                            "at; narrow the path");
     }
+    if (reply.ignored > 0) {
+        parts.push_back(counted(reply.ignored, "file") + " skipped as ignored (respect_ignore)");
+    }
+    if (reply.total == 0 && reply.git_left_out) {
+        parts.emplace_back(".git left out: name it in path or pattern (.git/**)");
+    }
     parts.push_back(unreadable_phrase(reply.unreadable, reply.unreadable_paths));
     if (reply.capped_ignore_files > 0) {
         parts.push_back(counted(reply.capped_ignore_files, "ignore file") +
@@ -62,9 +68,9 @@ std::string GlobFiles::describe(const Settings& settings, sandbox::Backend& /*ba
            std::to_string(settings.glob_limit) +
            " unless limit says otherwise). A pattern without a slash is a file name at any depth "
            "(*.py); one with a slash is relative to path (src/**/*.{c,h}). ** stands for any "
-           "number of directories, hidden files are found, .git is left out, and respect_ignore "
-           "leaves out what .gitignore excludes. Only files are listed: read_file lists a "
-           "directory, and grep_files finds files by their content.\n\n"
+           "number of directories, hidden files are found, .git only if it is named (.git/**), and "
+           "respect_ignore leaves out what .gitignore excludes. Only files are listed: read_file "
+           "lists a directory, and grep_files finds files by their content.\n\n"
            "Example: {\"pattern\": \"**/*_test.go\", \"path\": \"~/project\"}";
 }
 
@@ -121,6 +127,8 @@ Result GlobFiles::render(const Args& args, const protocol::GlobReply& reply,
                       {"unreadable_directories", reply.unreadable},
                       {"unreadable_paths", sanitized(reply.unreadable_paths)},
                       {"capped_ignore_files", reply.capped_ignore_files},
+                      {"ignored_files", reply.ignored},
+                      {"git_left_out", reply.git_left_out},
                   }};
 }
 

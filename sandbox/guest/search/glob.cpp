@@ -118,6 +118,17 @@ Split plan(const protocol::GlobRequest& request)
     return split;
 }
 
+/// Then it is looked into, which else would fill a result with what nobody asked for.
+bool names_git(const std::string& pattern)
+{
+    for (const std::string& one : expand_braces(pattern)) {
+        if (("/" + one + "/").find("/.git/") != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// A pattern's leading names are followed as a path's are, as a shell does: where one of them is a
 /// symlink, which a walk does not go through, the search begins behind it instead. Returns where
 /// the search begins; `pattern` becomes what is left.
@@ -165,8 +176,10 @@ protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallC
     GlobSearch search(pattern, root.path, request.limit);
     SearchLimits limits(context.stop, request.time_limit);
     WalkTotals walked;
-    const WalkOptions options{
-        .use_ignore_files = request.respect_ignore, .symlinks = true, .threads = search_threads()};
+    const WalkOptions options{.use_ignore_files = request.respect_ignore,
+                              .git = names_git(split.pattern),
+                              .symlinks = true,
+                              .threads = search_threads()};
     const Selection everything(root.path, {}, {}, true);
     walk(std::move(root.fd), root.path, everything, options, limits, search, walked);
     if (limits.cancelled()) {
@@ -179,6 +192,8 @@ protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallC
     reply.unreadable = walked.unreadable.count();
     walked.unreadable.name_in(reply.unreadable_paths);
     reply.capped_ignore_files = walked.capped_ignore_files;
+    reply.ignored = walked.ignored;
+    reply.git_left_out = walked.git_left_out;
     reply.truncated_by = limits.timed_out()                 ? "time"
                          : reply.paths.size() < reply.total ? "limit"
                                                             : "";

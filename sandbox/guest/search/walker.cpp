@@ -224,11 +224,16 @@ class Walk {
 
     bool wanted(EntryType type, const char* name, const std::string& path, const IgnoreLevel* level)
     {
-        if (type == EntryType::other || (type == EntryType::symlink && !options_.symlinks) ||
-            std::string_view(name) == ".git") {
+        if (type == EntryType::other || (type == EntryType::symlink && !options_.symlinks)) {
             return false;
         }
         const bool is_directory = type == EntryType::directory;
+        if (!options_.git && std::string_view(name) == ".git") {
+            if (is_directory && visitor_.enters(path)) {
+                totals_.git_left_out = true;
+            }
+            return false;
+        }
         if (is_directory && path.starts_with("/proc") &&
             (path == "/proc" || is_own_process(path))) {
             return false;

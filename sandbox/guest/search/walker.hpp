@@ -38,12 +38,14 @@ class WalkVisitor {
 
 struct WalkOptions {
     bool use_ignore_files = true;
+    bool git = false;      ///< what is called .git is visited, too
     bool symlinks = false; ///< visit symlinks too; those to directories are never followed
     unsigned threads = 1;
 };
 
 struct WalkTotals {
     std::atomic<std::uint64_t> ignored = 0; ///< files and directories
+    std::atomic<bool> git_left_out = false; ///< a .git that the visitor would have entered
     std::uint64_t capped_ignore_files = 0;  ///< ignore files of which rules were left out
     Unreadable unreadable;                  ///< directories
 };
@@ -52,10 +54,11 @@ struct WalkTotals {
 [[nodiscard]] unsigned search_threads() noexcept;
 
 /// Visits the regular files below `root` (a directory, at the absolute path `path`), in no order,
-/// on `options.threads` threads of which one is the caller's. `.git` is never entered,
-/// nor is /proc from above it (its files are neither data nor finite), nor the guest's own /proc
-/// directory at all. Symlinks are not followed, FIFOs and devices not touched. Ends early when
-/// `limits` say so. The first exception of a visitor ends the walk and is thrown to the caller.
+/// on `options.threads` threads of which one is the caller's. `.git` is only entered where
+/// `options` say so, /proc never from above it (its files are neither data nor finite), the guest's
+/// own /proc directory not at all. Symlinks are not followed, FIFOs and devices not touched. Ends
+/// early when `limits` say so. The first exception of a visitor ends the walk and is thrown to the
+/// caller.
 void walk(UniqueFd root, const std::string& path, const Selection& selection,
           const WalkOptions& options, SearchLimits& limits, WalkVisitor& visitor,
           WalkTotals& totals);

@@ -35,6 +35,8 @@ struct GlobReply {
     std::uint64_t unreadable = 0;              ///< directories that could not be opened
     std::vector<std::string> unreadable_paths; ///< the first few of them
     std::uint64_t capped_ignore_files = 0;     ///< whose rules were too many to obey all
+    std::uint64_t ignored = 0;                 ///< files and directories that ignore rules left out
+    bool git_left_out = false;                 ///< a .git was met in which matches could be
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -47,6 +49,8 @@ struct GlobReply {
         field(6, self.unreadable);
         field(7, self.unreadable_paths);
         field(8, self.capped_ignore_files);
+        field(9, self.ignored);
+        field(10, self.git_left_out);
     }
 };
 

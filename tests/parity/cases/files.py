@@ -101,6 +101,19 @@ class FilesTest(ParityTest):
         self.assertIn("80000 bytes, more than 64 KiB", error["message"])
         self.assertIn("grep -rnEf FILE", error["hint"])
 
+    def test_what_lies_in_git_is_found_where_the_pattern_names_it(self):
+        self.output("git init -q r && touch r/.git/hooks/mine && cd r && printf '*.o\\n' >.gitignore && touch a.o")
+        for pattern in (".git/hooks/mine", ".git/hooks/m*", "./.git/*/mine", "**/.git/**/mine", "~/r/.git/hooks/m*"):
+            with self.subTest(pattern):
+                paths = self.call("glob_files", pattern=pattern).data["paths"]
+                self.assertEqual([path.rpartition("/r/")[2] for path in paths], [".git/hooks/mine"])
+        result = self.call("glob_files", pattern="mine")
+        self.assertTrue(result.data["git_left_out"])
+        self.assertIn(".git left out: name it", result.text)
+        result = self.call("glob_files", pattern="*.o", respect_ignore=True)
+        self.assertEqual((result.data["total"], result.data["ignored_files"]), (0, 1))
+        self.assertIn("1 file skipped as ignored (respect_ignore)", result.text)
+
     def test_a_picture_is_shown(self):
         picture = base64.b64encode(noise(40)).decode()
         self.write("p.png", picture, encoding="base64")

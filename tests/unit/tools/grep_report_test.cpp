@@ -313,4 +313,9 @@ TEST_CASE("glob lists paths and says what is missing")
     none.root = "/w";
     CHECK(GlobFiles::render({.pattern = "*.q"}, none, Settings{}).text ==
           "No files found: nothing matches *.q in /w\n");
+    none.ignored = 2;
+    none.git_left_out = true;
+    CHECK(GlobFiles::render({.pattern = "*.q"}, none, Settings{}).text ==
+          "No files found: nothing matches *.q in /w\n[2 files skipped as ignored "
+          "(respect_ignore) · .git left out: name it in path or pattern (.git/**)]");
 }

@@ -60,7 +60,7 @@ TEST_CASE("glob: a dot within the pattern")
     CHECK(names(tree.glob({.pattern = "./a/./*.c", .respect_ignore = true}), tree) == "a/y.c");
 }
 
-TEST_CASE("glob: files only, symlinks to files too, no way through symlinks, never .git")
+TEST_CASE("glob: files only, symlinks to files too, no way through symlinks, .git not unnamed")
 {
     const SearchTree tree;
     tree.write("d/file", "");
@@ -72,6 +72,23 @@ TEST_CASE("glob: files only, symlinks to files too, no way through symlinks, nev
     CHECK(tree.glob({.pattern = "*"}).total == 2);
     CHECK(tree.glob({.pattern = "*/file"}).total == 1);
     CHECK(tree.glob({.pattern = "link"}).total == 1);
+}
+
+TEST_CASE("glob: .git is looked into where the pattern names it, else told")
+{
+    const SearchTree tree;
+    for (const char* name : {".git/config", ".git/hooks/a", "m/.git/config", "m/f"}) {
+        tree.write(name, "");
+    }
+    CHECK(names(tree.glob({.pattern = ".git/*"}), tree) == ".git/config");
+    CHECK(names(tree.glob({.pattern = "./.git/hooks/*"}), tree) == ".git/hooks/a");
+    CHECK(tree.glob({.pattern = "**/.git/config"}).total == 2);
+    CHECK(names(tree.glob({.pattern = "{m/.git,d}/*"}), tree) == "m/.git/config");
+    CHECK_FALSE(tree.glob({.pattern = ".git/*"}).git_left_out);
+    CHECK(tree.glob({.pattern = "config"}).total == 0);
+    CHECK(tree.glob({.pattern = "config"}).git_left_out);
+    CHECK(tree.glob({.pattern = "*/hooks/*"}).git_left_out);
+    CHECK_FALSE(tree.glob({.pattern = "m/g"}).git_left_out); // nothing there could match
 }
 
 TEST_CASE("glob: where a pattern begins")
@@ -186,5 +203,7 @@ TEST_CASE("glob: ignore rules when asked for")
     tree.write("x", "");
     tree.write("y", "");
     CHECK(tree.glob({.pattern = "?*"}).total == 4);
-    CHECK(tree.glob({.pattern = "?*", .respect_ignore = true}).total == 2);
+    const GlobReply kept = tree.glob({.pattern = "?*", .respect_ignore = true});
+    CHECK(kept.total == 2);
+    CHECK(kept.ignored == 2);
 }
