@@ -163,6 +163,14 @@ std::string path_of(int fd)
         if (::fstat(fd, &here) != 0 || ::lstat(path.c_str(), &there) != 0 ||
             here.st_ino != there.st_ino || here.st_dev != there.st_dev) {
             path.resize(path.size() - std::string_view(" (deleted)").size());
+            if (::lstat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino &&
+                here.st_dev == there.st_dev) { // reached all the same: as what is mounted there
+                throw Error(ErrorCode::not_found,
+                            printable(path) + " is mounted from the host, and was deleted or "
+                                              "replaced there: the sandbox has what it was",
+                            "the operator ends the session with `berth sessions kill KEY`: the "
+                            "next call mounts what is there now, and the home is kept");
+            }
             throw Error(ErrorCode::not_found, printable(path) + " was deleted meanwhile",
                         "list its directory to see what is there now");
         }

@@ -137,6 +137,27 @@ void open_location(WriteTarget& target, const CallContext& context)
     }
 }
 
+/// Where a file is that is mounted by itself, beside which nothing may be made, no new content
+/// either.
+void require_writable_beside(const WriteTarget& target, const std::optional<std::string>& file,
+                             const CallContext& context)
+{
+    const auto& roots = context.config.writable_roots;
+    try {
+        require_writable(target.directory_path, context);
+    } catch (const Error&) {
+        if (!file || std::find(roots.begin(), roots.end(), *file) == roots.end()) {
+            throw;
+        }
+        throw Error(ErrorCode::unsupported,
+                    printable(*file) + " is mounted by itself, and this tool may make no file in " +
+                        printable(target.directory_path) + ", which it needs to change one whole",
+                    "change it in bash_exec (cat NEW >" + printable(*file) +
+                        "), or let the operator mount its folder, or the file below " +
+                        context.config.home);
+    }
+}
+
 /// Whether the name is a symlink, whose destination goes into `path`; else the target is judged.
 bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& context)
 {
@@ -162,7 +183,7 @@ bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& 
         require_writable(real ? *real : path_of(target.file.get()), context);
         require_file_or_directory(target.status, target.path());
     }
-    require_writable(target.directory_path, context);
+    require_writable_beside(target, real, context);
     return false;
 }
 

@@ -168,6 +168,36 @@ class MountTest(ParityTest):
         again = self.call("read_file", path="/mnt/o/f")
         self.assertIn("anew", again.text)
 
+    def test_a_single_file_beside_which_none_may_be_made(self):
+        self.mounted(f"{self.outer}/f:/mnt/one:rw")
+        for tool, arguments in (("write_file", {"content": "x"}),
+                                ("edit_file", {"old_text": "outer", "new_text": "x"})):
+            error = self.refused("unsupported", tool, path="/mnt/one", **arguments).error
+            self.assertIn("/mnt/one is mounted by itself", error["message"])
+            self.assertIn("cat NEW >/mnt/one", error["hint"])
+        self.output("echo new >n && cat n >/mnt/one")
+        self.assertEqual((self.outer / "f").read_text(), "new\n")
+
+    def test_what_the_host_made_anew_is_the_old_one_until_the_session_ends(self):
+        self.mounted(f"{self.inner}:/mnt/o:rw", f"{self.outer}/f:/home/user/one:rw")
+        self.output("cat /mnt/o/f ~/one")
+        for path in (self.inner / "f", self.outer / "f"):
+            path.unlink()
+        self.inner.rmdir()
+        self.inner.mkdir()
+        for path in (self.inner / "f", self.outer / "f"):
+            path.write_text("anew\n")
+        for tool, arguments in (("read_file", {"path": "/mnt/o/f"}), ("read_file", {"path": "~/one"}),
+                                ("glob_files", {"path": "/mnt/o", "pattern": "*"}),
+                                ("write_file", {"path": "/mnt/o/f", "content": "x"}),
+                                ("write_file", {"path": "~/one", "content": "x"})):
+            with self.subTest(f"{tool} {arguments}"):
+                error = self.refused("not_found", tool, **arguments).error
+                self.assertIn("deleted or replaced there", error["message"])
+                self.assertIn("berth sessions kill KEY", error["hint"])
+        self.command_line("sessions", "kill", "mounted")
+        self.assertEqual(self.output("cat /mnt/o/f ~/one"), "anew\n" * 2)
+
     def test_one_in_the_other(self):
         for outer, inner in (("ro", "rw"), ("rw", "ro")):
             with self.subTest(f"{inner} in {outer}"):
