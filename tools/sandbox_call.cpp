@@ -36,9 +36,8 @@ void require_principal(const Context& context)
 {
     if (context.anonymous || context.session.principal.empty()) {
         throw Error(ErrorCode::authentication_required,
-                    "the workspace belongs to a principal, and this caller is anonymous",
-                    "The operator gives the caller a token, or starts the server with "
-                    "--principal.");
+                    "the workspace belongs to a principal, and this server was started with none",
+                    "The operator starts the server with a --principal that is not empty.");
     }
 }
 

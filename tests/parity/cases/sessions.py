@@ -331,7 +331,7 @@ class WorkspaceTest(ParityTest):
                                 ("delete_workspace_file", {"workspace_path": "/f"})):
             result = nobody.call_tool(tool, arguments)
             self.assertEqual(result.error.get("code"), "authentication_required", result)
-            self.assertIn("--principal", result.error["hint"])
+            self.assertIn("starts the server with a --principal", result.error["hint"])
 
     def test_a_principal_has_a_workspace_of_its_own(self):
         self.output("echo one >f")
