@@ -61,7 +61,8 @@ std::string advice(const mcp::Catalog& catalog)
                 ? "run the code, read the file, count with a command. What a command leaves "
                   "running in the background goes on after its call."
                 : "read the file, search it.") +
-           " Lines that begin with [berth] are notices of the machine, not output.";
+           " Lines at the top of a result that begin with [berth] are notices of the machine, up "
+           "to one that says they end; any other such line is output.";
 }
 
 /// Names only what holds: a model that is told of a limit plans with it.
