@@ -88,6 +88,24 @@ Existing deepest_existing(const std::string& path)
     return found;
 }
 
+/// Where a directory on the way may not be entered, that one is named: what is below it may not
+/// even be there.
+[[noreturn]] void throw_denied(int error, const std::string& path, const CallContext& context)
+{
+    const Existing found = deepest_existing(path);
+    if (found.directory && ::faccessat(AT_FDCWD, descriptor_path(found.directory.get()).c_str(),
+                                       X_OK, AT_EACCESS) != 0) {
+        require_readable(found.path, context);
+        throw Error(ErrorCode::permission_denied,
+                    "open " + printable(path) + ": the folder " + printable(found.path) +
+                        " may not be entered",
+                    "look at its mode and owner with ls -ld in bash_exec; chmod u+x it if it is "
+                    "yours");
+    }
+    throw errno_error(error, "open " + printable(path),
+                      "look at its mode and owner with ls -l in bash_exec");
+}
+
 } // namespace
 
 void throw_open_error(int error, const std::string& path, const CallContext& context)
@@ -103,10 +121,11 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
         throw Error(ErrorCode::invalid_path, shown + " has a name of more than 255 bytes",
                     "shorten it");
     }
+    if (error == EACCES || error == EPERM) {
+        throw_denied(error, path, context);
+    }
     if (error != ENOENT && error != ENOTDIR) {
-        const bool denied = error == EACCES || error == EPERM;
-        throw errno_error(error, "open " + shown,
-                          denied ? "look at its mode and owner with ls -l in bash_exec" : "");
+        throw errno_error(error, "open " + shown);
     }
     const Existing found = deepest_existing(path);
     if (!found.directory) {

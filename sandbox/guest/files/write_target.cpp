@@ -192,6 +192,14 @@ UniqueFd enter(const WriteTarget& target, const std::string& name, bool& made,
                const CallContext& context)
 {
     made = ::mkdirat(target.directory.get(), name.c_str(), 0755) == 0;
+    if (!made && errno == EACCES) {
+        throw Error(ErrorCode::permission_denied,
+                    "the folder " + printable(target.directory_path) +
+                        " may not be written to: the directory " + printable(name) +
+                        " cannot be made in it",
+                    "See its mode and owner with ls -ld in bash_exec; chmod u+w it if it should "
+                    "be changed, or write elsewhere.");
+    }
     if (!made && errno != EEXIST) {
         throw_write_error(errno, target.directory.get(),
                           "make the directory " + printable(target.directory_path + "/" + name));

@@ -86,6 +86,14 @@ class FilesTest(ParityTest):
                 told = self.refused("permission_denied", tool, **arguments)
                 self.assertRegex(told.error["message"], "^the folder /.*/closed may not be written to")
         self.assertEqual(self.output("cat closed/f; ls closed"), "old\nf\n")
+        told = self.refused("permission_denied", "write_file", path="closed/d/e/f", content="x")
+        self.assertRegex(told.error["message"], "^the folder /.*/closed may not be written to: the directory d ")
+        self.output("chmod 0 closed")
+        for tool, arguments in (("read_file", {"path": "closed/f"}),
+                                ("write_file", {"path": "closed/d/e/f", "content": "x"})):
+            with self.subTest(f"{tool} {arguments}"):
+                told = self.refused("permission_denied", tool, **arguments)
+                self.assertRegex(told.error["message"], "the folder /.*/closed may not be entered$")
 
     def test_a_pattern_that_cannot_be_says_what_is_unsupported_and_the_way_round(self):
         for pattern, what in (("(unclosed", "missing )"), ("a**", "**"), ("(?=ahead)", "look-around"),
