@@ -120,8 +120,10 @@ bool Commands::State::start(const protocol::ExecuteRequest& request, const Done&
     }
     if (config.max_calls != 0 && call_count() >= config.max_calls) {
         throw Error(ErrorCode::busy,
-                    std::to_string(call_count()) + " commands of this session are running",
-                    "Wait for one to end, or cancel one.");
+                    std::to_string(call_count()) + " commands of this session are running, and " +
+                        std::to_string(config.max_calls) + " may at once (session.calls)",
+                    "Wait for one to end, then try again. What need not be waited for may be "
+                    "started with & instead; the operator can raise session.calls.");
     }
     if (is_crowded() && make_room(request, done)) {
         return false;

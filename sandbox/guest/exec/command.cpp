@@ -139,7 +139,11 @@ void Command::settle()
     const auto left = may_have_left ? living() : std::vector<ProcessStat>();
     if (!left.empty() && (!keep_leftovers_ || (job_id_.empty() && host_.job_table_full()))) {
         if (keep_leftovers_) {
-            add_notice("too many jobs are running: what the command left running was stopped");
+            add_notice(
+                "too many jobs are running, " + std::to_string(host_.config.max_jobs) +
+                " may at once (session.jobs): what the command left running was stopped. "
+                "End one (session_info lists them, kill in bash_exec ends what they run), or let "
+                "the operator raise session.jobs");
         }
         stop(StopReason::leftovers);
         return;

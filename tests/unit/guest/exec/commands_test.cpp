@@ -38,16 +38,21 @@ std::string message_of(const std::exception_ptr& error)
     }
 }
 
-ErrorCode refused(Guest& guest, const protocol::ExecuteRequest& request)
+Error refusal(Guest& guest, const protocol::ExecuteRequest& request)
 {
     try {
         (void)guest.start(request);
     } catch (const Error& error) {
         CHECK_FALSE(error.hint().empty());
-        return error.code();
+        return error;
     }
     FAIL("the command was started");
-    return ErrorCode::internal;
+    return {ErrorCode::internal, "unreachable"};
+}
+
+ErrorCode refused(Guest& guest, const protocol::ExecuteRequest& request)
+{
+    return refusal(guest, request).code();
 }
 
 } // namespace
@@ -342,7 +347,11 @@ TEST_CASE("calls at once are limited, and known")
     const auto one = guest.start(Guest::request("sleep 0.3"));
     const auto two = guest.start(Guest::request("sleep 0.3"));
     CHECK(guest.commands->running() == 2);
-    CHECK(refused(guest, Guest::request("true")) == ErrorCode::busy);
+    const auto third = refusal(guest, Guest::request("true"));
+    CHECK(third.code() == ErrorCode::busy);
+    CHECK(std::string(third.what()) ==
+          "2 commands of this session are running, and 2 may at once (session.calls)");
+    CHECK(third.hint().find("can raise session.calls") != std::string::npos);
     guest.wait_for(one);
     guest.wait_for(two);
     CHECK(guest.run("true").reply.fate == Fate::exited);

@@ -107,7 +107,8 @@ TEST_CASE("no room for another job: what was left is stopped, and the notice say
         CHECK(reply.job_id.empty());
         CHECK(reply.fate == Fate::exited);
         CHECK(reply.out.head == "x\n");
-        CHECK(reply.notice.find("too many jobs") != std::string::npos);
+        CHECK(reply.notice.find("too many jobs are running, 1 may at once (session.jobs)") !=
+              std::string::npos);
         CHECK(reply.survivors == 0);
         CHECK(processes_with(word) == 1);
     });
