@@ -94,7 +94,7 @@ class Machine {
     [[nodiscard]] virtual const std::vector<Layer>& layers() const noexcept = 0;
 
     /// Sources of mounts where the host has something else by now, or nothing: the machine still
-    /// shows what was there when it was made.
+    /// shows what was there when it was made. Asked for each call: never waits for a network.
     [[nodiscard]] virtual std::vector<std::string> replaced_mounts() const { return {}; }
 
     /// A new connection to the guest. Throws Error(session_lost) when the machine is gone.

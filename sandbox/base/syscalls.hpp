@@ -39,11 +39,15 @@ inline pid_t clone3(const clone_args& args) noexcept
     return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof(args)));
 }
 
-/// The same without a choice, for where a filter knows clone3 only by refusing it: the arguments
-/// that differ between architectures are all none.
+/// The same without a choice, for where a filter knows clone3 only by refusing it. Of the arguments
+/// whose order differs between architectures only the flags are given; they come first but on s390.
 inline pid_t clone_as_fork() noexcept
 {
+#ifdef __s390__
+    return static_cast<pid_t>(::syscall(SYS_clone, 0, SIGCHLD, 0, 0, 0));
+#else
     return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+#endif
 }
 
 /// Linux 5.3. glibc 2.36 has pidfd_open and pidfd_send_signal, but its <sys/pidfd.h> lacks

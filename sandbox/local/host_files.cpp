@@ -1,9 +1,6 @@
 #include "sandbox/local/host_files.hpp"
 
-#include "sandbox/base/directory.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/local/mount_table.hpp"
-#include "sandbox/local/own_folders.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +9,6 @@
 #include <functional>
 #include <set>
 #include <string_view>
-#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -171,59 +167,9 @@ void add_etc(const std::string& root, std::vector<Bind>& binds)
     }
 }
 
-/// Adds the names that lie in the bound `tree`, as they are inside. All that mounts give: one that
-/// is left out is enough to read everything by.
-void hide(const Bind& bind, const std::string& tree, const std::vector<std::string>& names,
-          std::vector<std::string>& hidden)
-{
-    for (const auto& name : names) {
-        hidden.push_back(bind.target + name.substr(tree == "/" ? 0 : tree.size()));
-    }
-}
-
-/// A folder that comes later could not be covered in the sandboxes that run by then.
-void make_now(const std::string& folder)
-{
-    try {
-        (void)open_or_make_directory(folder);
-    } catch (const std::exception&) {
-        return; // whoever is the first to save something there hears why
-    }
-}
-
-std::vector<std::string> find_hidden(const std::vector<Bind>& binds, const Private& wanted)
-{
-    std::vector<std::string> hidden;
-    const auto mounts = MountTable::read();
-    std::vector<std::pair<std::string, std::vector<MountPiece>>> own;
-    for (const auto& folder : wanted.folders) {
-        own.emplace_back(folder, mounts.pieces(real_place(folder)));
-    }
-    auto home = mounts.pieces(wanted.home.empty() ? "" : real_place(wanted.home));
-    home.resize(std::min<std::size_t>(home.size(), 1)); // what is mounted in it is another's
-    for (const auto& bind : binds) {
-        const auto tree = real_place(bind.source);
-        const auto pieces = mounts.pieces(tree);
-        for (const auto& [folder, own_pieces] : own) {
-            const auto names = seen_at(pieces, own_pieces);
-            if (!names.empty()) {
-                make_now(folder);
-            }
-            hide(bind, tree, names, hidden);
-        }
-        auto homes = seen_at(pieces, home, Seen::whole);
-        // A home that is all of /usr hides nothing: without it there is no sandbox.
-        std::erase_if(homes, [&](const auto& name) { return name == tree && !bind.optional; });
-        hide(bind, tree, homes, hidden);
-    }
-    std::sort(hidden.begin(), hidden.end());
-    hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
-    return hidden;
-}
-
 } // namespace
 
-HostFiles find_host_files(const std::string& root, const Private& hidden)
+HostFiles find_host_files(const std::string& root)
 {
     HostFiles found;
     found.binds.push_back({.source = root + "usr", .target = "/usr", .follow_links = true});
@@ -249,7 +195,6 @@ HostFiles find_host_files(const std::string& root, const Private& hidden)
                                .devices = true});
     }
     add_etc(root, found.binds);
-    found.hidden = find_hidden(found.binds, hidden);
     found.localtime_target = link_target(root + "etc/localtime");
     return found;
 }

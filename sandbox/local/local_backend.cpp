@@ -9,6 +9,7 @@
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/hidden_folders.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
@@ -26,7 +27,6 @@
 #include "sandbox/unix_channel.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -60,7 +60,7 @@ std::string socket_path(const Host& here, const std::string& id)
 /// What sandboxes shall not see of /usr, /opt and the like.
 Private to_hide(const Host& here, const std::string& workspace)
 {
-    Private found{.folders = {here.runtime}, .home = private_home()};
+    Private found{.folders = {here.runtime}, .home = home_folder()};
     for (const auto& own : own_folders(here.state, workspace)) {
         found.folders.push_back(own.path);
     }
@@ -135,23 +135,26 @@ class LocalBackend final : public sandbox::Backend {
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
-    void expect_root(sandbox::Network network);
+    [[nodiscard]] std::vector<std::string> hidden();
+    void expect_any_root();
+    void expect_root(sandbox::Network network, const std::vector<std::string>& hidden);
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
-                                  const std::string& id);
+                                  const std::string& id, const std::vector<std::string>& hidden);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
     const std::string no_own_uids_; ///< why sessions share the uid of the user who runs berth
     const bool privileged_ = no_own_uids_.empty();
     Launchers launchers_;
-    std::atomic<int> expected_{-1}; ///< the Network of the root that waits
     std::mutex mutex_;
     std::optional<CgroupLayout> cgroups_;               ///< guarded by mutex_, then immutable
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
-    BootClock::time_point looked_;                      ///< guarded by mutex_; for availability_
-    std::map<std::string, UniqueFd> lifetimes_;         ///< guarded by mutex_; write ends
+    /// Guarded by mutex_; of the root that waits.
+    std::optional<std::pair<sandbox::Network, std::vector<std::string>>> expected_;
+    BootClock::time_point looked_;              ///< guarded by mutex_; for availability_
+    std::map<std::string, UniqueFd> lifetimes_; ///< guarded by mutex_; write ends
 };
 
 /// Without a look at the state directory, which is not made before a session needs it.
@@ -175,7 +178,7 @@ const Host& LocalBackend::host()
         host.state_fd = sandbox::open_state_directory(settings_.state_directory);
         host.state = real_path(settings_.state_directory);
         host.runtime = runtime_folder(host.state, privileged_);
-        host.files = find_host_files("/", to_hide(host, settings_.workspace));
+        host.files = find_host_files("/");
         host.cgroups = *cgroups_;
         host_ = std::move(host);
     }
@@ -208,13 +211,43 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     return to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
 }
 
-/// Launchers wait with a root for the network of the latest machine: a server's all have the same.
-void LocalBackend::expect_root(sandbox::Network network)
+/// At the start, for the first machine.
+void LocalBackend::expect_any_root()
 {
-    const int wanted = static_cast<int>(network);
-    if (privileged_ && expected_.exchange(wanted) != wanted) {
-        launchers_.expect(base_parts(host().files, network));
+    (void)host();
+    bool first = false;
+    {
+        const std::lock_guard lock(mutex_);
+        first = !expected_;
     }
+    if (first) {
+        expect_root(sandbox::Network::none, hidden());
+    }
+}
+
+/// Launchers wait with a root for the network of the latest machine: a server's all have the same.
+void LocalBackend::expect_root(sandbox::Network network, const std::vector<std::string>& hidden)
+{
+    if (!privileged_) {
+        return;
+    }
+    const Host& here = host();
+    {
+        const std::lock_guard lock(mutex_);
+        const auto wanted = std::pair(network, hidden);
+        if (expected_ == wanted) {
+            return;
+        }
+        expected_ = wanted;
+    }
+    launchers_.expect(base_parts(here.files, network, hidden));
+}
+
+/// For each machine anew: meanwhile the host may have mounted something, or turned a link.
+std::vector<std::string> LocalBackend::hidden()
+{
+    const Host& here = host();
+    return find_hidden(here.files.binds, to_hide(here, settings_.workspace));
 }
 
 sandbox::Availability LocalBackend::availability()
@@ -231,10 +264,7 @@ sandbox::Availability LocalBackend::availability()
     sandbox::Availability found;
     try {
         if (sandbox::find_state_directory(settings_.state_directory)) {
-            (void)host();
-            if (expected_ < 0) {
-                expect_root(sandbox::Network::none);
-            }
+            expect_any_root();
         }
         (void)cgroups();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
@@ -279,13 +309,15 @@ UidRange::Claim LocalBackend::choose_uid(const std::string& key_hash)
         .choose(key_hash);
 }
 
-LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const std::string& id)
+LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const std::string& id,
+                              const std::vector<std::string>& hidden)
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
     checked.mounts = checked_mounts(spec.mounts, own_folders(here.state, settings_.workspace));
     return make_plan({.spec = checked,
                       .host = here.files,
+                      .hidden = hidden,
                       .cgroups = here.cgroups,
                       .machine_id = id,
                       .folder = SessionFolder::path_of(here.state, spec.key_hash),
@@ -307,10 +339,15 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    expect_root(spec.network);
+    const auto covered = hidden();
+    expect_root(spec.network, covered);
     forget_socket(socket_path(here, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
-    const LaunchSpec launch = plan(spec, uid.uid, id);
+    const LaunchSpec launch = plan(spec, uid.uid, id, covered);
+    for (const auto& mount : spec.mounts) {
+        // Before it is mounted: of what is replaced at this moment there is a notice too many.
+        facts.mounts.emplace_back(mount.source, file_id(mount.source));
+    }
     Creation creation({.state = here.state,
                        .state_fd = here.state_fd.get(),
                        .folder = spec.key_hash,
@@ -331,9 +368,6 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.pid = static_cast<pid_t>(result.pid);
     facts.start_time = result.start_time;
     facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
-    for (const auto& mount : spec.mounts) {
-        facts.mounts.emplace_back(mount.source, file_id(mount.source));
-    }
     return facts;
 }
 

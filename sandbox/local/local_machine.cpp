@@ -2,13 +2,16 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/local/process_identity.hpp"
+#include "sandbox/state_directory.hpp"
 #include "sandbox/unix_channel.hpp"
 
+#include <cerrno>
 #include <charconv>
 #include <string_view>
 #include <utility>
 
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 namespace berth::local {
 namespace {
@@ -87,6 +90,19 @@ std::vector<sandbox::Layer> decode_layers(const std::string& text)
     return layers;
 }
 
+std::string id_of(const struct stat& status)
+{
+    return std::to_string(status.st_dev) + ':' + std::to_string(status.st_ino);
+}
+
+/// False where that cannot be told. The machine's own mount keeps the number from being used again.
+bool is_another(const std::string& path, const std::string& id)
+{
+    struct stat status{};
+    return ::lstat(path.c_str(), &status) == 0 ? id_of(status) != id
+                                               : errno == ENOENT || errno == ENOTDIR;
+}
+
 class LocalMachine final : public sandbox::Machine {
   public:
     explicit LocalMachine(sandbox::MachineRecord record)
@@ -105,7 +121,7 @@ class LocalMachine final : public sandbox::Machine {
     {
         std::vector<std::string> replaced;
         for (const auto& [source, mounted] : facts_.mounts) {
-            if (file_id(source) != mounted) {
+            if (!mounted.empty() && is_another(source, mounted)) {
                 replaced.push_back(source);
             }
         }
@@ -170,11 +186,14 @@ std::unique_ptr<sandbox::Machine> make_machine(sandbox::MachineRecord record)
 
 std::string file_id(const std::string& path)
 {
+    struct statfs system{};
     struct stat status{};
-    if (::lstat(path.c_str(), &status) != 0) {
+    if (::statfs(path.c_str(), &system) != 0 ||
+        !sandbox::network_file_system(system.f_type).empty() ||
+        ::lstat(path.c_str(), &status) != 0) {
         return {};
     }
-    return std::to_string(status.st_dev) + ':' + std::to_string(status.st_ino);
+    return id_of(status);
 }
 
 UniqueFd open_guest(const MachineFacts& facts)

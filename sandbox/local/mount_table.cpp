@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fcntl.h>
 
@@ -40,22 +42,11 @@ std::string_view take(std::string_view& text, char end)
     return taken;
 }
 
-/// "36 35 98:0 /root /target options optional... - type source options"
-std::optional<MountPiece> parse_line(std::string_view line)
+unsigned number(std::string_view text)
 {
-    std::array<std::string_view, 5> fields;
-    for (auto& field : fields) {
-        field = take(line, ' ');
-    }
-    const auto dash = line.find(" - ");
-    if (dash == std::string_view::npos) {
-        return std::nullopt;
-    }
-    line.remove_prefix(dash + 3);
-    return MountPiece{.device = std::string(fields[2]),
-                      .path = unescaped(fields[3]),
-                      .name = unescaped(fields[4]),
-                      .type = unescaped(take(line, ' '))};
+    unsigned value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
 }
 
 /// What follows `folder` in `path`: "" for the folder itself, else with a slash in front.
@@ -78,12 +69,34 @@ std::string joined(const std::string& folder, const std::string& rest)
 
 } // namespace
 
+/// "36 35 98:0 /root /target options optional... - type source options"
+bool MountTable::parse_line(std::string_view line, Mount& mount)
+{
+    std::array<std::string_view, 5> fields;
+    for (auto& field : fields) {
+        field = take(line, ' ');
+    }
+    const auto dash = line.find(" - ");
+    if (dash == std::string_view::npos) {
+        return false;
+    }
+    line.remove_prefix(dash + 3);
+    mount = {.id = number(fields[0]),
+             .parent = number(fields[1]),
+             .piece = {.device = std::string(fields[2]),
+                       .path = unescaped(fields[3]),
+                       .name = unescaped(fields[4]),
+                       .type = unescaped(take(line, ' '))}};
+    return true;
+}
+
 MountTable MountTable::parse(std::string_view mountinfo)
 {
     MountTable table;
     while (!mountinfo.empty()) {
-        if (auto mount = parse_line(take(mountinfo, '\n'))) {
-            table.mounts_.push_back(std::move(*mount));
+        Mount mount;
+        if (parse_line(take(mountinfo, '\n'), mount)) {
+            table.mounts_.push_back(std::move(mount));
         }
     }
     return table;
@@ -95,28 +108,66 @@ MountTable MountTable::read()
     return parse(read_file_limited(AT_FDCWD, "/proc/self/mountinfo", enough));
 }
 
+/// The one that is on no other. None in a chroot into a folder that is no mount.
+const MountTable::Mount* MountTable::root() const
+{
+    const auto found = std::find_if(mounts_.begin(), mounts_.end(), [&](const Mount& mount) {
+        return mount.piece.name == "/" &&
+               std::none_of(mounts_.begin(), mounts_.end(), [&](const Mount& other) {
+                   return other.id == mount.parent && other.id != mount.id;
+               });
+    });
+    return found == mounts_.end() ? nullptr : &*found;
+}
+
+const MountTable::Mount* MountTable::on(const Mount& parent, std::string_view place) const
+{
+    const auto found = std::find_if(mounts_.begin(), mounts_.end(), [&](const Mount& mount) {
+        return mount.parent == parent.id && mount.id != parent.id && mount.piece.name == place;
+    });
+    return found == mounts_.end() ? nullptr : &*found;
+}
+
+/// As the kernel comes to a path, mount by mount: the longest name may be of one that another has
+/// covered with all that it is in.
+const MountTable::Mount* MountTable::holder(const std::string& path) const
+{
+    const Mount* at = root();
+    if (at == nullptr) {
+        for (const auto& mount : mounts_) {
+            if (rest_below(mount.piece.name, path) &&
+                (at == nullptr || mount.piece.name.size() >= at->piece.name.size())) {
+                at = &mount;
+            }
+        }
+        return at;
+    }
+    for (std::size_t end = 0; end != std::string::npos;) {
+        const auto place = end == 0 ? std::string_view("/") : std::string_view(path).substr(0, end);
+        while (const Mount* next = on(*at, place)) {
+            at = next;
+        }
+        end =
+            end == path.size() ? std::string::npos : std::min(path.find('/', end + 1), path.size());
+    }
+    return at;
+}
+
 std::vector<MountPiece> MountTable::pieces(const std::string& path) const
 {
     std::vector<MountPiece> found;
-    const MountPiece* holder = nullptr;
-    for (const auto& mount : mounts_) {
-        // Of two on one place the later one is on top.
-        if (path.starts_with('/') && rest_below(mount.name, path) &&
-            (holder == nullptr || mount.name.size() >= holder->name.size())) {
-            holder = &mount;
-        }
-    }
-    if (holder == nullptr) {
+    const Mount* const at = path.starts_with('/') ? holder(path) : nullptr;
+    if (at == nullptr) {
         return found;
     }
-    found.push_back({.device = holder->device,
-                     .path = joined(holder->path, *rest_below(holder->name, path)),
+    found.push_back({.device = at->piece.device,
+                     .path = joined(at->piece.path, *rest_below(at->piece.name, path)),
                      .name = path,
-                     .type = holder->type});
+                     .type = at->piece.type});
     for (const auto& mount : mounts_) {
-        const auto rest = rest_below(path, mount.name);
+        const auto rest = rest_below(path, mount.piece.name);
         if (rest && !rest->empty()) {
-            found.push_back(mount);
+            found.push_back(mount.piece);
         }
     }
     return found;

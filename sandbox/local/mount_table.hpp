@@ -30,7 +30,18 @@ class MountTable {
     [[nodiscard]] std::vector<MountPiece> pieces(const std::string& path) const;
 
   private:
-    std::vector<MountPiece> mounts_;
+    struct Mount {
+        unsigned id = 0;
+        unsigned parent = 0;
+        MountPiece piece;
+    };
+
+    static bool parse_line(std::string_view line, Mount& mount);
+    [[nodiscard]] const Mount* root() const;
+    [[nodiscard]] const Mount* on(const Mount& parent, std::string_view place) const;
+    [[nodiscard]] const Mount* holder(const std::string& path) const;
+
+    std::vector<Mount> mounts_;
 };
 
 enum class Seen { whole, in_part };

@@ -16,8 +16,8 @@ struct OwnFolder {
 [[nodiscard]] std::vector<OwnFolder> own_folders(const std::string& state,
                                                  const std::string& workspace);
 
-/// The home folder of whoever runs berth: $HOME, empty where that is another's or cannot be told.
-[[nodiscard]] std::string private_home();
+/// $HOME; empty where it is not absolute.
+[[nodiscard]] std::string home_folder();
 
 /// The real path of `path`; what is not there yet of it stays as it is written.
 [[nodiscard]] std::string real_place(const std::string& path);

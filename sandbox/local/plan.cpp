@@ -93,7 +93,8 @@ protocol::GuestConfig guest_config(const PlanInput& input)
 
 } // namespace
 
-RootParts base_parts(const HostFiles& host, sandbox::Network network)
+RootParts base_parts(const HostFiles& host, sandbox::Network network,
+                     const std::vector<std::string>& hidden)
 {
     RootParts parts;
     parts.directories = {"/mnt", "/srv", "/root", "/dev/empty"};
@@ -102,7 +103,7 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network)
     append(parts.files, substitute_programs());
     parts.links = host.links;
     append(parts.links, generated_etc_links(host.localtime_target));
-    parts.hidden = host.hidden;
+    parts.hidden = hidden;
     return parts;
 }
 
@@ -116,7 +117,7 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.own_network = spec.network == sandbox::Network::none;
     plan.host_name = inner_host_name;
     plan.shm_size = spec.limits.memory / 2;
-    plan.base = base_parts(input.host, spec.network);
+    plan.base = base_parts(input.host, spec.network, input.hidden);
     plan.binds = session_binds(input.folder);
     append(plan.binds, user_binds(input));
     plan.files = machine_files(spec.network, input.host_resolv_conf, random_hex(16));

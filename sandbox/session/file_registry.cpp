@@ -121,6 +121,7 @@ class FileRegistry : public Registry {
     void put(const std::string& key, const Record& record) override
     {
         const UniqueFd folder = make_folder(key);
+        const auto last_used = std::max(record.last_used, noted_use(folder.get()));
         try {
             // Not flushed: after a power loss no machine lives, and an empty record says so.
             write_file_atomically(folder.get(), token_name, record.token, 0600, false);
@@ -131,7 +132,7 @@ class FileRegistry : public Registry {
                                        "write the session's record in " + path(key), state_hint);
         }
         // To write about a session is no use of it.
-        set_last_use(key, &record.last_used);
+        set_last_use(key, &last_used);
     }
 
     void erase(const std::string& key) override
@@ -178,6 +179,16 @@ class FileRegistry : public Registry {
 
   private:
     [[nodiscard]] std::string path(const std::string& key) const { return sessions_ + "/" + key; }
+
+    /// Of the record that is there: another server may have noted a use since this one was read.
+    static std::chrono::system_clock::time_point noted_use(int folder)
+    {
+        struct stat status{};
+        return std::chrono::system_clock::from_time_t(
+            ::fstatat(folder, record_name, &status, AT_SYMLINK_NOFOLLOW) == 0
+                ? status.st_mtim.tv_sec
+                : 0);
+    }
 
     /// The record's own time is the time of last use: no content changes, so several servers can
     /// note it at once without a lock. Without a time: now.

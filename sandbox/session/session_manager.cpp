@@ -16,7 +16,8 @@
 namespace berth::session {
 namespace {
 
-/// The books are touched at most so often: a call on a session in use costs no system call.
+/// The books are touched at most so often: a call on a session in use costs no system call but a
+/// look at the sources of mounts.
 constexpr std::chrono::seconds touch_interval{30};
 /// Of a call that takes longer its end is noted too: then the session was in use.
 constexpr std::chrono::seconds long_call{1};
@@ -151,12 +152,12 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
 /// renames) would else look to the model as if its files were gone, or had never changed.
 void tell_of_mounts(Slot& slot, Lease& lease)
 {
+    const std::lock_guard lock(slot.mutex); // of two calls at once neither has the older view
     auto replaced = lease.sandbox->machine().replaced_mounts();
     std::string names;
     for (const auto& source : replaced) {
         names += (names.empty() ? "" : ", ") + source;
     }
-    const std::lock_guard lock(slot.mutex);
     if (slot.told_replaced == replaced) {
         return;
     }
@@ -166,8 +167,9 @@ void tell_of_mounts(Slot& slot, Lease& lease)
     }
     lease.notices.push_back(
         "the host has deleted or replaced what is mounted from " + names +
-        ": the sandbox still has the old one, and what is changed there is lost. `berth sessions "
-        "kill` on the host ends it and keeps its home; the next call mounts the new one");
+        ": the sandbox still has the old one, whose changes do not come to what is at that path "
+        "now. `berth sessions kill` on the host ends the sandbox and keeps its home; the next call "
+        "mounts the new one");
 }
 
 /// The fast path. Nothing when there is no sandbox yet.

@@ -26,7 +26,7 @@ namespace {
                 "list_workspace_files shows what is there");
 }
 
-[[noreturn]] void refuse_folder(const std::string& path)
+[[noreturn]] void refuse_to_read_folder(const std::string& path)
 {
     throw Error(ErrorCode::is_directory, "'" + path + "' in the workspace is a folder",
                 "name one of its files; list_workspace_files shows them");
@@ -79,7 +79,7 @@ class DirectoryStore : public Store {
             refuse_missing(normalised);
         }
         if (S_ISDIR(status.st_mode)) {
-            refuse_folder(normalised);
+            refuse_to_read_folder(normalised);
         }
         Entry entry = read_entry(fd.get(), normalised);
         return std::make_unique<StoredReader>(std::move(fd), std::move(entry));
@@ -132,7 +132,7 @@ class DirectoryStore : public Store {
                 refuse_missing(normalised);
             }
             if (errno == EISDIR) {
-                refuse_folder(normalised);
+                refuse_to_read_folder(normalised);
             }
             throw store_error(errno, "delete " + normalised + " from the workspace");
         }

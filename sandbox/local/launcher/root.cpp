@@ -149,12 +149,16 @@ void Root::attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& b
 
 void Root::hide(const std::string& path) const
 {
-    const UniqueFd place = open_below(root_.get(), path.substr(1), O_PATH | O_DIRECTORY);
+    const UniqueFd place = open_below(root_.get(), path.substr(1), O_PATH);
     if (!place && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
         return;
     }
     require(place.valid(), step, "open " + path + " in the sandbox");
-    const UniqueFd empty = make_directory("/dev/empty");
+    struct stat status{};
+    require(::fstat(place.get(), &status) == 0, step, "stat " + path);
+    const UniqueFd empty = S_ISDIR(status.st_mode) ? make_directory("/dev/empty")
+                                                   : open_below(root_.get(), "dev/null", O_PATH);
+    require(empty.valid(), step, "open a cover");
     const UniqueFd cover(
         ::open_tree(empty.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
     require(cover.valid(), step, "clone a cover");

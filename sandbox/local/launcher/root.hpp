@@ -30,7 +30,7 @@ class Root {
     /// Attaches `tree` at `target`, whose directories (or empty file) are made when missing.
     void attach(const Tree& tree, const std::string& target) const;
 
-    /// Covers the folder `path`, which may be in a tree of the host, with an empty read-only one.
+    /// Covers the folder or file `path`, which may be in a tree of the host, with an empty one.
     /// Nothing when it is not there, or out of reach for the session's user.
     void hide(const std::string& path) const;
 

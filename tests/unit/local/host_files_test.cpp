@@ -65,29 +65,6 @@ TEST_CASE("what a link in /usr needs of /etc is shown, but never secrets")
     }
 }
 
-TEST_CASE("what is berth's and the home of who runs it are hidden in the trees that are shown")
-{
-    const TemporaryTree host;
-    host.add("opt/service/.ssh/key", "");
-    host.add("opt/service/state/sessions/file", "");
-    host.add("usr/share/file", "");
-    const std::string root = host.path() + "/";
-    const auto hidden = [&](const std::vector<std::string>& folders, const std::string& home) {
-        return find_host_files(root, {.folders = folders, .home = home}).hidden;
-    };
-    using Names = std::vector<std::string>;
-    CHECK(hidden({}, "").empty());
-    CHECK(hidden({root + "opt/service/state"}, root + "opt/service") ==
-          Names{"/opt/service", "/opt/service/state"});
-    CHECK(hidden({root + "var/state"}, root + "home").empty());
-    CHECK(hidden({}, root + "opt") == Names{"/opt"});
-    CHECK(hidden({}, root + "usr").empty()); // without it there is no sandbox
-    CHECK(hidden({}, host.path()).empty());
-    // Made now: later it could not be covered in the machines that run by then.
-    CHECK(hidden({root + "opt/data/workspace"}, "") == Names{"/opt/data/workspace"});
-    CHECK(std::filesystem::is_directory(root + "opt/data/workspace"));
-}
-
 TEST_CASE("the links of the root are the host's")
 {
     const TemporaryTree host;

@@ -13,9 +13,11 @@ const MountTable host = MountTable::parse(R"(22 1 8:1 / / rw,relatime shared:1 -
 24 22 8:2 /a\040b/state /opt/alias rw - xfs /dev/sdb1 rw
 25 22 8:1 /var/lib/berth/sessions /srv/project/books rw - ext4 /dev/sda1 rw
 26 22 0:21 / /srv/chroot/proc rw - proc proc rw
-27 22 0:22 / /data rw - tmpfs none rw
+27 23 0:22 / /data rw - tmpfs none rw
 nonsense
-28 22 0:23 / /srv-other rw - tmpfs none rw)");
+28 22 0:23 / /srv-other rw - tmpfs none rw
+29 22 8:3 / /covered/x rw - xfs /dev/sdc1 rw
+30 22 8:1 /var/lib/berth /covered rw - ext4 /dev/sda1 rw)");
 
 using Names = std::vector<std::string>;
 
@@ -35,6 +37,8 @@ TEST_CASE("a path is a piece of the file system of its innermost mount")
     CHECK(pieces.front().name == "/opt/alias/x");
     CHECK(pieces.front().type == "xfs");
     CHECK(host.pieces("/data/x").front().device == "0:22"); // the later mount is on top
+    // The mount on /covered/x is out of reach: another one lies on the folder that it is in.
+    CHECK(host.pieces("/covered/x").front().path == "/var/lib/berth/x");
     CHECK(host.pieces("/datax").front().device == "8:1");
     CHECK(host.pieces("/").front().path == "/");
     CHECK(MountTable::parse("").pieces("/").empty());
@@ -48,7 +52,7 @@ TEST_CASE("what is mounted below a path comes after it")
     CHECK(pieces.at(1).name == "/srv/project/books");
     CHECK(pieces.at(1).path == "/var/lib/berth/sessions");
     CHECK(pieces.at(2).type == "proc");
-    CHECK(host.pieces("/").size() == 7); // a covered mount too
+    CHECK(host.pieces("/").size() == 9); // a covered mount too
 }
 
 TEST_CASE("a folder is found by each of its names, and so is a part of it")
@@ -64,5 +68,5 @@ TEST_CASE("a folder is found by each of its names, and so is a part of it")
     CHECK(seen("/opt", "/opt/alias") == Names{"/opt/alias"});
     CHECK(seen("/var/lib/berth2", "/var/lib/berth").empty());
     // The outermost name covers those in it.
-    CHECK(seen("/", "/var") == Names{"/srv/project/books", "/var"});
+    CHECK(seen("/", "/var") == Names{"/covered", "/srv/project/books", "/var"});
 }

@@ -60,6 +60,14 @@ std::string seen_in_opt(bool ordinary_user)
             "bind");
     write_text("/opt/home/key", "secret");
     write_text("/opt/shown/file", "for everybody\n");
+    write_text("/opt/shown/alone", "");
+    make_folder(bench.state(), owner);
+    require(::chmod(bench.state().c_str(), 0700) == 0, "chmod");
+    write_text(bench.state() + "/errors.jsonl", "secret");
+    require(::chmod((bench.state() + "/errors.jsonl").c_str(), 0644) == 0 &&
+                ::mount((bench.state() + "/errors.jsonl").c_str(), "/opt/shown/alone", nullptr,
+                        MS_BIND, nullptr) == 0,
+            "bind a file");
     require(!ordinary_user || become_ordinary_user(), "become a user");
     ::setenv("HOME", "/opt/home", 1); // NOLINT(concurrency-mt-unsafe): one thread
     bench.use_backend(local::make_backend({.guest_program = program("BERTH_TEST_GUEST"),
@@ -68,8 +76,9 @@ std::string seen_in_opt(bool ordinary_user)
                                            .workspace = "/opt/data/workspace"}));
     bench.make();
     write_text("/opt/data/workspace/late", "secret");
-    auto seen = bench.run("cd /opt && cat shown/file && ls -A alias/state data/workspace home "
-                          "2>&1; touch home/x 2>&1 | grep -o 'Read-only.*'");
+    auto seen =
+        bench.run("cd /opt && cat shown/file shown/alone && ls -A alias/state data/workspace home "
+                  "2>&1; touch home/x 2>&1 | grep -o 'Read-only.*'");
     bench.destroy(true);
     return seen;
 }
