@@ -24,11 +24,12 @@ struct Tree {
 
 /// Adds the names that lie in the tree, as they are inside. All that mounts give: one that is left
 /// out is enough to read everything by. But not all of /usr: without it there is no sandbox.
-void hide(const Tree& tree, const std::vector<std::string>& names, std::vector<std::string>& hidden)
+void hide(const Tree& tree, const std::vector<std::string>& names, std::vector<Cover>& hidden)
 {
+    const std::size_t above = tree.path == "/" ? 0 : tree.path.size();
     for (const auto& name : names) {
         if (name != tree.path || tree.bind.optional) {
-            hidden.push_back(tree.bind.target + name.substr(tree.path.size()));
+            hidden.push_back({name, tree.bind.target + name.substr(above)});
         }
     }
 }
@@ -50,7 +51,7 @@ bool is_own(const std::string& folder)
 
 } // namespace
 
-std::vector<std::string> find_hidden(const std::vector<Bind>& binds, const Private& wanted)
+std::vector<Cover> find_hidden(const std::vector<Bind>& binds, const Private& wanted)
 {
     const auto mounts = MountTable::read();
     std::vector<std::pair<std::string, std::vector<MountPiece>>> own;
@@ -60,7 +61,7 @@ std::vector<std::string> find_hidden(const std::vector<Bind>& binds, const Priva
     auto home = mounts.pieces(wanted.home.empty() ? "" : real_place(wanted.home));
     home.resize(std::min<std::size_t>(home.size(), 1)); // what is mounted in it is another's
     const bool own_home = is_own(wanted.home);
-    std::vector<std::string> hidden;
+    std::vector<Cover> hidden;
     for (const auto& bind : binds) {
         Tree tree{.bind = bind, .path = real_place(bind.source), .pieces = {}};
         tree.pieces = mounts.pieces(tree.path);
@@ -75,8 +76,11 @@ std::vector<std::string> find_hidden(const std::vector<Bind>& binds, const Priva
             hide(tree, seen_at(tree.pieces, home, Seen::whole), hidden);
         }
     }
-    std::sort(hidden.begin(), hidden.end());
-    hidden.erase(std::unique(hidden.begin(), hidden.end()), hidden.end());
+    std::sort(hidden.begin(), hidden.end(),
+              [](const Cover& a, const Cover& b) { return a.target < b.target; });
+    hidden.erase(std::unique(hidden.begin(), hidden.end(),
+                             [](const Cover& a, const Cover& b) { return a.target == b.target; }),
+                 hidden.end());
     return hidden;
 }
 

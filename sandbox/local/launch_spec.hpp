@@ -86,14 +86,28 @@ struct SymbolicLink {
     }
 };
 
+/// A folder or file in a bind that is covered with an empty one.
+struct Cover {
+    std::string source; ///< absolute, on the host, without links; need not be there
+    std::string target; ///< absolute, inside
+
+    friend bool operator==(const Cover&, const Cover&) = default;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.source);
+        field(2, self.target);
+    }
+};
+
 /// What a root begins with.
 struct RootParts {
     std::vector<std::string> directories;
     std::vector<Bind> binds;
     std::vector<TextFile> files;
     std::vector<SymbolicLink> links;
-    /// Folders in the binds that are covered by an empty one, where they are.
-    std::vector<std::string> hidden;
+    std::vector<Cover> hidden;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)

@@ -135,12 +135,12 @@ class LocalBackend final : public sandbox::Backend {
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
-    [[nodiscard]] std::vector<std::string> hidden();
-    void expect_any_root();
-    void expect_root(sandbox::Network network, const std::vector<std::string>& hidden);
+    [[nodiscard]] std::vector<Cover> hidden();
+    void expect_root(sandbox::Network network, const std::vector<Cover>& hidden,
+                     bool first = false);
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
-                                  const std::string& id, const std::vector<std::string>& hidden);
+                                  const std::string& id, const std::vector<Cover>& hidden);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
@@ -152,7 +152,7 @@ class LocalBackend final : public sandbox::Backend {
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
     /// Guarded by mutex_; of the root that waits.
-    std::optional<std::pair<sandbox::Network, std::vector<std::string>>> expected_;
+    std::optional<std::pair<sandbox::Network, std::vector<Cover>>> expected_;
     BootClock::time_point looked_;              ///< guarded by mutex_; for availability_
     std::map<std::string, UniqueFd> lifetimes_; ///< guarded by mutex_; write ends
 };
@@ -211,40 +211,26 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     return to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
 }
 
-/// At the start, for the first machine.
-void LocalBackend::expect_any_root()
-{
-    (void)host();
-    bool first = false;
-    {
-        const std::lock_guard lock(mutex_);
-        first = !expected_;
-    }
-    if (first) {
-        expect_root(sandbox::Network::none, hidden());
-    }
-}
-
 /// Launchers wait with a root for the network of the latest machine: a server's all have the same.
-void LocalBackend::expect_root(sandbox::Network network, const std::vector<std::string>& hidden)
+/// `first`: unless there was a machine already.
+void LocalBackend::expect_root(sandbox::Network network, const std::vector<Cover>& hidden,
+                               bool first)
 {
     if (!privileged_) {
         return;
     }
     const Host& here = host();
-    {
-        const std::lock_guard lock(mutex_);
-        const auto wanted = std::pair(network, hidden);
-        if (expected_ == wanted) {
-            return;
-        }
-        expected_ = wanted;
+    const std::lock_guard lock(mutex_);
+    auto wanted = std::pair(network, hidden);
+    if ((first && expected_) || expected_ == wanted) {
+        return;
     }
     launchers_.expect(base_parts(here.files, network, hidden));
+    expected_ = std::move(wanted);
 }
 
 /// For each machine anew: meanwhile the host may have mounted something, or turned a link.
-std::vector<std::string> LocalBackend::hidden()
+std::vector<Cover> LocalBackend::hidden()
 {
     const Host& here = host();
     return find_hidden(here.files.binds, to_hide(here, settings_.workspace));
@@ -264,7 +250,7 @@ sandbox::Availability LocalBackend::availability()
     sandbox::Availability found;
     try {
         if (sandbox::find_state_directory(settings_.state_directory)) {
-            expect_any_root();
+            expect_root(sandbox::Network::none, hidden(), true);
         }
         (void)cgroups();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
@@ -310,7 +296,7 @@ UidRange::Claim LocalBackend::choose_uid(const std::string& key_hash)
 }
 
 LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const std::string& id,
-                              const std::vector<std::string>& hidden)
+                              const std::vector<Cover>& hidden)
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;

@@ -2,14 +2,17 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/local/process_identity.hpp"
-#include "sandbox/state_directory.hpp"
 #include "sandbox/unix_channel.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -88,6 +91,19 @@ std::vector<sandbox::Layer> decode_layers(const std::string& text)
         }
     }
     return layers;
+}
+
+/// One that answers by itself, with numbers of files that stay. Of what is not known here (NFS, and
+/// FUSE behind which there may be a network) a look may take for ever.
+bool is_local_disk(std::int64_t magic)
+{
+    constexpr std::int64_t zfs = 0x2fc12fc1; // of no header; OpenZFS, zfs_super.c
+    constexpr std::int64_t bcachefs = 0xca451a4e;
+    constexpr std::array<std::int64_t, 9> known{
+        EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC,     F2FS_SUPER_MAGIC,
+        TMPFS_MAGIC,      RAMFS_MAGIC,     OVERLAYFS_SUPER_MAGIC, zfs,
+        bcachefs};
+    return std::find(known.begin(), known.end(), magic) != known.end();
 }
 
 std::string id_of(const struct stat& status)
@@ -188,8 +204,7 @@ std::string file_id(const std::string& path)
 {
     struct statfs system{};
     struct stat status{};
-    if (::statfs(path.c_str(), &system) != 0 ||
-        !sandbox::network_file_system(system.f_type).empty() ||
+    if (::statfs(path.c_str(), &system) != 0 || !is_local_disk(system.f_type) ||
         ::lstat(path.c_str(), &status) != 0) {
         return {};
     }

@@ -37,7 +37,7 @@ struct MachineFacts {
 [[nodiscard]] std::unique_ptr<sandbox::Machine> make_machine(sandbox::MachineRecord record);
 
 /// Tells a file or folder from another that takes its place later. Empty when it cannot be told,
-/// and on a network file system, which may not answer for hours: nothing shall wait for it.
+/// and on what may be a network, which may not answer for hours: nothing shall wait for it.
 [[nodiscard]] std::string file_id(const std::string& path);
 
 /// A pidfd of the machine's guest, if it still runs. Throws std::system_error when that cannot be

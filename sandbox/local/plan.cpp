@@ -94,7 +94,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
 } // namespace
 
 RootParts base_parts(const HostFiles& host, sandbox::Network network,
-                     const std::vector<std::string>& hidden)
+                     const std::vector<Cover>& hidden)
 {
     RootParts parts;
     parts.directories = {"/mnt", "/srv", "/root", "/dev/empty"};

@@ -14,7 +14,7 @@ namespace berth::local {
 struct PlanInput {
     const sandbox::MachineSpec& spec;
     const HostFiles& host;
-    const std::vector<std::string>& hidden; ///< of find_hidden()
+    const std::vector<Cover>& hidden; ///< of find_hidden()
     const CgroupLayout& cgroups;
     std::string machine_id; ///< of the machine: names its cgroups and its socket
     std::string folder;     ///< of the session
@@ -28,7 +28,7 @@ struct PlanInput {
 
 /// What is the same for every machine with this network.
 [[nodiscard]] RootParts base_parts(const HostFiles& host, sandbox::Network network,
-                                   const std::vector<std::string>& hidden);
+                                   const std::vector<Cover>& hidden);
 
 /// The whole of what the launcher shall do. `spec.mounts` must have been checked. Pure but for the
 /// random machine-id.

@@ -37,8 +37,10 @@ struct Slot {
     std::shared_ptr<sandbox::Sandbox> sandbox;
     MachineKeeper::Seen seen;
     std::vector<std::string> notices;
-    std::vector<std::string> told_replaced; ///< mounts, as the latest notice of them said
     BootClock::time_point touched;
+
+    std::mutex looking; ///< held by the call that looks at the sources of mounts
+    std::vector<std::string> told_replaced; ///< under `looking`; as the latest notice said
 };
 
 /// One call's hold of the session's sandbox.
@@ -152,7 +154,11 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
 /// renames) would else look to the model as if its files were gone, or had never changed.
 void tell_of_mounts(Slot& slot, Lease& lease)
 {
-    const std::lock_guard lock(slot.mutex); // of two calls at once neither has the older view
+    // Of calls at once one looks: a disk that does not answer holds nobody else up.
+    const std::unique_lock look(slot.looking, std::try_to_lock);
+    if (!look) {
+        return;
+    }
     auto replaced = lease.sandbox->machine().replaced_mounts();
     std::string names;
     for (const auto& source : replaced) {

@@ -111,6 +111,10 @@ std::optional<PreparedRoot> PreparedRoot::make(const RootParts& parts) noexcept
         for (const auto& bind : parts.binds) {
             root.sources_.push_back(look_at(bind.source));
         }
+        for (const auto& cover : parts.hidden) {
+            // What comes in its place would lie beside the cover.
+            root.sources_.push_back(look_at(cover.source));
+        }
         root.mount_ = build_aside(parts);
         // What was changed meanwhile is found now or at the launch.
         if (!root.mount_ || !root.is_current()) {

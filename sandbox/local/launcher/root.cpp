@@ -177,8 +177,8 @@ void Root::add(const RootParts& parts, const std::vector<Tree>& trees) const
         (void)make_directory(directory);
     }
     attach_all(trees, parts.binds);
-    for (const auto& path : parts.hidden) {
-        hide(path);
+    for (const auto& cover : parts.hidden) {
+        hide(cover.target);
     }
     for (const auto& file : parts.files) {
         write_file(file);

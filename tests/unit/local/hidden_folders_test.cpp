@@ -26,9 +26,15 @@ class Host {
 
     [[nodiscard]] Names hidden(const Names& folders, const std::string& home) const
     {
-        return find_hidden({{.source = at("/usr"), .target = "/usr"},
-                            {.source = at("/opt"), .target = "/opt", .optional = true}},
-                           {.folders = folders, .home = home});
+        Names targets;
+        for (const auto& cover :
+             find_hidden({{.source = at("/usr"), .target = "/usr"},
+                          {.source = at("/opt"), .target = "/opt", .optional = true}},
+                         {.folders = folders, .home = home})) {
+            CHECK(cover.source == at(cover.target));
+            targets.push_back(cover.target);
+        }
+        return targets;
     }
 
   private:
@@ -46,6 +52,14 @@ TEST_CASE("what is berth's is hidden in the trees that are shown")
           Names{"/opt/service/state/sessions", "/usr/home"});
     CHECK(host.hidden({host.at("/var/state"), host.at("/optional")}, "").empty());
     CHECK(host.hidden({host.at("")}, "") == Names{"/opt"}); // without /usr there is no sandbox
+}
+
+TEST_CASE("a tree that is all of the host has its folders by their whole names")
+{
+    const Host host;
+    const auto hidden = find_hidden({{.source = "/", .target = "/opt", .optional = true}},
+                                    {.folders = {host.at("/usr/home")}, .home = ""});
+    CHECK(hidden == std::vector<Cover>{{host.at("/usr/home"), "/opt" + host.at("/usr/home")}});
 }
 
 TEST_CASE("a folder of berth's that is not there yet is made, to be covered")

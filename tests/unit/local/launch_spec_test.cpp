@@ -17,7 +17,7 @@ LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged)
     static const HostFiles host{.binds = {{.source = "/usr", .target = "/usr"}},
                                 .links = {{"/bin", "usr/bin"}},
                                 .localtime_target = ""};
-    static const std::vector<std::string> hidden{"/opt/service"};
+    static const std::vector<Cover> hidden{{"/srv/service", "/opt/service"}};
     static const CgroupLayout cgroups{};
     return make_plan({.spec = spec,
                       .host = host,
@@ -44,7 +44,7 @@ TEST_CASE("a plan survives its way to the launcher")
     const auto plan = protocol::decode<LaunchSpec>(protocol::encode(plan_for(spec, true)));
     CHECK(plan.privileged);
     CHECK(plan.own_network);
-    CHECK(plan.base.hidden == std::vector<std::string>{"/opt/service"});
+    CHECK(plan.base.hidden == std::vector<Cover>{{"/srv/service", "/opt/service"}});
     CHECK(plan.host_uid == 5);
     CHECK(plan.cgroup.cpu_quota == 150'000);
     CHECK(plan.guest.environment.at("A") == "b");

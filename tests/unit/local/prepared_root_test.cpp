@@ -108,6 +108,30 @@ TEST_CASE("a prepared root is not used for another base, or after the host has c
     CHECK(read_file_limited(mount.get(), "etc/ssl/one", 100) == "new");
 }
 
+TEST_CASE("a prepared root is not used once something else is where it covers")
+{
+    if (!test::is_root()) {
+        return;
+    }
+    test::Bench bench;
+    const std::string folder = bench.directory() + "/service";
+    auto parts = parts_with(bench.directory());
+    parts.binds.front() = {.source = bench.directory(), .target = "/opt", .follow_links = true};
+    parts.hidden = {{folder, "/opt/service"}};
+    const auto used = [&](PreparedRoot& root) { return root.take_for(spec_with(parts)).valid(); };
+    auto without = PreparedRoot::make(parts);
+    REQUIRE(without.has_value());
+    REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
+    CHECK_FALSE(used(*without));
+    auto with = PreparedRoot::make(parts);
+    auto again = PreparedRoot::make(parts);
+    REQUIRE((with.has_value() && again.has_value()));
+    CHECK(used(*with));
+    REQUIRE(std::rename(folder.c_str(), (folder + ".old").c_str()) == 0);
+    REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
+    CHECK_FALSE(used(*again));
+}
+
 TEST_CASE("a prepared root is out of date once a mount comes or goes")
 {
     if (!test::is_root()) {

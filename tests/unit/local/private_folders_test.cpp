@@ -53,12 +53,15 @@ std::string seen_in_opt(bool ordinary_user)
     Bench bench;
     require(::chown(bench.directory().c_str(), owner, owner) == 0, "chown");
     require(::chmod(bench.directory().c_str(), 0755) == 0, "chmod");
-    for (const char* folder : {"/opt/alias", "/opt/data", "/opt/home", "/opt/shown"}) {
+    for (const char* folder :
+         {"/opt/alias", "/opt/data", "/opt/home", "/opt/moved", "/opt/shown"}) {
         make_folder(folder, owner);
     }
     require(::mount(bench.directory().c_str(), "/opt/alias", nullptr, MS_BIND, nullptr) == 0,
             "bind");
     write_text("/opt/home/key", "secret");
+    write_text("/opt/moved/key", "secret");
+    require(::symlink("../home", "/opt/data/link") == 0, "link");
     write_text("/opt/shown/file", "for everybody\n");
     write_text("/opt/shown/alone", "");
     make_folder(bench.state(), owner);
@@ -69,22 +72,27 @@ std::string seen_in_opt(bool ordinary_user)
                         MS_BIND, nullptr) == 0,
             "bind a file");
     require(!ordinary_user || become_ordinary_user(), "become a user");
-    ::setenv("HOME", "/opt/home", 1); // NOLINT(concurrency-mt-unsafe): one thread
+    ::setenv("HOME", "/opt/data/link", 1); // NOLINT(concurrency-mt-unsafe): one thread
     bench.use_backend(local::make_backend({.guest_program = program("BERTH_TEST_GUEST"),
                                            .launcher_program = program("BERTH_TEST_LAUNCHER"),
                                            .state_directory = bench.state(),
                                            .workspace = "/opt/data/workspace"}));
     bench.make();
+    bench.destroy();
+    // Since the first machine the service's home has been moved behind its link.
+    require(::unlink("/opt/data/link") == 0 && ::symlink("../moved", "/opt/data/link") == 0,
+            "turn a link");
+    bench.make();
     write_text("/opt/data/workspace/late", "secret");
-    auto seen =
-        bench.run("cd /opt && cat shown/file shown/alone && ls -A alias/state data/workspace home "
-                  "2>&1; touch home/x 2>&1 | grep -o 'Read-only.*'");
+    auto seen = bench.run(
+        "cd /opt && cat shown/file shown/alone && ls -A alias/state data/link/ data/workspace "
+        "2>&1; touch moved/x 2>&1 | grep -o 'Read-only.*'");
     bench.destroy(true);
     return seen;
 }
 
 constexpr const char* nothing_private = "for everybody\n"
-                                        "alias/state:\n\ndata/workspace:\n\nhome:\n"
+                                        "alias/state:\n\ndata/link/:\n\ndata/workspace:\n"
                                         "Read-only file system\n";
 
 } // namespace

@@ -14,18 +14,28 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace berth::tests {
 
 class FakeMachine : public sandbox::Machine {
   public:
-    explicit FakeMachine(sandbox::MachineRecord record) : record_(std::move(record)) {}
+    explicit FakeMachine(sandbox::MachineRecord record,
+                         std::shared_ptr<const std::vector<std::string>> replaced = nullptr)
+        : record_(std::move(record)), replaced_(std::move(replaced))
+    {
+    }
 
     [[nodiscard]] const sandbox::MachineRecord& record() const noexcept override { return record_; }
 
     [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
     {
         return layers_;
+    }
+
+    [[nodiscard]] std::vector<std::string> replaced_mounts() const override
+    {
+        return replaced_ ? *replaced_ : std::vector<std::string>();
     }
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& /*deadline*/) override
@@ -36,6 +46,7 @@ class FakeMachine : public sandbox::Machine {
   private:
     sandbox::MachineRecord record_;
     std::vector<sandbox::Layer> layers_;
+    std::shared_ptr<const std::vector<std::string>> replaced_;
 };
 
 /// Machines that are files in a folder, so that every process sees the same ones: `alive/<key>`
@@ -57,6 +68,9 @@ class FakeBackend : public sandbox::Backend {
     std::string backend_name = "fake";
     std::vector<sandbox::Layer> limits;
     sandbox::MachineSpec last_spec;
+    /// What all machines say of their mounts; changed while no call is made.
+    std::shared_ptr<std::vector<std::string>> replaced =
+        std::make_shared<std::vector<std::string>>();
 
     [[nodiscard]] std::string_view name() const noexcept override { return backend_name; }
 
@@ -96,7 +110,7 @@ class FakeBackend : public sandbox::Backend {
         record.data["home"] = home(spec.key_hash);
         record.data["key_hash"] = spec.key_hash;
         record.made_home = !has_home;
-        return std::make_unique<FakeMachine>(std::move(record));
+        return std::make_unique<FakeMachine>(std::move(record), replaced);
     }
 
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
@@ -107,7 +121,8 @@ class FakeBackend : public sandbox::Backend {
         }
         std::string generation;
         std::ifstream(alive(record.data.at("key_hash"))) >> generation;
-        return generation == record.generation ? std::make_unique<FakeMachine>(record) : nullptr;
+        return generation == record.generation ? std::make_unique<FakeMachine>(record, replaced)
+                                               : nullptr;
     }
 
     void destroy(const sandbox::MachineRecord& record, bool purge) override

@@ -1,3 +1,4 @@
+#include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
 
@@ -38,6 +39,21 @@ TEST_SUITE("session/last_use")
             (void)manager->acquire(work);
             CHECK(manager->facts(work).last_used > used);
         }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a use that another server notes before a record is written stays")
+    {
+        (void)start()->acquire(work);
+        set_age(work, 1h);
+        const auto registry = session::make_file_registry(settings.state_directory);
+        const auto key = session::key_hash(work);
+        auto read = registry->find(key);
+        REQUIRE(read.has_value());
+        registry->touch(key);
+        registry->put(key, *read);
+        const auto after = registry->find(key);
+        REQUIRE(after.has_value());
+        CHECK(after->last_used > read->last_used + 59min);
     }
 
     TEST_CASE_FIXTURE(Fixture, "a long call is use until its end")

@@ -164,4 +164,20 @@ TEST_SUITE("session/settings")
         settings.asked = {"network"};
         CHECK(start()->acquire(work).notices.empty());
     }
+
+    TEST_CASE_FIXTURE(Fixture, "what the host replaces of a mount is told once for each change")
+    {
+        const auto manager = start();
+        CHECK(manager->acquire(work).notices.empty());
+        *backend->replaced = {"/srv/a"};
+        CHECK(says(manager->acquire(work), "mounted from /srv/a: "));
+        CHECK(manager->acquire(work).notices.empty());
+        *backend->replaced = {"/srv/a", "/srv/b"};
+        CHECK(says(manager->acquire(work), "mounted from /srv/a, /srv/b: "));
+        CHECK(manager->acquire(work).notices.empty());
+        backend->replaced->clear();
+        CHECK(manager->acquire(work).notices.empty());
+        *backend->replaced = {"/srv/a"};
+        CHECK(says(manager->acquire(work), "mounted from /srv/a: "));
+    }
 }
