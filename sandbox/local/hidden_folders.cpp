@@ -55,6 +55,7 @@ std::vector<Cover> find_hidden(const std::vector<Bind>& binds, const Private& wa
 {
     const auto mounts = MountTable::read();
     std::vector<std::pair<std::string, std::vector<MountPiece>>> own;
+    own.reserve(wanted.folders.size());
     for (const auto& folder : wanted.folders) {
         own.emplace_back(folder, mounts.pieces(real_place(folder)));
     }

@@ -54,7 +54,7 @@ std::string encode_mounts(const std::vector<std::pair<std::string, std::string>>
     std::string text;
     for (const auto& [source, file] : mounts) {
         if (source.find(line_end) == std::string::npos) {
-            text += file + field_end + source + line_end;
+            text.append(file).append(1, field_end).append(source).append(1, line_end);
         }
     }
     return text;

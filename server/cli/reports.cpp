@@ -66,6 +66,7 @@ int show_config(const Options& options, bool as_json)
         return 0;
     }
     std::vector<std::vector<std::string>> rows;
+    rows.reserve(options.settings.size());
     for (const auto& setting : options.settings) {
         rows.push_back({setting.key, or_dash(setting.value), setting.origin});
     }
