@@ -250,7 +250,10 @@ sandbox::Availability LocalBackend::availability()
     sandbox::Availability found;
     try {
         if (sandbox::find_state_directory(settings_.state_directory)) {
-            expect_root(sandbox::Network::none, hidden(), true);
+            (void)host();
+            if (privileged_) {
+                expect_root(sandbox::Network::none, hidden(), true);
+            }
         }
         (void)cgroups();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)

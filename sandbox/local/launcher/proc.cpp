@@ -2,6 +2,7 @@
 
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/trees.hpp"
 
 #include <array>
 #include <cerrno>
@@ -30,26 +31,13 @@ constexpr std::array masked_directories{"scsi",   "acpi", "asound",   "bus",    
                                         "driver", "fs",   "pressure", "dynamic_debug"};
 constexpr std::array read_only_directories{"sys"};
 
-/// A detached, read-only clone of what `source` refers to.
-UniqueFd make_cover(const UniqueFd& source)
-{
-    UniqueFd tree(
-        ::open_tree(source.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-    require(tree.valid(), step, "clone a cover");
-    mount_attr attributes{};
-    attributes.attr_set = MOUNT_ATTR_RDONLY;
-    require(::mount_setattr(tree.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
-            step, "make a cover read-only");
-    return tree;
-}
-
 /// Covers what is there of `names`, entries of proc itself, which has no links of these names.
 template <std::size_t count>
 void cover_all(const UniqueFd& proc, const std::array<const char*, count>& names,
                const UniqueFd& source)
 {
     UniqueFd first; // once attached: its clones have its flags already
-    UniqueFd next = make_cover(source);
+    UniqueFd next = clone_cover(step, source);
     for (const char* name : names) {
         if (!next) {
             next.reset(

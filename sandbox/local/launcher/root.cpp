@@ -159,13 +159,7 @@ void Root::hide(const std::string& path) const
     const UniqueFd empty = S_ISDIR(status.st_mode) ? make_directory("/dev/empty")
                                                    : open_below(root_.get(), "dev/null", O_PATH);
     require(empty.valid(), step, "open a cover");
-    const UniqueFd cover(
-        ::open_tree(empty.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-    require(cover.valid(), step, "clone a cover");
-    mount_attr attributes{};
-    attributes.attr_set = MOUNT_ATTR_RDONLY;
-    require(::mount_setattr(cover.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
-            step, "make a cover read-only");
+    const UniqueFd cover = clone_cover(step, empty);
     require(::move_mount(cover.get(), "", place.get(), "",
                          MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0,
             step, "cover " + path);

@@ -99,6 +99,18 @@ UniqueFd open_program(const std::string& path)
     return clone_with("guest", path, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
+UniqueFd clone_cover(const char* failing, const UniqueFd& source)
+{
+    UniqueFd cover(
+        ::open_tree(source.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    require(cover.valid(), failing, "clone a cover");
+    mount_attr attributes{};
+    attributes.attr_set = MOUNT_ATTR_RDONLY;
+    require(::mount_setattr(cover.get(), "", AT_EMPTY_PATH, &attributes, sizeof attributes) == 0,
+            failing, "make a cover read-only");
+    return cover;
+}
+
 UniqueFd clone_directory(const std::string& path)
 {
     return clone_with("cgroup", path, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);

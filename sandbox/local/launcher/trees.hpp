@@ -25,6 +25,10 @@ struct Tree {
 /// mount, so nothing inside can write to the installed file, whoever owns it.
 [[nodiscard]] UniqueFd open_program(const std::string& path);
 
+/// A detached, read-only clone of what `source` refers to, to lie over something else. `failing`:
+/// the step of a Failure.
+[[nodiscard]] UniqueFd clone_cover(const char* failing, const UniqueFd& source);
+
 /// A directory and what is below it, without anything above: `..` ends there.
 [[nodiscard]] UniqueFd clone_directory(const std::string& path);
 
