@@ -112,8 +112,9 @@ class Sender {
 /// Waits for the answer, hands on data.
 class Receiver {
   public:
-    Receiver(GuestConnection& connection, const Exchange& call)
-        : connection_(connection), call_(call), deadline_(call.deadline)
+    /// `sender`: null when all was sent before.
+    Receiver(GuestConnection& connection, const Exchange& call, const Sender* sender)
+        : connection_(connection), call_(call), sender_(sender), deadline_(call.deadline)
     {
         if (deadline_.at()) {
             given_ = *deadline_.at() - BootClock::now();
@@ -160,11 +161,11 @@ class Receiver {
             deadline_ = Deadline::after(given_ - awake);
         }
         if (cancelled_.is_never() && connection_.cancel_wanted()) {
-            // A guest that does not read the request on (it has no room for it, or was stopped)
-            // would not read a cancel behind it either.
-            could_read_ = connection_.request_sent();
+            // A guest that does not read the request or its data on (it has no room, the call
+            // waits for a thread, or it was stopped) would not read a cancel behind it either.
+            could_read_ = all_sent();
             cancelled_ = Deadline::after(could_read_ ? Sandbox::cancel_time : notice_time);
-        } else if (cancelled_.expired() && !could_read_ && connection_.request_sent()) {
+        } else if (cancelled_.expired() && !could_read_ && all_sent()) {
             could_read_ = true;
             cancelled_ = Deadline::after(Sandbox::cancel_time);
         }
@@ -174,6 +175,8 @@ class Receiver {
                         "What it began may still go on: look before you repeat it.");
         }
     }
+
+    [[nodiscard]] bool all_sent() const noexcept { return sender_ == nullptr || sender_->done(); }
 
     void take(const protocol::Frame& frame) const
     {
@@ -191,12 +194,21 @@ class Receiver {
 
     GuestConnection& connection_;
     const Exchange& call_;
+    const Sender* sender_;
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
     std::chrono::nanoseconds given_{0};
     Deadline deadline_;
     Deadline cancelled_;
     bool could_read_ = false; ///< the cancel, when `cancelled_` was set
 };
+
+/// The end of an import's data is never sent after a cancel, so the guest cannot have completed it.
+[[noreturn]] void throw_broken_off()
+{
+    throw Error(ErrorCode::cancelled, "the call was cancelled before its data was sent whole",
+                "Of several files those that were written whole before stay, of the others there "
+                "is nothing: call again if it is still wanted.");
+}
 
 } // namespace
 
@@ -222,7 +234,7 @@ Answer exchange(GuestConnection& connection, const Exchange& call)
         connection.send_request(static_cast<std::uint16_t>(call.operation), call.request);
     }
     try {
-        auto frame = Receiver(connection, call).run();
+        auto frame = Receiver(connection, call, sender ? &*sender : nullptr).run();
         return {.is_error = frame.type == FrameType::error,
                 .reusable = !sender || sender->done(),
                 .payload = std::move(frame.payload)};
@@ -233,6 +245,9 @@ Answer exchange(GuestConnection& connection, const Exchange& call)
         // Known for certain only now that nothing is being sent any more.
         if (error.code() == ErrorCode::cancelled && !connection.request_sent()) {
             throw_not_begun();
+        }
+        if (error.code() == ErrorCode::cancelled && sender && !sender->done()) {
+            throw_broken_off();
         }
         throw;
     } catch (...) {

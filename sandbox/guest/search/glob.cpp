@@ -47,6 +47,11 @@ class GlobSearch final : public WalkVisitor {
         return pattern_.may_match_below(path.substr(base_));
     }
 
+    [[nodiscard]] bool wants(std::string_view path) const noexcept override
+    {
+        return pattern_.matches(path.substr(base_));
+    }
+
     [[nodiscard]] NewestFiles& found() noexcept { return found_; }
 
   private:

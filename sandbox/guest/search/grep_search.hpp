@@ -39,6 +39,8 @@ class GrepSearch final : public WalkVisitor {
 
     [[nodiscard]] bool enters(std::string_view /*path*/) const noexcept override { return true; }
 
+    [[nodiscard]] bool wants(std::string_view /*path*/) const noexcept override { return true; }
+
     /// `fd` is the caller's.
     void search(unsigned thread, int fd, std::string_view path);
 

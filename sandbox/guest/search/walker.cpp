@@ -229,7 +229,7 @@ class Walk {
         }
         const bool is_directory = type == EntryType::directory;
         if (!options_.git && std::string_view(name) == ".git") {
-            if (is_directory && visitor_.enters(path)) {
+            if (is_directory ? visitor_.enters(path) : visitor_.wants(path)) {
                 totals_.git_left_out = true;
             }
             return false;

@@ -34,6 +34,9 @@ class WalkVisitor {
 
     /// Whether to go into a directory; `path` is absolute.
     [[nodiscard]] virtual bool enters(std::string_view path) const noexcept = 0;
+
+    /// Whether a file would be of any use; `path` is absolute. Asked of those that are left out.
+    [[nodiscard]] virtual bool wants(std::string_view path) const noexcept = 0;
 };
 
 struct WalkOptions {
@@ -45,7 +48,7 @@ struct WalkOptions {
 
 struct WalkTotals {
     std::atomic<std::uint64_t> ignored = 0; ///< files and directories
-    std::atomic<bool> git_left_out = false; ///< a .git that the visitor would have entered
+    std::atomic<bool> git_left_out = false; ///< a .git that the visitor would have entered or wanted
     std::uint64_t capped_ignore_files = 0;  ///< ignore files of which rules were left out
     Unreadable unreadable;                  ///< directories
 };

@@ -89,6 +89,9 @@ TEST_CASE("glob: .git is looked into where the pattern names it, else told")
     CHECK(tree.glob({.pattern = "config"}).git_left_out);
     CHECK(tree.glob({.pattern = "*/hooks/*"}).git_left_out);
     CHECK_FALSE(tree.glob({.pattern = "m/g"}).git_left_out); // nothing there could match
+    tree.write("sub/.git", "gitdir: ../.git/modules/sub\n"); // as git submodule makes it
+    CHECK(tree.glob({.pattern = "sub/*"}).git_left_out);
+    CHECK_FALSE(tree.glob({.pattern = "sub/*.c"}).git_left_out);
 }
 
 TEST_CASE("glob: where a pattern begins")
