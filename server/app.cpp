@@ -135,6 +135,7 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
         if (line.command == "config") {
             // What `berth serve` would refuse is not in force.
             (void)mcp::select_tools(tools::all_tools(), options.served_tools, options.read_only);
+            composition.check(options);
             require_known_layers(options, composition);
             return cli::show_config(options, line.json);
         }

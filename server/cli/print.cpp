@@ -30,6 +30,20 @@ int write_to(int fd, std::string_view text)
     }
 }
 
+/// Names in it can be anybody's, and must not move a terminal's cursor.
+std::string visible_lines(std::string_view text)
+{
+    std::string shown;
+    for (;;) {
+        const auto line = text.substr(0, text.find('\n'));
+        shown += tools::visible(line) + '\n';
+        if (line.size() == text.size()) {
+            return shown;
+        }
+        text.remove_prefix(line.size() + 1);
+    }
+}
+
 } // namespace
 
 void hold_standard_streams()
@@ -79,9 +93,9 @@ void print_json(const nlohmann::json& value)
 
 void complain(std::string_view message, std::string_view hint)
 {
-    std::string text = "berth: " + std::string(message) + '\n';
+    std::string text = "berth: " + visible_lines(message);
     if (!hint.empty()) {
-        text += std::string(hint) + '\n';
+        text += visible_lines(hint);
     }
     (void)write_to(STDERR_FILENO, text);
 }

@@ -3,6 +3,7 @@
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/version.hpp"
+#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -68,7 +69,9 @@ int show_config(const Options& options, bool as_json)
     std::vector<std::vector<std::string>> rows;
     rows.reserve(options.settings.size());
     for (const auto& setting : options.settings) {
-        rows.push_back({setting.key, or_dash(setting.value), setting.origin});
+        // From a file or the environment, which need not be the operator's own.
+        rows.push_back({setting.key, or_dash(tools::visible(setting.value)),
+                        tools::visible(setting.origin)});
     }
     print(table(rows));
     return 0;

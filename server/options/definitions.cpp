@@ -31,7 +31,7 @@ constexpr std::array table = {
     Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
     Definition{"output.spill_session", Kind::bytes, "1GiB", mebibyte, 1024 * gibibyte, "", false, "full outputs kept for a session"},
     Definition{"output.spill_stream", Kind::bytes, "64MiB", 65'536, 64 * gibibyte, "", false, "full output kept of one stream"},
-    Definition{"path_policy", Kind::choice, "", 0, 0, "|home", false, "home: file tools see the home only"},
+    Definition{"path_policy", Kind::choice, "", 0, 0, "|home", false, "home: file tools see the home and kept output only"},
     Definition{"principal", Kind::text, "", 0, 0, "", true, "owner of sessions and workspace; default: the OS user"},
     Definition{"read.budget", Kind::number, "50000", 1000, 400'000, "", false, "characters of a file in a result"},
     Definition{"read.image", Kind::bytes, "5MiB", 1024, 64 * mebibyte, "", false, "largest picture that is shown"},

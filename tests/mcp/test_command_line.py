@@ -240,6 +240,10 @@ class CommandLineTest(Bench):
             done = start(f"{folder}/gone:/mnt/a")
             self.assertEqual(done.returncode, 2)
             self.assertIn("that is there already", done.stderr)
+            # What is refused at the start is not in force.
+            done = self.run_command("config", "--mount", f"{folder}/gone:/mnt/a")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("that is there already", done.stderr)
             odd = os.path.join(folder, "a:b,c")
             os.mkdir(odd)
             done = start(f"{odd}:/mnt/x")

@@ -44,4 +44,6 @@ TEST_CASE("a complaint says who complains, and what to do on a line of its own")
     CHECK(captured(STDERR_FILENO, [] { cli::complain("no", "Do this."); }) ==
           "berth: no\nDo this.\n");
     CHECK(captured(STDERR_FILENO, [] { cli::complain("no"); }) == "berth: no\n");
+    CHECK(captured(STDERR_FILENO, [] { cli::complain("no \x1b[2J\n  \u202egnp", "a\n  b\r"); }) ==
+          "berth: no \\x1b[2J\n  \\u202egnp\na\n  b\\x0d\n");
 }

@@ -145,4 +145,10 @@ TEST_CASE("the settings in force and where each came from")
     const auto text = captured(STDOUT_FILENO, [&] { (void)cli::show_config(options, false); });
     CHECK(text.find("host ") != std::string::npos);
     CHECK(text.find("flag --network\n") != std::string::npos);
+
+    given.values["state_dir"] = {.items = {"/a\u202egnp"}, .origin = "file /x\u202ey"};
+    const auto odd = make_options(given, [](const std::string&) { return std::nullopt; });
+    const auto shown = captured(STDOUT_FILENO, [&] { (void)cli::show_config(odd, false); });
+    CHECK(shown.find("/a\\u202egnp") != std::string::npos);
+    CHECK(shown.find("\u202e") == std::string::npos);
 }
