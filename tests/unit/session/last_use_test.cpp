@@ -85,4 +85,16 @@ TEST_SUITE("session/last_use")
         left = {};
         CHECK(start()->facts(work).last_used == before);
     }
+
+    TEST_CASE_FIXTURE(Fixture, "the end of a call that outlives its server is noted, too")
+    {
+        auto manager = start();
+        auto left = manager->acquire(work);
+        set_age(work, 1h);
+        const auto before = manager->facts(work).last_used;
+        std::this_thread::sleep_for(1100ms);
+        manager.reset();
+        left = {};
+        CHECK(start()->facts(work).last_used > before);
+    }
 }
