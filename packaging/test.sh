@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds berth with its tests into build-test/ (installing what is missing) and runs every test.
-# Arguments are handed to `meson test`, e.g. packaging/test.sh unit.
+# Arguments are handed to `meson test`, e.g. packaging/test.sh --suite unit.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/packaging/install-packages.sh" packages.txt packages-test.txt
