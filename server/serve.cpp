@@ -90,6 +90,9 @@ UniqueFd take_signals()
     }
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGPIPE, SIG_IGN); // NOLINT(bugprone-signal-handler): a client that went away is EPIPE
+    // Behind a terminal's foreground a read is an error then; else it stops the process, and again
+    // each time it is continued to take a signal that ends it.
+    ::signal(SIGTTIN, SIG_IGN); // NOLINT(bugprone-signal-handler)
     UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC));
     if (!signals) {
         throw_errno("signalfd");

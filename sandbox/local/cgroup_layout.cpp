@@ -201,7 +201,16 @@ void prepare_delegated(CgroupLayout& layout)
 
 std::string cgroup_remedy()
 {
-    return "systemd-run --user --scope -p Delegate=yes berth serve";
+    if (::geteuid() == 0) {
+        return "start berth where its cgroup can be written (of a container: its own cgroup "
+               "namespace, with /sys/fs/cgroup not read-only)";
+    }
+    const std::string manager = "/run/user/" + std::to_string(::geteuid()) + "/systemd/private";
+    return std::string("systemd-run --user --scope -p Delegate=yes berth serve") +
+           (::access(manager.c_str(), F_OK) == 0
+                ? ""
+                : ", for which systemd has to run for this user (it does not now: loginctl "
+                  "enable-linger)");
 }
 
 } // namespace berth::local

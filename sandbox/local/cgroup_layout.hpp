@@ -44,7 +44,7 @@ struct CgroupLayout {
 /// in `base`, moves it to a child. Without this, or where it fails, `v2_controllers` becomes false.
 void prepare_delegated(CgroupLayout& layout);
 
-/// The line that gives an ordinary user cgroups with limits.
+/// What gives this user cgroups with limits here.
 [[nodiscard]] std::string cgroup_remedy();
 
 } // namespace berth::local

@@ -20,6 +20,7 @@
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 namespace berth::local {
 namespace {
@@ -152,6 +153,19 @@ UniqueFd open_source(const std::string& source)
                   "it must exist on the host");
 }
 
+/// An ordinary user's sandbox has no more rights than the user: every look at it would fail. (A
+/// folder that may be entered but not listed can be of use.)
+void require_access(int fd, bool directory, const std::string& source)
+{
+    if (::faccessat(fd, "", directory ? X_OK : R_OK, AT_EACCESS | AT_EMPTY_PATH) != 0 &&
+        errno == EACCES) {
+        throw refusal("mount source " + source + ": who runs berth (uid " +
+                          std::to_string(::geteuid()) + ") may not " +
+                          (directory ? "enter" : "read") + " it",
+                      "change its mode or owner on the host, or mount another one");
+    }
+}
+
 void refuse_kernel_file_system(int fd, const std::string& source)
 {
     struct statfs status{};
@@ -244,6 +258,7 @@ void check_mount_source(const std::string& source, const std::vector<OwnFolder>&
         throw refusal("mount source " + source + " is neither a folder nor a file",
                       "sockets, pipes and devices of the host cannot be mounted");
     }
+    require_access(fd.get(), S_ISDIR(status.st_mode), source);
     refuse_kernel_file_system(fd.get(), source);
     for (const auto& folder : own) {
         const UniqueFd at(::open(folder.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -47,7 +47,8 @@ std::string settings_notice(const Settings& settings, const Record& record)
                ? keys
                : "the sandbox was made with other settings than this server asks for (" + keys +
                      "); those it was made with stay in force until it ends. `berth sessions "
-                     "kill` on the host ends it and keeps its home";
+                     "kill " +
+                     record.machine.id + "` on the host ends it and keeps its home";
 }
 
 /// Whether a machine that is gone ended itself for want of use, or was lost.

@@ -174,8 +174,9 @@ void tell_of_mounts(Slot& slot, Lease& lease)
     lease.notices.push_back(
         "the host has deleted or replaced what is mounted from " + names +
         ": the sandbox still has the old one, whose changes do not come to what is at that path "
-        "now. `berth sessions kill` on the host ends the sandbox and keeps its home; the next call "
-        "mounts the new one");
+        "now. `berth sessions kill " +
+        lease.sandbox->machine().record().id +
+        "` on the host ends the sandbox and keeps its home; the next call mounts the new one");
 }
 
 /// The fast path. Nothing when there is no sandbox yet.

@@ -33,7 +33,9 @@ constexpr std::string_view cancellation =
     R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})"
     "\n";
 
-constexpr const char* example = "One is written like this: '{\"path\":\"notes.txt\"}'";
+constexpr const char* example =
+    "They are one JSON object, for bash_exec '{\"command\":\"ls\"}'; the tool's description in "
+    "tools/list has an example.";
 
 std::string read_to_end(int fd)
 {

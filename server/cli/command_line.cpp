@@ -201,6 +201,17 @@ std::vector<std::string> words_of(int argc, const char* const* argv)
     return words;
 }
 
+/// Empty when help is not asked for, or of a command that there is.
+std::string unknown_topic(const CLI::App& app, const std::vector<std::string>& words)
+{
+    if (words.size() < 2 || words.front() != "help" || words[1].starts_with('-')) {
+        return {};
+    }
+    const auto found = app.get_subcommands(
+        [&](const CLI::App* command) { return command->get_name() == words[1]; });
+    return found.empty() ? words[1] : std::string();
+}
+
 } // namespace
 
 std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_status)
@@ -226,6 +237,12 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     const auto commands = add_commands(app, line);
     commands.front().first->footer(settings);
     const auto words = words_of(argc, argv);
+    if (const auto topic = unknown_topic(app, {argv + std::min(argc, 1), argv + argc});
+        !topic.empty()) {
+        complain("there is no command \"" + topic + '"', "`berth --help` lists them.");
+        exit_status = usage_status;
+        return std::nullopt;
+    }
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend())); // as the parser wants it
     } catch (const CLI::Success& help) {                                   // --help is one

@@ -70,8 +70,8 @@ int show_config(const Options& options, bool as_json)
     rows.reserve(options.settings.size());
     for (const auto& setting : options.settings) {
         // From a file or the environment, which need not be the operator's own.
-        rows.push_back({setting.key, or_dash(tools::visible(setting.value)),
-                        tools::visible(setting.origin)});
+        rows.push_back(
+            {setting.key, or_dash(tools::visible(setting.value)), tools::visible(setting.origin)});
     }
     print(table(rows));
     return 0;

@@ -135,7 +135,9 @@ std::string resolve_source(const sandbox::Mount& mount, const std::string& origi
     const auto source = fs::canonical(mount.source, error);
     if (error) {
         refuse(text, origin, mount.source + ": " + error.message(),
-               "HOST is a folder or a file of this host that is there already.");
+               error == std::errc::permission_denied
+                   ? "Who runs berth may not enter a folder on the way."
+                   : "HOST is a folder or a file of this host that is there already.");
     }
     const auto state = fs::weakly_canonical(state_directory, error);
     if (contains(source, state) || contains(state, source)) {

@@ -1,13 +1,16 @@
 """The commands beside `serve` on the real binary: what they print, and how they end."""
 
+import fcntl
 import json
 import os
 import pathlib
 import re
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -276,6 +279,38 @@ class CommandLineTest(Bench):
         self.assertEqual([(error["code"], error["tool"], error["session"])
                           for error in status["recent_errors"]],
                          [("session_lost", "bash_exec", "busy")])
+
+    def test_a_server_behind_a_terminals_foreground_can_be_ended(self):
+        """A read of the terminal would stop it again whenever it is continued for the signal."""
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        shell = subprocess.Popen(
+            ["sh", "-mc", '"$0" serve & echo $!; exec sleep 60', binary_path("berth-direct")],
+            stdin=slave, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        os.close(slave)
+        self.addCleanup(shell.stdout.close)
+        self.addCleanup(shell.wait)
+        self.addCleanup(shell.kill)
+        server = os.pidfd_open(int(shell.stdout.readline()))
+        self.addCleanup(os.close, server)
+        os.write(master, b"\n")
+        ended = select.poll()
+        ended.register(server, select.POLLIN)
+        if not ended.poll(2000):
+            signal.pidfd_send_signal(server, signal.SIGTERM)
+            signal.pidfd_send_signal(server, signal.SIGCONT)
+        if not ended.poll(5000):
+            signal.pidfd_send_signal(server, signal.SIGKILL)
+            self.fail("it goes on")
+
+    def test_help_on_a_command_that_there_is_not(self):
+        done = self.run_command("help", "nosuch")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn('there is no command "nosuch"', done.stderr)
+        self.assertEqual(self.run_command("help", "call").returncode, 0)
+        self.assertEqual(self.run_command("help").returncode, 0)
 
     def test_tools_can_be_left_out(self):
         berth = self.start("--read-only", "--tools", "read_file,write_file", era="modern")

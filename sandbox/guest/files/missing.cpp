@@ -103,7 +103,8 @@ Existing deepest_existing(const std::string& path)
                     "yours");
     }
     throw errno_error(error, "open " + printable(path),
-                      "look at its mode and owner with ls -l in bash_exec");
+                      "look at its mode and owner with ls -l in bash_exec; in a mount those of the "
+                      "host hold");
 }
 
 } // namespace

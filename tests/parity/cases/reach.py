@@ -157,7 +157,8 @@ class MountTest(ParityTest):
         told = self.run_command("cat /mnt/o/f")
         self.assertEqual(told.data["stdout"], "outer\n")
         self.assertIn(f"has deleted or replaced what is mounted from {self.outer}: ", told.text)
-        self.assertIn("`berth sessions kill`", told.text)
+        sandbox = self.call("session_info").data["sandbox_id"]
+        self.assertIn(f"`berth sessions kill {sandbox}`", told.text)
         self.assertNotIn("replaced", self.run_command("true").text)  # once
         (self.inner / "new").write_text("anew\n")
         (self.inner / "new").rename(self.inner / "f")

@@ -5,8 +5,11 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace berth::local;
@@ -72,6 +75,36 @@ TEST_CASE("a source must be there, real, and data")
     } catch (const Error& error) {
         CHECK(error.hint().find(host.path() + "/folder") != std::string::npos);
     }
+}
+
+TEST_CASE("a source that who runs berth may not use is refused")
+{
+    const TemporaryTree host;
+    host.add("open/closed/file", "x");
+    host.add("open/secret", "x");
+    namespace fs = std::filesystem;
+    fs::permissions(host.path(), fs::perms{0755});
+    fs::permissions(host.path() + "/open/closed", fs::perms::none);
+    fs::permissions(host.path() + "/open/secret", fs::perms::none);
+    const uid_t before = ::geteuid();
+    if (before == 0) {
+        REQUIRE(::seteuid(65534) == 0);
+    }
+    std::vector<std::string> told;
+    for (const char* name : {"/open", "/open/closed", "/open/secret", "/open/closed/file"}) {
+        try {
+            check_mount_source(host.path() + name, {});
+            told.emplace_back();
+        } catch (const Error& error) {
+            told.emplace_back(error.what());
+        }
+    }
+    REQUIRE(::seteuid(before) == 0);
+    fs::permissions(host.path() + "/open/closed", fs::perms{0700});
+    CHECK(told[0].empty());
+    CHECK(told[1].find(") may not enter it") != std::string::npos);
+    CHECK(told[2].find(") may not read it") != std::string::npos);
+    CHECK(told[3].find("Permission denied") != std::string::npos);
 }
 
 TEST_CASE("a source neither contains nor lies in a private folder")

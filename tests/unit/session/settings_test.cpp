@@ -74,6 +74,7 @@ TEST_SUITE("session/settings")
         const auto manager = start();
         const auto lease = manager->acquire(work);
         CHECK(says(lease, "other settings than this server asks for (network); those"));
+        CHECK(says(lease, "`berth sessions kill " + start()->facts(work).sandbox_id + '`'));
         CHECK(manager->acquire(work).notices.empty());
         // A connection that broke is no reason to say it again.
         manager->report_lost(work, lease);
