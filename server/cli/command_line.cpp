@@ -201,15 +201,37 @@ std::vector<std::string> words_of(int argc, const char* const* argv)
     return words;
 }
 
-/// Empty when help is not asked for, or of a command that there is.
-std::string unknown_topic(const CLI::App& app, const std::vector<std::string>& words)
+/// Of help that is asked for on a command that there is not: the parser would show that of all.
+bool complain_of_topic(const CLI::App& app, const std::vector<std::string>& words)
 {
-    if (words.size() < 2 || words.front() != "help" || words[1].starts_with('-')) {
-        return {};
+    if (words.size() < 2 || words.front() != "help" || words[1].starts_with('-') ||
+        !app.get_subcommands(
+                [&](const CLI::App* command) { return command->get_name() == words[1]; })
+             .empty()) {
+        return false;
     }
-    const auto found = app.get_subcommands(
-        [&](const CLI::App* command) { return command->get_name() == words[1]; });
-    return found.empty() ? words[1] : std::string();
+    complain("there is no command \"" + words[1] + '"', "`berth --help` lists them.");
+    return true;
+}
+
+/// The exit status, where there is nothing to do but what this has printed.
+std::optional<int> read_words(CLI::App& app, int argc, const char* const* argv)
+{
+    if (complain_of_topic(app, {argv + std::min(argc, 1), argv + argc})) {
+        return usage_status;
+    }
+    const auto words = words_of(argc, argv);
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend())); // as the parser wants it
+    } catch (const CLI::Success& help) {                                   // --help is one
+        static_cast<void>(help);
+        print(app.help());
+        return 0;
+    } catch (const CLI::ParseError& error) {
+        complain(error.what(), advice(app, words, error));
+        return usage_status;
+    }
+    return std::nullopt;
 }
 
 } // namespace
@@ -236,23 +258,8 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     app.add_flag("-V,--version", wants_version, "as the command version");
     const auto commands = add_commands(app, line);
     commands.front().first->footer(settings);
-    const auto words = words_of(argc, argv);
-    if (const auto topic = unknown_topic(app, {argv + std::min(argc, 1), argv + argc});
-        !topic.empty()) {
-        complain("there is no command \"" + topic + '"', "`berth --help` lists them.");
-        exit_status = usage_status;
-        return std::nullopt;
-    }
-    try {
-        app.parse(std::vector<std::string>(words.rbegin(), words.rend())); // as the parser wants it
-    } catch (const CLI::Success& help) {                                   // --help is one
-        static_cast<void>(help);
-        print(app.help());
-        exit_status = 0;
-        return std::nullopt;
-    } catch (const CLI::ParseError& error) {
-        complain(error.what(), advice(app, words, error));
-        exit_status = usage_status;
+    if (const auto status = read_words(app, argc, argv)) {
+        exit_status = *status;
         return std::nullopt;
     }
     for (const auto& [command, name] : commands) {
