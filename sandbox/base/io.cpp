@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <stdexcept>
@@ -50,11 +51,18 @@ std::string read_file_limited(int dirfd, const std::string& path, std::size_t li
     if (!fd) {
         throw_errno("open " + path);
     }
-    std::string content(limit + 1, '\0');
-    content.resize(read_full(fd.get(), content.data(), content.size()));
-    if (content.size() > limit) {
+    // By what is there, not by what may be: a limit can be far above it.
+    constexpr std::size_t first = 4096;
+    std::string content;
+    std::size_t size = 0;
+    while (size == content.size() && size <= limit) {
+        content.resize(std::min(limit + 1, std::max(first, 4 * size)));
+        size += read_full(fd.get(), content.data() + size, content.size() - size);
+    }
+    if (size > limit) {
         throw std::length_error(path + " is larger than " + std::to_string(limit) + " bytes");
     }
+    content.resize(size);
     return content;
 }
 

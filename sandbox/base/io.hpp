@@ -16,7 +16,8 @@ std::size_t read_full(int fd, void* data, std::size_t size);
 /// Throws std::system_error.
 void write_full(int fd, std::string_view data);
 
-/// The whole of a small file, refused with std::length_error above `limit` bytes.
+/// The whole of a small file, refused with std::length_error above `limit` bytes. Takes memory by
+/// the file, not by the limit.
 [[nodiscard]] std::string read_file_limited(int dirfd, const std::string& path, std::size_t limit);
 
 /// Writes a new file and renames it over `path`, mode as given: a reader sees the old or the new

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <system_error>
 #include <utility>
 
@@ -106,8 +107,9 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
            },
            [this](Command& command) { drop(command); }},
       cgroups(config.commands_cgroup_fd >= 0),
-      reaper(loop,
-             [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); })
+      reaper(
+          loop, [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); },
+          [this](pid_t pid) { stopped(pid); })
 {
 }
 
@@ -156,6 +158,10 @@ void Commands::State::launch(const protocol::ExecuteRequest& request, std::strin
         const auto command = std::make_shared<Command>(host, request, workdir, std::move(notice),
                                                        shim, std::move(pipes), std::move(cgroup),
                                                        oom_before, std::move(done));
+        for (const auto& [id, other] : commands) {
+            other->has_company();
+            command->has_company();
+        }
         commands.emplace(request.id, command);
         command->watch();
         watches.release();
@@ -245,6 +251,15 @@ void Commands::State::reaped(pid_t pid, int status, const rusage& usage)
                            [&](const auto& command) { return command->shell() == pid; });
     for (const auto& command : candidates) {
         command->reaped(pid, status, usage);
+    }
+}
+
+/// A shim has nothing to stop for. Left so, by whichever command of the session, it would not tell
+/// of its command's end, and the call would look as if it had run into its timeout.
+void Commands::State::stopped(pid_t pid) const
+{
+    if (is_shim(pid)) {
+        ::kill(pid, SIGCONT); // not reaped, so the pid is still the shim's
     }
 }
 

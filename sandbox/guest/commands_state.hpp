@@ -50,6 +50,7 @@ struct Commands::State {
                                       std::optional<CommandCgroup>& cgroup);
     [[nodiscard]] std::vector<std::shared_ptr<Command>> all() const;
     void reaped(pid_t pid, int status, const rusage& usage);
+    void stopped(pid_t pid) const;
     void drop(Command& command);
     void remove_cgroups();
     [[nodiscard]] bool is_shim(pid_t pid) const;

@@ -137,8 +137,9 @@ class LocalMachine final : public sandbox::Machine {
     {
         std::vector<std::string> replaced;
         for (const auto& [source, mounted] : facts_.mounts) {
-            if (!mounted.empty() && is_another(source, mounted)) {
-                replaced.push_back(source);
+            const bool told = std::find(replaced.begin(), replaced.end(), source) != replaced.end();
+            if (!told && !mounted.empty() && is_another(source, mounted)) {
+                replaced.push_back(source); // once, to however many places it is mounted
             }
         }
         return replaced;

@@ -243,7 +243,10 @@ void check_mount_target(const std::string& target)
     }
 }
 
-void check_mount_source(const std::string& source, const std::vector<OwnFolder>& own)
+namespace {
+
+void check_source(const std::string& source, const std::vector<OwnFolder>& own,
+                  const MountTable& mounts)
 {
     if (!is_plain(source)) {
         throw refusal("mount source " + source + " is not a plain absolute path",
@@ -267,15 +270,26 @@ void check_mount_source(const std::string& source, const std::vector<OwnFolder>&
             throw of_berth(source, folder, source);
         }
     }
-    check_below(MountTable::read(), source, own);
+    check_below(mounts, source, own);
+}
+
+} // namespace
+
+void check_mount_source(const std::string& source, const std::vector<OwnFolder>& own)
+{
+    check_source(source, own, MountTable::read());
 }
 
 std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
                                            const std::vector<OwnFolder>& own)
 {
+    if (mounts.empty()) {
+        return mounts;
+    }
+    const auto table = MountTable::read();
     for (const auto& mount : mounts) {
         check_mount_target(mount.target);
-        check_mount_source(mount.source, own);
+        check_source(mount.source, own, table);
     }
     // Otherwise a parent that is mounted later would hide what is below it.
     std::sort(mounts.begin(), mounts.end(),

@@ -92,6 +92,10 @@ class Command : public std::enable_shared_from_this<Command> {
     /// Reads what the shim has said so far.
     void read_reports();
 
+    /// Another command of the session runs at the same time: what is counted for the session need
+    /// not be of this one.
+    void has_company() noexcept { company_ = true; }
+
     /// Ends everything at once, on the caller's time: at most a second. For the end of the guest.
     void destroy() noexcept;
 
@@ -190,6 +194,7 @@ class Command : public std::enable_shared_from_this<Command> {
     BootClock::time_point looked_;         ///< for orphans, the last time
     bool to_look_ = false;                 ///< what ended since then may have left some
     std::uint64_t oom_kills_;
+    bool company_ = false;
 
     CommandTree tree_;
     std::unique_ptr<TreeStopper> stopper_;

@@ -126,15 +126,16 @@ void Command::tell_oom()
     if (killed == 0) {
         return;
     }
-    if (reply_.exit_code == 128 + SIGKILL && end_) {
+    const bool own = tree_.cgroup() && tree_.cgroup()->oom_kills();
+    if (reply_.exit_code == 128 + SIGKILL && end_ && (own || !company_)) {
         // The shell itself is rarely the largest: mostly it lives to say that what it ran was
         // killed.
         reply_.fate = protocol::Fate::oom_killed;
         reply_.signal = SIGKILL;
         return;
     }
-    // In a pipeline nothing of it shows in the exit code.
-    const bool own = tree_.cgroup() && tree_.cgroup()->oom_kills();
+    // In a pipeline nothing of it shows in the exit code; and of a count of the session's another
+    // command may have been meant.
     add_notice("the memory limit was reached: the kernel killed " + std::to_string(killed) +
                (killed == 1 ? " process" : " processes") +
                (own ? " of this command" : " of this session while the command ran"));

@@ -34,8 +34,9 @@ UniqueFd open_signals()
 } // namespace
 
 struct Reaper::Core : std::enable_shared_from_this<Reaper::Core> {
-    Core(EventLoop& event_loop, Reaped callback)
-        : loop(event_loop), reaped(std::move(callback)), signals(open_signals())
+    Core(EventLoop& event_loop, Reaped on_reaped, Stopped on_stopped)
+        : loop(event_loop), reaped(std::move(on_reaped)), stopped(std::move(on_stopped)),
+          signals(open_signals())
     {
     }
 
@@ -43,6 +44,7 @@ struct Reaper::Core : std::enable_shared_from_this<Reaper::Core> {
 
     EventLoop& loop;
     Reaped reaped;
+    Stopped stopped;
     UniqueFd signals;
 };
 
@@ -55,11 +57,15 @@ void Reaper::Core::reap()
     for (int i = 0; i < share; ++i) {
         int status = 0;
         rusage usage{};
-        const pid_t pid = ::wait4(-1, &status, WNOHANG | __WALL, &usage);
+        const pid_t pid = ::wait4(-1, &status, WNOHANG | WUNTRACED | __WALL, &usage);
         if (pid <= 0) {
             return;
         }
-        reaped(pid, status, usage);
+        if (WIFSTOPPED(status)) {
+            stopped(pid);
+        } else {
+            reaped(pid, status, usage);
+        }
     }
     loop.post([weak = weak_from_this()] {
         if (const auto self = weak.lock()) {
@@ -68,8 +74,8 @@ void Reaper::Core::reap()
     });
 }
 
-Reaper::Reaper(EventLoop& loop, Reaped reaped)
-    : core_(std::make_shared<Core>(loop, std::move(reaped)))
+Reaper::Reaper(EventLoop& loop, Reaped reaped, Stopped stopped)
+    : core_(std::make_shared<Core>(loop, std::move(reaped), std::move(stopped)))
 {
     loop.watch(core_->signals.get(), EPOLLIN,
                [core = core_.get()](std::uint32_t) { core->reap(); });

@@ -16,8 +16,10 @@ namespace berth::guest {
 class Reaper {
   public:
     using Reaped = std::function<void(pid_t pid, int status, const rusage& usage)>;
+    using Stopped = std::function<void(pid_t pid)>;
 
-    Reaper(EventLoop& loop, Reaped reaped);
+    /// `stopped`: a child that a signal has stopped, once for each time.
+    Reaper(EventLoop& loop, Reaped reaped, Stopped stopped);
     ~Reaper();
     Reaper(const Reaper&) = delete;
     Reaper& operator=(const Reaper&) = delete;

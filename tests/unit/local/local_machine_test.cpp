@@ -16,7 +16,7 @@ namespace {
 std::vector<std::string> replaced(const std::string& source, const std::string& id)
 {
     MachineFacts facts;
-    facts.mounts = {{source, id}};
+    facts.mounts = {{source, id}, {source, id}}; // to two targets
     return make_machine(to_record("m", "g", facts))->replaced_mounts();
 }
 

@@ -1,0 +1,77 @@
+#include "tests/unit/guest/exec/command_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+
+#include <fcntl.h>
+
+// What one command does to another, or to its own shim, and what is told of it.
+
+namespace berth::guest::test {
+
+using protocol::Fate;
+using std::chrono::milliseconds;
+
+TEST_CASE("a shim that is stopped tells of its command's end all the same")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        for (const char* command :
+             {"kill -STOP $PPID; exit 3", "sleep 0.1; kill -STOP $PPID; sleep 0.1; exit 3",
+              "kill -TSTP $PPID; kill -STOP $PPID; kill -TTIN $PPID; exit 3"}) {
+            CAPTURE(command);
+            const auto done = guest.run(command, 10'000);
+            REQUIRE(!done.error);
+            CHECK(done.reply.fate == Fate::exited);
+            CHECK(done.reply.exit_code == 3);
+            CHECK(done.took < milliseconds(8000));
+        }
+        const auto neighbour =
+            guest.start(Guest::request("echo $PPID >shim; sleep 0.5; echo done", 10'000));
+        (void)guest.run("until [ -s shim ]; do sleep 0.01; done; kill -STOP $(cat shim)");
+        const auto done = guest.wait_for(neighbour);
+        CHECK(done.reply.fate == Fate::exited);
+        CHECK(done.reply.out.head == "done\n");
+    });
+}
+
+TEST_CASE("a stopped process that is no shim stays so")
+{
+    Guest guest(Mode::subreaper);
+    // The guest inherits it, and hears of its stop.
+    const auto left = guest.run("kill -9 $PPID; (sleep 300 & echo $! >pid); kill -STOP $(cat pid)");
+    REQUIRE(!left.error);
+    guest.spin(milliseconds(300));
+    CHECK(guest.run("grep State /proc/$(cat pid)/status").reply.out.head ==
+          "State:\tT (stopped)\n");
+    CHECK(guest.run("kill -9 $(cat pid)").reply.exit_code == 0);
+}
+
+TEST_CASE("a count of kills that is the session's: whose it was is only told where it is known")
+{
+    UniqueFd events;
+    Guest guest(Mode::subreaper, [&](protocol::GuestConfig& config) {
+        const std::string path = config.home + "/events";
+        events.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        REQUIRE(events);
+        config.oom_events_fd = events.get();
+    });
+    const std::string killed = "echo oom_kill 1 >events; kill -9 $$";
+    CHECK(guest.run(killed).reply.fate == Fate::oom_killed);
+
+    CHECK(guest.run(": >events").reply.fate == Fate::exited);
+    const auto other = guest.start(Guest::request("sleep 1"));
+    const auto done = guest.run(killed).reply;
+    CHECK(done.fate == Fate::signaled);
+    CHECK(done.notice.find("killed 1 process of this session while") != std::string::npos);
+    CHECK(guest.wait_for(other).reply.fate == Fate::exited);
+
+    CHECK(guest.run(": >events").reply.fate == Fate::exited);
+    const auto first = guest.start(Guest::request("sleep 0.3; kill -9 $$"));
+    CHECK(guest.run("echo oom_kill 1 >events").reply.fate == Fate::exited);
+    CHECK(guest.wait_for(first).reply.fate == Fate::signaled);
+}
+
+} // namespace berth::guest::test
