@@ -39,8 +39,9 @@ inline constexpr const char* not_begun =
 [[noreturn]] void throw_not_begun();
 
 /// A stop request cancels the operation; a request that the guest has not read whole a second later
-/// is broken off, and never begins; data that it does not read on is broken off as soon. Throws Error when there is no answer, and whatever the sink or
-/// source threw; the connection is of no further use then.
+/// is broken off, and never begins; data that it does not read on is broken off as soon. Throws
+/// Error when there is no answer, and whatever the sink or source threw; the connection is of no
+/// further use then.
 [[nodiscard]] Answer exchange(GuestConnection& connection, const Exchange& call);
 
 } // namespace berth::sandbox
