@@ -48,7 +48,7 @@ struct WalkOptions {
 
 struct WalkTotals {
     std::atomic<std::uint64_t> ignored = 0; ///< files and directories
-    std::atomic<bool> git_left_out = false; ///< a .git that the visitor would have entered or wanted
+    std::atomic<bool> git_left_out = false; ///< a .git that was of use to the visitor
     std::uint64_t capped_ignore_files = 0;  ///< ignore files of which rules were left out
     Unreadable unreadable;                  ///< directories
 };

@@ -1,5 +1,4 @@
 #include "sandbox/local/local_machine.hpp"
-
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
