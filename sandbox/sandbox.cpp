@@ -35,6 +35,8 @@ std::string_view name_of(Operation operation) noexcept
         return "writing a file";
     case Operation::edit_file:
         return "editing a file";
+    case Operation::patch_files:
+        return "patching files";
     case Operation::glob:
         return "finding files";
     case Operation::grep:
@@ -259,6 +261,12 @@ protocol::EditFileReply Sandbox::edit_file(const protocol::EditFileRequest& requ
                                            const std::stop_token& stop)
 {
     return call<protocol::EditFileReply>(Operation::edit_file, request, stop);
+}
+
+protocol::PatchFilesReply Sandbox::patch_files(const protocol::PatchFilesRequest& request,
+                                               const std::stop_token& stop)
+{
+    return call<protocol::PatchFilesReply>(Operation::patch_files, request, stop);
 }
 
 protocol::GlobReply Sandbox::glob(const protocol::GlobRequest& request, const std::stop_token& stop)

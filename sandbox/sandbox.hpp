@@ -75,6 +75,8 @@ class Sandbox {
                                                       const std::stop_token& stop);
     [[nodiscard]] protocol::EditFileReply edit_file(const protocol::EditFileRequest& request,
                                                     const std::stop_token& stop);
+    [[nodiscard]] protocol::PatchFilesReply patch_files(const protocol::PatchFilesRequest& request,
+                                                        const std::stop_token& stop);
     [[nodiscard]] protocol::GlobReply glob(const protocol::GlobRequest& request,
                                            const std::stop_token& stop);
     [[nodiscard]] protocol::GrepReply grep(const protocol::GrepRequest& request,

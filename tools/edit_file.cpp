@@ -1,15 +1,13 @@
 #include "tools/edit_file.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "tools/decode.hpp"
-#include "tools/output_budget.hpp"
+#include "tools/edit_report.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <array>
 
 namespace berth::tools {
@@ -61,7 +59,7 @@ EditFile::Args EditFile::decode(const nlohmann::json& arguments)
 {
     Args args;
     Decoder in(arguments);
-    in.required("path", args.path, Length{1});
+    in.optional("path", args.path, Length{1});
     in.optional("old_text", args.old_text);
     in.optional("new_text", args.new_text);
     in.optional("replace_all", args.replace_all);
@@ -70,7 +68,9 @@ EditFile::Args EditFile::decode(const nlohmann::json& arguments)
         element.required("new_text", edit.new_text);
         element.optional("replace_all", edit.replace_all);
     });
+    in.optional("patch", args.patch);
     in.sha256("if_sha256", args.if_sha256);
+    in.optional("tolerant", args.tolerant);
     in.optional("dry_run", args.dry_run);
     in.finish();
     return args;
@@ -85,15 +85,29 @@ std::string EditFile::describe(const Settings& settings, sandbox::Backend& /*bac
            "empty.\n\n"
            "Line ends (LF or CRLF), byte order mark, final newline and mode stay as they are. If "
            "the text is not found, the error shows the nearest lines; if it is found more than "
-           "once, the line of each. if_sha256 edits only if the file is still what you read; "
+           "once, the line of each. With tolerant a text that is not found also matches where "
+           "nothing differs but tabs for spaces, blanks at the end of lines, CRLF, or typographic "
+           "quotes; lines that stay keep what they have, and the result says what differed. "
+           "if_sha256 edits only if the file is still what you read; "
            "dry_run shows the diff and changes nothing. Files up to " +
            human_bytes(settings.edit_max_file) +
-           ".\n\nExample: {\"path\": \"src/main.c\", \"old_text\": \"return 1;\", \"new_text\": "
+           ".\n\npatch changes several files at once, all or none, and is given alone: *** Begin "
+           "Patch, "
+           "then *** Update File: PATH (*** Move to: PATH to rename it) with lines that begin with "
+           "a "
+           "blank, - or +, and @@ LINE above them where they are not unique; *** Add File: PATH "
+           "with "
+           "lines that begin with +; *** Delete File: PATH; at the end *** End Patch.\n\nExample: "
+           "{\"path\": \"src/main.c\", \"old_text\": \"return 1;\", \"new_text\": "
            "\"return 0;\"}";
 }
 
 protocol::EditFileRequest EditFile::request(const Args& args, const Settings& settings)
 {
+    if (args.path.empty()) {
+        throw Error(ErrorCode::invalid_argument, "missing: path",
+                    "Give path with old_text and new_text, or patch alone.");
+    }
     const bool single = args.old_text || args.new_text;
     if (args.replace_all && !single && !args.edits.empty()) {
         throw Error(ErrorCode::invalid_argument, "replace_all does not apply to edits",
@@ -115,6 +129,7 @@ protocol::EditFileRequest EditFile::request(const Args& args, const Settings& se
     request.path = args.path;
     request.if_sha256 = args.if_sha256;
     request.dry_run = args.dry_run;
+    request.tolerant = args.tolerant;
     request.max_size = settings.edit_max_file;
     request.diff_budget = settings.output_budget;
     request.edits =
@@ -126,47 +141,45 @@ protocol::EditFileRequest EditFile::request(const Args& args, const Settings& se
     return request;
 }
 
+protocol::PatchFilesRequest EditFile::patch_request(const Args& args, const Settings& settings)
+{
+    if (!args.path.empty() || args.old_text || args.new_text || args.replace_all ||
+        !args.edits.empty() || !args.if_sha256.empty() || args.tolerant) {
+        throw Error(ErrorCode::invalid_argument,
+                    "patch was given with other arguments than dry_run",
+                    "patch names its files itself, and looks through blanks and quotes by itself: "
+                    "give it alone.");
+    }
+    protocol::PatchFilesRequest request;
+    request.patch = *args.patch;
+    request.dry_run = args.dry_run;
+    request.max_size = settings.edit_max_file;
+    request.diff_budget = settings.output_budget;
+    return request;
+}
+
+void EditFile::check(const Args& args)
+{
+    if (args.patch) {
+        (void)patch_request(args, Settings{});
+    } else {
+        (void)request(args, Settings{});
+    }
+}
+
 Result EditFile::run(Context& context, const Args& args)
 {
+    if (args.patch) {
+        const auto asked = patch_request(args, context.settings);
+        const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
+            return sandbox.patch_files(asked, context.stop);
+        });
+        return patch_report(reply, context.settings);
+    }
     const auto asked = request(args, context.settings);
     const auto reply = with_sandbox(
         context, [&](sandbox::Sandbox& sandbox) { return sandbox.edit_file(asked, context.stop); });
-    return render(reply, context.settings);
-}
-
-Result EditFile::render(const protocol::EditFileReply& reply, const Settings& settings)
-{
-    std::string head = reply.dry_run   ? reply.created ? "Would create " : "Would edit "
-                       : reply.created ? "Created "
-                                       : "Edited ";
-    head += visible(reply.path);
-    head += reply.created ? ": " + counted(reply.size, "byte")
-                          : ": " + counted(reply.replacements, "replacement");
-    head += reply.dry_run ? " (dry run: nothing was changed)" : short_hash(" · ", reply.sha256);
-
-    const auto shown = prefix_characters(reply.diff, settings.output_budget);
-    const std::string diff = utf8::sanitize(shown);
-    const bool truncated = reply.diff_truncated || shown.size() < reply.diff.size();
-    std::string text = head + (diff.empty() ? "" : "\n" + diff);
-    if (truncated) {
-        text += text.ends_with('\n') ? "" : "\n";
-        // Of a single line of 100 MB nothing is shown.
-        text += diff.find("\n@@ ") == std::string::npos
-                    ? "[the diff is left out: what changes is too long to be shown; read_file "
-                      "shows the file]"
-                    : "[the rest of the diff is left out; read_file shows the file]";
-    }
-    return {text, nlohmann::json{
-                      {"message", head},
-                      {"path", utf8::sanitize(reply.path)},
-                      {"replacements", reply.replacements},
-                      {"size_bytes", reply.size},
-                      {"sha256", reply.sha256},
-                      {"diff", diff},
-                      {"diff_truncated", truncated},
-                      {"created", reply.created},
-                      {"dry_run", reply.dry_run},
-                  }};
+    return edit_report(reply, context.settings);
 }
 
 } // namespace berth::tools

@@ -24,7 +24,9 @@ struct EditFile {
         std::optional<std::string> new_text;
         bool replace_all = false;
         std::vector<protocol::Edit> edits;
+        std::optional<std::string> patch; ///< instead of all others but dry_run
         std::string if_sha256;
+        bool tolerant = false;
         bool dry_run = false;
     };
 
@@ -35,11 +37,14 @@ struct EditFile {
     [[nodiscard]] static std::string describe(const Settings& settings, sandbox::Backend& backend);
     [[nodiscard]] static Result run(Context& context, const Args& args);
 
+    /// Throws as request() or patch_request().
+    static void check(const Args& args);
+    /// Throws Error(invalid_argument) unless the patch was given alone.
+    [[nodiscard]] static protocol::PatchFilesRequest patch_request(const Args& args,
+                                                                   const Settings& settings);
     /// Throws Error(invalid_argument) unless there is either one replacement or a list of them.
     [[nodiscard]] static protocol::EditFileRequest request(const Args& args,
                                                            const Settings& settings);
-    [[nodiscard]] static Result render(const protocol::EditFileReply& reply,
-                                       const Settings& settings);
 };
 
 } // namespace berth::tools

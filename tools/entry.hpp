@@ -52,7 +52,9 @@ template <Tool T>
         .check =
             [](const nlohmann::json& arguments) {
                 const auto args = T::decode(arguments);
-                if constexpr (requires { T::request(args, Settings{}); }) {
+                if constexpr (requires { T::check(args); }) {
+                    T::check(args);
+                } else if constexpr (requires { T::request(args, Settings{}); }) {
                     (void)T::request(args, Settings{});
                 }
             },

@@ -118,6 +118,7 @@ constexpr std::array table = {
     Entry{.operation = Operation::read_file, .on_worker = on_files<read_file>},
     Entry{.operation = Operation::write_file, .on_worker = on_files<write_file>},
     Entry{.operation = Operation::edit_file, .on_worker = on_files<edit_file>},
+    Entry{.operation = Operation::patch_files, .on_worker = on_files<patch_files>},
     Entry{.operation = Operation::glob,
           .on_worker = on_files<glob_files>,
           .kind = Workers::Kind::search},

@@ -14,6 +14,8 @@ namespace berth::guest {
                                                   const CallContext& context);
 [[nodiscard]] protocol::EditFileReply edit_file(const protocol::EditFileRequest& request,
                                                 const CallContext& context);
+[[nodiscard]] protocol::PatchFilesReply patch_files(const protocol::PatchFilesRequest& request,
+                                                    const CallContext& context);
 [[nodiscard]] protocol::GlobReply glob_files(const protocol::GlobRequest& request,
                                              const CallContext& context);
 [[nodiscard]] protocol::GrepReply grep_files(const protocol::GrepRequest& request,

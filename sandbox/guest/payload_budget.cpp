@@ -12,7 +12,10 @@ namespace {
 /// adapted to the file and kept until it is written, too.
 std::size_t copies(std::uint16_t operation) noexcept
 {
-    return operation == static_cast<std::uint16_t>(protocol::Operation::edit_file) ? 4 : 2;
+    using protocol::Operation;
+    const bool edits = operation == static_cast<std::uint16_t>(Operation::edit_file) ||
+                       operation == static_cast<std::uint16_t>(Operation::patch_files);
+    return edits ? 4 : 2;
 }
 
 } // namespace

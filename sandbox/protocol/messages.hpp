@@ -7,6 +7,7 @@
 #include "sandbox/protocol/messages/execute.hpp"
 #include "sandbox/protocol/messages/files.hpp"
 #include "sandbox/protocol/messages/info.hpp"
+#include "sandbox/protocol/messages/patch.hpp"
 #include "sandbox/protocol/messages/search.hpp"
 #include "sandbox/protocol/messages/transfer.hpp"
 
@@ -28,6 +29,7 @@ enum class Operation : std::uint16_t {
     export_files = 9,  ///< guest -> host: data frames (see transfer.hpp) before the reply
     import_files = 10, ///< host -> guest: data frames (see transfer.hpp) after the request
     shutdown = 11,     ///< ends the machine: the reply is sent first
+    patch_files = 16,
 };
 
 /// Sent in an error frame; mirrors berth::Error.

@@ -1,18 +1,20 @@
+#include "sandbox/base/enumeration.hpp"
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/sha256.hpp"
 #include "sandbox/guest/files/document.hpp"
+#include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_diff.hpp"
+#include "sandbox/guest/files/edit_errors.hpp"
 #include "sandbox/guest/files/missing.hpp"
-#include "sandbox/guest/files/nearest_lines.hpp"
 #include "sandbox/guest/files/replacement.hpp"
-#include "sandbox/guest/files/text_scan.hpp"
 #include "sandbox/guest/files/text_search.hpp"
+#include "sandbox/guest/files/tolerant_match.hpp"
 #include "sandbox/guest/files/write_target.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/guest/paths.hpp"
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <utility>
 
 namespace berth::guest {
@@ -23,47 +25,8 @@ using protocol::EditFileReply;
 using protocol::EditFileRequest;
 
 constexpr std::uint64_t default_max_size = 256ULL * 1024 * 1024;
-constexpr std::size_t listed_matches = 20;
-constexpr std::string_view mark = "\xef\xbb\xbf"; // byte order
-
-/// What has to be known of the document before an edit.
-struct Facts {
-    bool all_crlf = false;
-    bool bom = false;
-    bool binary = false;
-};
-
-Facts look_at(const Document& document)
-{
-    Facts facts;
-    LineCounter lines;
-    DocumentReader reader(document);
-    bool first = true;
-    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
-        if (first) {
-            facts.bom = piece.starts_with(mark);
-        }
-        first = false;
-        facts.binary |= piece.find('\0') != std::string_view::npos;
-        lines.feed(piece);
-    }
-    facts.all_crlf = lines.all_crlf();
-    return facts;
-}
-
-std::string with_crlf(std::string_view text)
-{
-    std::string result;
-    result.reserve(text.size() + static_cast<std::size_t>(std::ranges::count(text, '\n')));
-    char before = 0;
-    for (const char c : text) {
-        if (c == '\n' && before != '\r') {
-            result += '\r';
-        }
-        result += before = c;
-    }
-    return result;
-}
+/// Places that an edit replaces though they differ from its text.
+constexpr std::size_t most_tolerant = 1000;
 
 /// The place of an edit in its request, for messages.
 std::string which(std::size_t index, std::size_t count)
@@ -75,7 +38,7 @@ std::string which(std::size_t index, std::size_t count)
 
 /// Line ends and byte order mark stay what they are, however the caller writes them: in a file
 /// whose lines all end with CRLF a newline means that, and a mark neither comes twice nor goes.
-Edit adapted(const Edit& edit, const Facts& facts, const std::string& place)
+Edit adapted(const Edit& edit, const DocumentFacts& facts, const std::string& place)
 {
     Edit result = edit;
     // Who replaces nothing but line ends means these.
@@ -86,79 +49,92 @@ Edit adapted(const Edit& edit, const Facts& facts, const std::string& place)
         result.new_text = with_crlf(edit.new_text);
     }
     if (facts.bom) {
-        const bool has = result.new_text.starts_with(mark);
-        if (result.old_text.starts_with(mark) && !has) {
-            result.new_text.insert(0, mark);
+        const bool has = result.new_text.starts_with(byte_order_mark);
+        if (result.old_text.starts_with(byte_order_mark) && !has) {
+            result.new_text.insert(0, byte_order_mark);
             if (result.new_text == result.old_text) {
                 throw Error(ErrorCode::unsupported,
                             "the edit" + place +
                                 " would only take away the byte order mark, which edit_file keeps",
                             "to remove it: sed -i '1s/^\\xef\\xbb\\xbf//' in bash_exec");
             }
-        } else if (!result.old_text.starts_with(mark) && has) {
-            result.new_text.erase(0, mark.size());
+        } else if (!result.old_text.starts_with(byte_order_mark) && has) {
+            result.new_text.erase(0, byte_order_mark.size());
         }
     }
     return result;
 }
 
-[[noreturn]] void throw_not_found(const Document& document, const Edit& edit,
-                                  const std::string& place)
+/// Whether an edit may look through what is not the text's sense, and what it looked through.
+struct Allowance {
+    bool allowed = false;
+    unsigned through = 0; ///< a set of Tolerance
+};
+
+std::vector<std::uint64_t> positions_of(const std::vector<TolerantMatch>& matches)
 {
-    std::string hint;
-    std::string lines;
-    for (const auto& near : nearest_lines(document, edit.old_text)) {
-        hint += (hint.empty() ? "nearest: " : "; ") + ("line " + std::to_string(near.line)) + " (" +
-                std::to_string(near.percent) + " % alike), where line " +
-                std::to_string(near.first_difference) + " differs in " + near.difference + ": `" +
-                printable(near.actual) + "`";
-        lines += (lines.empty() ? "" : ",") + std::to_string(near.line);
-    }
-    if (hint.empty()) {
-        hint = "nothing in the file is like it; read the file and copy the text from there";
-    }
-    throw Error(Error(ErrorCode::text_not_found,
-                      "old_text" + place + " does not occur in " + printable(document.path()), hint)
-                    .with_detail("lines", lines));
+    std::vector<std::uint64_t> positions;
+    std::ranges::transform(matches, std::back_inserter(positions), &TolerantMatch::begin);
+    return positions;
 }
 
-[[noreturn]] void throw_ambiguous(const Document& document,
-                                  const std::vector<std::uint64_t>& matches, std::size_t size,
-                                  const std::string& place)
+[[noreturn]] void refuse_several(const Document& document,
+                                 const std::vector<std::uint64_t>& matches, const Edit& edit,
+                                 const std::string& place)
 {
-    // Not all of those are counted that overlap each other.
-    const bool overlap = matches[1] - matches[0] < size;
-    const auto all = lines_of(document, matches, listed_matches);
-    std::string lines; // one for each match
-    std::string shown; // each once
-    std::size_t distinct = 0;
-    for (auto line = all.begin(); line != all.end(); ++distinct) {
-        const auto next = std::find_if(line, all.end(), [&](auto other) { return other != *line; });
-        const std::string number = std::to_string(*line);
-        shown += (shown.empty() ? "" : ", ") + number;
-        shown += next - line > 1 ? " (" + std::to_string(next - line) + " times)" : "";
-        for (; line != next; ++line) {
-            lines += (lines.empty() ? "" : ", ") + number;
+    throw_ambiguous(document, matches, edit.old_text.size(), "old_text" + place,
+                    "add lines around it until it is unique, or set replace_all");
+}
+
+/// For who did not ask for it.
+std::string what_tolerance_finds(const Document& document, std::string_view text)
+{
+    const auto found = find_tolerant(document, {.text = text});
+    return found.empty()
+               ? std::string()
+               : "line " + std::to_string(lines_of(document, {found.front().begin}, 1).front()) +
+                     " is the same but for " + enumerated(names_of(found.front().through)) +
+                     ": tolerant = true looks through that; ";
+}
+
+/// Of an edit whose text does not occur as it is. Returns the number of replacements.
+std::uint64_t apply_tolerantly(const Edit& edit, Document& document, const std::string& place,
+                               Allowance& tolerance)
+{
+    auto matches = find_tolerant(document, {.text = edit.old_text, .most = most_tolerant + 1});
+    if (matches.empty()) {
+        throw_not_found(document, edit.old_text, "old_text" + place);
+    }
+    if (matches.size() > 1 && !edit.replace_all) {
+        refuse_several(document, positions_of(matches), edit, place);
+    }
+    if (matches.size() > most_tolerant) {
+        throw Error(ErrorCode::too_large,
+                    "old_text" + place + " occurs more than " + std::to_string(most_tolerant) +
+                        " times in " + printable(document.path()) + ", each a little different",
+                    "use sed in bash_exec for that many");
+    }
+    // The last first, so that the places of the others stay what they are.
+    std::uint64_t replaced = 0;
+    std::uint64_t behind = document.size();
+    for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
+        if (match->begin + match->actual.size() <= behind) {
+            document.replace({match->begin}, match->actual.size(),
+                             tolerant_replacement(edit.old_text, edit.new_text, *match));
+            behind = match->begin;
+            tolerance.through |= match->through;
+            ++replaced;
         }
     }
-    const std::string more = matches.size() > listed_matches ? " ..." : "";
-    const char* on = distinct == 1 ? ", on line " : ", on lines ";
-    throw Error(Error(ErrorCode::ambiguous_match,
-                      "old_text" + place + " occurs " + (overlap ? "at least " : "") +
-                          std::to_string(matches.size()) + " times" +
-                          (overlap ? ", overlapping itself," : "") + " in " +
-                          printable(document.path()) + on + shown + more,
-                      "add lines around it until it is unique, or set replace_all")
-                    .with_detail("lines", lines)
-                    .with_detail("count", std::to_string(matches.size())));
+    return replaced;
 }
 
 /// Returns the number of replacements.
-std::uint64_t apply(const Edit& edit, Document& document, const Facts& facts,
-                    const std::string& place)
+std::uint64_t apply(const Edit& edit, Document& document, const DocumentFacts& facts,
+                    const std::string& place, Allowance& tolerance)
 {
     if (edit.old_text.empty()) {
-        const std::uint64_t begin = facts.bom ? mark.size() : 0;
+        const std::uint64_t begin = facts.bom ? byte_order_mark.size() : 0;
         if (document.size() != begin) {
             throw Error(ErrorCode::invalid_argument,
                         "old_text" + place + " is empty, and " + printable(document.path()) +
@@ -170,11 +146,15 @@ std::uint64_t apply(const Edit& edit, Document& document, const Facts& facts,
     }
     const auto matches =
         find_text(document, edit.old_text, edit.replace_all ? Overlap::skipped : Overlap::reported);
+    if (matches.empty() && tolerance.allowed) {
+        return apply_tolerantly(edit, document, place, tolerance);
+    }
     if (matches.empty()) {
-        throw_not_found(document, edit, place);
+        throw_not_found(document, edit.old_text, "old_text" + place,
+                        what_tolerance_finds(document, edit.old_text));
     }
     if (matches.size() > 1 && !edit.replace_all) {
-        throw_ambiguous(document, matches, edit.old_text.size(), place);
+        refuse_several(document, matches, edit, place);
     }
     document.replace(matches, edit.old_text.size(), edit.new_text);
     return matches.size();
@@ -185,21 +165,21 @@ std::uint64_t apply(const Edit& edit, Document& document, const Facts& facts,
 bool depends_on_facts(const Edit& edit)
 {
     return edit.old_text.empty() || edit.old_text.find('\n') != std::string::npos ||
-           edit.new_text.find('\n') != std::string::npos || edit.old_text.starts_with(mark) ||
-           edit.new_text.starts_with(mark);
+           edit.new_text.find('\n') != std::string::npos ||
+           edit.old_text.starts_with(byte_order_mark) || edit.new_text.starts_with(byte_order_mark);
 }
 
-std::uint64_t apply_all(const EditFileRequest& request, Document& document, Facts facts,
-                        std::uint64_t max_size)
+void apply_all(const EditFileRequest& request, Document& document, DocumentFacts facts,
+               std::uint64_t max_size, EditFileReply& reply)
 {
-    std::uint64_t replacements = 0;
+    Allowance tolerance{.allowed = request.tolerant, .through = 0};
     for (std::size_t i = 0; i < request.edits.size(); ++i) {
         const std::string place = which(i, request.edits.size());
         const Edit& edit = request.edits[i];
         if (i > 0 && depends_on_facts(edit)) {
-            facts = look_at(document); // the edits before may have changed them
+            facts = facts_of(document); // the edits before may have changed them
         }
-        replacements += apply(adapted(edit, facts, place), document, facts, place);
+        reply.replacements += apply(adapted(edit, facts, place), document, facts, place, tolerance);
         if (document.size() > max_size) {
             throw Error(ErrorCode::too_large,
                         printable(document.path()) + " would have " +
@@ -207,7 +187,7 @@ std::uint64_t apply_all(const EditFileRequest& request, Document& document, Fact
                         "at most " + std::to_string(max_size) + " bytes can be edited");
         }
     }
-    return replacements;
+    reply.tolerated = names_of(tolerance.through);
 }
 
 void require_sensible(const EditFileRequest& request)
@@ -245,14 +225,10 @@ void require_editable(const WriteTarget& target, const EditFileRequest& request,
 std::string write_document(const Document& document, WriteTarget& target, bool dry_run,
                            const CallContext& context)
 {
-    DocumentReader reader(document);
     if (dry_run) {
-        Sha256 hash;
-        for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
-            hash.update(piece);
-        }
-        return hash.finish();
+        return hash_of(document);
     }
+    DocumentReader reader(document);
     return with_parents(target, context, [&] {
         Replacement replacement(target, {.mode = {}, .exclusive = true, .only_unchanged = true});
         for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
@@ -279,12 +255,12 @@ EditFileReply edit_file(const EditFileRequest& request, const CallContext& conte
     }
     Document document(original.get(), static_cast<std::uint64_t>(target.status.st_size),
                       target.path(), context);
-    const Facts facts = look_at(document);
+    const DocumentFacts facts = facts_of(document);
     EditFileReply reply;
     reply.path = target.path();
     reply.created = !target.exists();
     reply.dry_run = request.dry_run;
-    reply.replacements = apply_all(request, document, facts, max_size);
+    apply_all(request, document, facts, max_size, reply);
     reply.size = document.size();
     // Before the file is written: the document reads the old one.
     const bool binary =

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/nearest_lines.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/files/line_walk.hpp"
 #include "sandbox/guest/files/similarity.hpp"
 
 #include <algorithm>
@@ -11,64 +12,18 @@ namespace berth::guest {
 namespace {
 
 constexpr std::uint64_t looked_at = 32ULL * 1024 * 1024;
-constexpr std::size_t compared_lines = 200; ///< of the text
-constexpr std::size_t line_bytes = 2000;    ///< of a line; the rest is not compared
+constexpr std::size_t compared_lines = 200;      ///< of the text
+constexpr std::size_t line_bytes = walked_bytes; ///< of a line
 constexpr std::size_t shown_bytes = 160;
 constexpr std::size_t candidates = 3;
 constexpr unsigned least_percent = 50;
 
-/// Lines without their newline, each cut at line_bytes.
-class LineSplitter {
-  public:
-    /// Calls `take(number, line)` for every line.
-    template <class Take>
-    void feed(std::string_view piece, Take take)
-    {
-        while (!piece.empty()) {
-            const auto newline = piece.find('\n');
-            const auto part = piece.substr(0, newline);
-            line_ += part.substr(0, line_bytes - std::min(line_.size(), line_bytes));
-            if (newline == std::string_view::npos) {
-                return;
-            }
-            take(++number_, std::string_view(line_));
-            line_.clear();
-            piece.remove_prefix(newline + 1);
-        }
-    }
-
-    template <class Take>
-    void finish(Take take)
-    {
-        if (!line_.empty()) {
-            take(++number_, std::string_view(line_));
-        }
-    }
-
-  private:
-    std::uint64_t number_ = 0;
-    std::string line_;
-};
-
-template <class Take>
-void each_line(const Document& document, Take take)
-{
-    DocumentReader reader(document);
-    LineSplitter splitter;
-    std::uint64_t seen = 0;
-    for (auto piece = reader.next(); !piece.empty() && seen < looked_at; piece = reader.next()) {
-        splitter.feed(piece, take);
-        seen += piece.size();
-    }
-    splitter.finish(take);
-}
-
 std::vector<std::string> lines_of_text(std::string_view text)
 {
     std::vector<std::string> lines;
-    const auto take = [&](std::uint64_t /*number*/, std::string_view line) {
+    const auto take = [&](const WalkedLine& line) {
         if (lines.size() < compared_lines) {
-            lines.emplace_back(line);
+            lines.emplace_back(line.text);
         }
     };
     LineSplitter splitter;
@@ -93,19 +48,20 @@ std::vector<Candidate> find_candidates(const Document& document,
     const auto anchor = static_cast<std::uint64_t>(longest - wanted.begin());
     const Similarity similarity(*longest);
     std::vector<Candidate> best;
-    each_line(document, [&](std::uint64_t number, std::string_view line) {
-        const unsigned percent = similarity.percent(line);
-        if (number <= anchor || percent < least_percent ||
+    const auto compare_line = [&](const WalkedLine& line) {
+        const unsigned percent = similarity.percent(line.text);
+        if (line.number <= anchor || percent < least_percent ||
             (best.size() == candidates && percent <= best.back().percent)) {
             return;
         }
-        best.push_back({.line = number - anchor, .percent = percent, .actual = {}});
+        best.push_back({.line = line.number - anchor, .percent = percent, .actual = {}});
         // The nearest first, of equals the one further up.
         std::sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
             return a.percent != b.percent ? a.percent > b.percent : a.line < b.line;
         });
         best.resize(std::min(best.size(), candidates));
-    });
+    };
+    walk_lines(document, compare_line, looked_at);
     return best;
 }
 
@@ -264,13 +220,14 @@ std::vector<NearLines> nearest_lines(const Document& document, std::string_view 
         return {};
     }
     auto found = find_candidates(document, wanted);
-    each_line(document, [&](std::uint64_t number, std::string_view line) {
+    const auto keep = [&](const WalkedLine& line) {
         for (auto& candidate : found) {
-            if (number >= candidate.line && number < candidate.line + wanted.size()) {
-                candidate.actual.emplace_back(line);
+            if (line.number >= candidate.line && line.number < candidate.line + wanted.size()) {
+                candidate.actual.emplace_back(line.text);
             }
         }
-    });
+    };
+    walk_lines(document, keep, looked_at);
     std::vector<NearLines> result;
     result.reserve(found.size());
     for (const auto& candidate : found) {

@@ -147,6 +147,7 @@ struct EditFileRequest {
     bool dry_run = false;
     std::uint64_t max_size = 0;    ///< of the file
     std::uint64_t diff_budget = 0; ///< bytes of diff in the reply
+    bool tolerant = false; ///< a text that does not occur matches but for tabs, line ends ...
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -157,6 +158,7 @@ struct EditFileRequest {
         field(4, self.dry_run);
         field(5, self.max_size);
         field(6, self.diff_budget);
+        field(7, self.tolerant);
     }
 };
 
@@ -169,6 +171,7 @@ struct EditFileReply {
     bool diff_truncated = false;
     bool created = false;
     bool dry_run = false;
+    std::vector<std::string> tolerated; ///< what old_text differed in: "tabs", "quotes" ...
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -181,6 +184,7 @@ struct EditFileReply {
         field(6, self.diff_truncated);
         field(7, self.created);
         field(8, self.dry_run);
+        field(9, self.tolerated);
     }
 };
 

@@ -55,6 +55,62 @@ class EditsTest(ParityTest):
                                    if_sha256=present)["replacements"], 2)
         self.assertEqual(self.raw("f"), "one\n2\n2\n")
 
+    def test_tolerant(self):
+        """What a model writes from memory meets what the file has."""
+        self.write("f.go", "func a() {\n\tif b {\n\t\treturn \u201cc\u201d  \n\t}\n}\n")
+        old, new = "    if b {\n        return \"c\"\n", "    if d {\n        return \"c\"\n"
+        refused = self.refused("text_not_found", "edit_file", path="f.go", old_text=old, new_text=new)
+        self.assertIn("line 2 is the same but for tabs, trailing blanks and quotes: tolerant = true",
+                      refused.text)
+        answer = self.call("edit_file", path="f.go", old_text=old, new_text=new, tolerant=True)
+        self.assertIn("1 replacement, old_text differing in tabs, trailing blanks and quotes",
+                      answer.text)
+        self.assertEqual(answer.data["tolerated"], ["tabs", "trailing blanks", "quotes"])
+        self.assertEqual(self.raw("f.go"),
+                         "func a() {\n\tif d {\n\t\treturn \u201cc\u201d  \n\t}\n}\n")
+        # Another depth would be another program.
+        self.refused("text_not_found", "edit_file", path="f.go", old_text="    return \"c\"",
+                     new_text="    return 1", tolerant=True)
+        self.assertEqual(self.edit("f.go", "if d", "if e", tolerant=True)["tolerated"], [])
+
+    def test_a_patch(self):
+        """Several files by one call, as Codex's apply_patch has it."""
+        self.write("src/a.py", "def f():\n\treturn 1\n\n\ndef g():\n\treturn 1\n")
+        self.write("old", "x\n")
+        patch = ("*** Begin Patch\n*** Update File: src/a.py\n@@ def g():\n-    return 1\n"
+                 "+    return 2\n*** Add File: src/b.py\n+import a\n*** Update File: old\n"
+                 "*** Move to: new\n-x\n+y\n*** End Patch\n")
+        dry = self.call("edit_file", patch=patch, dry_run=True)
+        self.assertIn("Would patch 3 files (dry run: nothing was changed)", dry.text)
+        self.assertEqual(self.output("ls; ls src"), "old\nsrc\na.py\n")
+        done = self.call("edit_file", patch=patch)
+        self.assertIn("Patched 3 files\nupdated /home/user/src/a.py: 1 hunk, differing in tabs · sha256",
+                      done.text)
+        self.assertIn("moved /home/user/old to /home/user/new: 1 hunk", done.text)
+        self.assertIn("-\treturn 1\n+\treturn 2\n", done.text)
+        self.assertEqual([file["action"] for file in done.data["files"]],
+                         ["updated", "added", "moved"])
+        self.assertEqual(done.data["files"][1]["sha256"], hashlib.sha256(b"import a\n").hexdigest())
+        self.assertEqual(self.raw("src/a.py"),
+                         "def f():\n\treturn 1\n\n\ndef g():\n\treturn 2\n")
+        self.assertEqual(self.output("ls; cat new"), "new\nsrc\ny\n")
+
+    def test_a_patch_that_fails_changes_nothing(self):
+        self.write("a", "one\n")
+        first = "*** Begin Patch\n*** Update File: a\n-one\n+two\n"
+        for code, rest, words in (
+                ("text_not_found", "*** Update File: b\n-gone\n+here\n*** End Patch", "hunk 1"),
+                ("not_found", "*** Delete File: c\n*** End Patch", "c"),
+                ("conflict", "*** Add File: b\n+x\n*** End Patch", "exists already"),
+                ("invalid_argument", "*** Update File: b\n-x\n+y\n", "cut off"),
+                ("invalid_path", "*** Add File: /etc/x\n+x\n*** End Patch", "/etc")):
+            with self.subTest(rest):
+                self.write("b", "b\n")
+                refused = self.refused(code, "edit_file", patch=first + rest)
+                self.assertIn(words, refused.text)
+                self.assertEqual(self.output("cat a b; ls -A"), "one\nb\na\nb\n")
+        self.refused("invalid_argument", "edit_file", path="a", patch=first)
+
     def test_a_new_file(self):
         self.assertTrue(self.edit("d/new", "", "made\n")["created"])
         self.assertEqual(self.raw("d/new"), "made\n")

@@ -2,6 +2,7 @@
 #include "tests/unit/tools/schema_validator.hpp"
 #include "tools/bash_exec.hpp"
 #include "tools/edit_file.hpp"
+#include "tools/edit_report.hpp"
 #include "tools/glob_files.hpp"
 #include "tools/grep_files.hpp"
 #include "tools/read_file.hpp"
@@ -72,8 +73,20 @@ TEST_CASE("every result of the file tools fits its schema")
         }
     }
     check_result("write_file", WriteFile::render({}, {hostile, 1, 2, "ab", true}));
-    check_result("edit_file",
-                 EditFile::render({hostile, 1, 2, "ab", hostile, true, false, true}, Settings{}));
+    check_result(
+        "edit_file",
+        edit_report({hostile, 1, 2, "ab", hostile, true, false, true, {"tabs"}}, Settings{}));
+    using protocol::PatchAction;
+    check_result(
+        "edit_file",
+        patch_report({{{hostile, PatchAction::add, "", 0, 1, "ab", {}},
+                       {hostile, PatchAction::update, "", 2, 1, "ab", {"line ends", "quotes"}},
+                       {hostile, PatchAction::remove, "", 0, 0, "", {}},
+                       {hostile, PatchAction::move, hostile, 1, 1, "ab", {"trailing blanks"}}},
+                      hostile,
+                      true,
+                      true},
+                     Settings{}));
 }
 
 TEST_CASE("every result of the search tools fits its schema")
@@ -124,8 +137,8 @@ TEST_CASE("an edit shows its diff, within the budget")
 {
     Settings settings;
     settings.output_budget = 10;
-    const auto result = EditFile::render(
-        {"/a", 2, 9, "ab", "@@ -1 +1 @@\n-a\n+b\n", false, false, false}, settings);
+    const auto result =
+        edit_report({"/a", 2, 9, "ab", "@@ -1 +1 @@\n-a\n+b\n", false, false, false, {}}, settings);
     CHECK(result.text.starts_with("Edited /a: 2 replacements · sha256 ab\n@@ -1 +1 @"));
     CHECK(result.data->at("diff_truncated") == true);
     CHECK(result.text.ends_with("read_file shows the file]"));
@@ -133,10 +146,23 @@ TEST_CASE("an edit shows its diff, within the budget")
 
 TEST_CASE("what an edit or a write did is said as it is, with the beginning of the hash")
 {
-    CHECK(EditFile::render({"/a", 1, 9, "0123456789abcdef", "", false, false, false}, {}).text ==
+    CHECK(edit_report({"/a", 1, 9, "0123456789abcdef", "", false, false, false, {}}, {}).text ==
           "Edited /a: 1 replacement · sha256 0123456789ab");
-    CHECK(EditFile::render({"/a", 1, 9, "0123456789abcdef", "", false, true, true}, {}).text ==
+    CHECK(edit_report({"/a", 1, 9, "0123456789abcdef", "", false, true, true, {}}, {}).text ==
           "Would create /a: 9 bytes (dry run: nothing was changed)");
+    CHECK(edit_report({"/a", 1, 9, "0123456789abcdef", "", false, false, false, {"tabs", "quotes"}},
+                      {})
+              .text ==
+          "Edited /a: 1 replacement, old_text differing in tabs and quotes · sha256 0123456789ab");
+    CHECK(patch_report(
+              {{{"/a", protocol::PatchAction::move, "/b", 1, 9, "0123456789abcdef", {"tabs"}},
+                {"/c", protocol::PatchAction::remove, "", 0, 0, "", {}}},
+               "--- /a\n",
+               false,
+               false},
+              {})
+              .text == "Patched 2 files\nmoved /a to /b: 1 hunk, differing in tabs · sha256 "
+                       "0123456789ab\ndeleted /c\n--- /a\n");
     CHECK(WriteFile::render({}, {"/a", 1, 1, "0123456789abcdef", true}).text ==
           "Created /a: 1 byte · sha256 0123456789ab");
 }

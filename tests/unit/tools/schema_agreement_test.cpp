@@ -112,6 +112,8 @@ bool schema_cannot_say(std::string_view tool, std::string_view complaint)
         {"edit_file", "both old_text/new_text and edits were given"},
         {"edit_file", "missing: new_text"},
         {"edit_file", "missing: old_text"},
+        {"edit_file", "missing: path"},
+        {"edit_file", "patch was given with other arguments than dry_run"},
         {"edit_file", "neither old_text and new_text nor edits were given"},
         {"edit_file", "old_text and new_text are the same, there is nothing to change"},
         {"edit_file", "replace_all does not apply to edits"},
@@ -175,6 +177,8 @@ TEST_CASE("what the schema of edit_file cannot say is refused")
         {{"path", "f"}, {"old_text", "a"}, {"new_text", "a"}},
         {{"path", "f"}, {"old_text", "a"}, {"new_text", "b"}, {"edits", edits}},
         {{"path", "f"}, {"replace_all", true}, {"edits", edits}},
+        {{"old_text", "a"}, {"new_text", "b"}},
+        {{"path", "f"}, {"patch", "*** Begin Patch"}},
     };
     std::set<std::string> complaints;
     for (const auto& arguments : refused) {

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "sandbox/guest/files/document.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace berth::guest {
+
+inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+
+/// What of a document decides how texts are put into it.
+struct DocumentFacts {
+    bool all_crlf = false; ///< every line end is CRLF, and there is one
+    bool bom = false;
+    bool binary = false; ///< it has a NUL
+    bool final_newline = false;
+};
+
+/// Reads the whole.
+[[nodiscard]] DocumentFacts facts_of(const Document& document);
+
+/// SHA-256 of the present content. Reads the whole.
+[[nodiscard]] std::string hash_of(const Document& document);
+
+/// Every newline that follows no carriage return gets one.
+[[nodiscard]] std::string with_crlf(std::string_view text);
+
+} // namespace berth::guest

@@ -1,0 +1,272 @@
+#include "sandbox/guest/files/patch_text.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/paths.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+constexpr std::string_view begin_mark = "*** Begin Patch";
+constexpr std::string_view end_mark = "*** End Patch";
+constexpr std::string_view end_of_file = "*** End of File";
+constexpr std::string_view add_mark = "*** Add File:";
+constexpr std::string_view update_mark = "*** Update File:";
+constexpr std::string_view delete_mark = "*** Delete File:";
+constexpr std::string_view move_mark = "*** Move to:";
+
+std::string_view trimmed(std::string_view text)
+{
+    const auto first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos) {
+        return {};
+    }
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+class Parser {
+  public:
+    explicit Parser(std::string_view text) : rest_(text) { next(); }
+
+    std::vector<PatchEntry> run()
+    {
+        while (!ended_ && trimmed(line_).empty()) {
+            next();
+        }
+        if (ended_ || trimmed(line_) != begin_mark) {
+            refuse(begins_as_diff() ? "it is a unified diff"
+                                    : "it does not begin with \"*** Begin Patch\"",
+                   begins_as_diff() ? "write it as *** Begin Patch, *** Update File: PATH, hunks, "
+                                      "*** End Patch; or apply it with patch in bash_exec"
+                                    : "begin with *** Begin Patch, then *** Update File: PATH");
+        }
+        next();
+        while (!ended_ && trimmed(line_) != end_mark) {
+            entry();
+        }
+        if (ended_) {
+            refuse("\"*** End Patch\" is missing: the end may have been cut off",
+                   "send it again whole, or in several smaller patches");
+        }
+        next();
+        for (; !ended_; next()) {
+            if (!trimmed(line_).empty()) {
+                refuse("there is more behind \"*** End Patch\"", "give one patch at a time");
+            }
+        }
+        if (entries_.empty()) {
+            refuse("it names no file", "say *** Update File: PATH, *** Add File: PATH ...");
+        }
+        return std::move(entries_);
+    }
+
+  private:
+    [[nodiscard]] bool begins_as_diff() const
+    {
+        return line_.starts_with("--- ") || line_.starts_with("diff ") ||
+               line_.starts_with("Index: ");
+    }
+
+    [[noreturn]] void refuse(const std::string& what, const std::string& hint) const
+    {
+        throw Error(ErrorCode::invalid_argument,
+                    "line " + std::to_string(number_) + " of patch: " + what, hint);
+    }
+
+    /// The next line, without its end.
+    void next()
+    {
+        ended_ = rest_.empty();
+        if (ended_) {
+            return;
+        }
+        const auto newline = rest_.find('\n');
+        line_ = rest_.substr(0, newline);
+        rest_.remove_prefix(newline == std::string_view::npos ? rest_.size() : newline + 1);
+        if (line_.ends_with('\r')) {
+            line_.remove_suffix(1);
+        }
+        ++number_;
+    }
+
+    /// The path behind a mark at the line's beginning.
+    [[nodiscard]] std::optional<std::string> path_behind(std::string_view mark) const
+    {
+        if (!line_.starts_with(mark)) {
+            return std::nullopt;
+        }
+        const auto path = trimmed(line_.substr(mark.size()));
+        if (path.empty()) {
+            refuse("there is no path behind \"" + std::string(mark) + "\"", "name the file there");
+        }
+        return std::string(path);
+    }
+
+    void entry()
+    {
+        PatchEntry entry;
+        entry.line = number_;
+        if (const auto added = path_behind(add_mark)) {
+            entry.kind = PatchEntry::Kind::add;
+            entry.path = *added;
+            next();
+            read_content(entry);
+        } else if (const auto removed = path_behind(delete_mark)) {
+            entry.kind = PatchEntry::Kind::remove;
+            entry.path = *removed;
+            next();
+        } else if (const auto updated = path_behind(update_mark)) {
+            entry.path = *updated;
+            next();
+            read_update(entry);
+        } else if (trimmed(line_).empty()) {
+            next();
+            return;
+        } else {
+            refuse("\"" + shown() + "\" is no file's beginning",
+                   "between files stand *** Add File: PATH, *** Update File: PATH or *** Delete "
+                   "File: PATH; in a hunk each line begins with a blank, - or +");
+        }
+        entries_.push_back(std::move(entry));
+        if (entries_.size() > most_patched_files) {
+            refuse("it names more than " + std::to_string(most_patched_files) + " files",
+                   "send several patches");
+        }
+    }
+
+    [[nodiscard]] std::string shown() const
+    {
+        constexpr std::size_t most = 80;
+        return printable(utf8::prefix_bytes(line_, most));
+    }
+
+    void read_content(PatchEntry& entry)
+    {
+        for (; !ended_ && !line_.starts_with("***"); next()) {
+            if (!line_.starts_with('+')) {
+                if (trimmed(line_).empty()) {
+                    continue; // between two files
+                }
+                refuse("\"" + shown() + "\" in an added file does not begin with +",
+                       "begin every line of its content with +");
+            }
+            entry.content.append(line_.substr(1)).append(1, '\n');
+        }
+    }
+
+    void read_update(PatchEntry& entry)
+    {
+        if (!ended_) {
+            if (auto destination = path_behind(move_mark)) {
+                entry.move_to = std::move(*destination);
+                next();
+            }
+        }
+        while (!ended_ && (!line_.starts_with("***") || trimmed(line_) == end_of_file)) {
+            read_hunk(entry);
+        }
+        if (entry.hunks.empty() && entry.move_to.empty()) {
+            refuse("the update of " + printable(entry.path) + " has no hunk",
+                   "give the lines that change, or leave the file out");
+        }
+    }
+
+    void read_hunk(PatchEntry& entry)
+    {
+        PatchHunk hunk;
+        hunk.line = number_;
+        for (; !ended_ && line_.starts_with("@@"); next()) {
+            if (auto header = header_of(line_); !header.empty()) {
+                hunk.headers.push_back(std::move(header));
+            }
+        }
+        bool any = false;
+        for (; !ended_ && read_line(hunk); next()) {
+            any = true;
+        }
+        if (!ended_ && trimmed(line_) == end_of_file) {
+            hunk.at_end = true;
+            next();
+        }
+        if (!any) {
+            refuse("a hunk of " + printable(entry.path) + " has no lines",
+                   "each line of a hunk begins with a blank, - or +");
+        }
+        drop_trailing_empty_line(hunk);
+        if (hunk.old_text == hunk.new_text) {
+            refuse("a hunk of " + printable(entry.path) + " changes nothing",
+                   "begin the lines that go with - and those that come with +");
+        }
+        if (++hunks_ > most_hunks) {
+            refuse("it has more than " + std::to_string(most_hunks) + " hunks",
+                   "send several patches");
+        }
+        entry.hunks.push_back(std::move(hunk));
+    }
+
+    /// Line numbers, as unified diffs have them, say nothing here.
+    static std::string header_of(std::string_view line)
+    {
+        std::string_view header = trimmed(line.substr(2));
+        if (header.starts_with('-') && header.find("@@") != std::string_view::npos) {
+            header = trimmed(header.substr(header.find("@@") + 2));
+        }
+        if (header.ends_with("@@")) {
+            header = trimmed(header.substr(0, header.size() - 2));
+        }
+        return std::string(header);
+    }
+
+    /// False when the line does not belong to the hunk.
+    bool read_line(PatchHunk& hunk)
+    {
+        if (line_.starts_with("***") || line_.starts_with("@@")) {
+            return false;
+        }
+        const char mark = line_.empty() ? ' ' : line_.front();
+        const auto text = line_.empty() ? line_ : line_.substr(1);
+        if (mark != ' ' && mark != '-' && mark != '+') {
+            refuse("\"" + shown() + "\" in a hunk begins with no mark",
+                   "begin a line that stays with a blank, one that goes with -, one that comes "
+                   "with +");
+        }
+        if (mark != '+') {
+            hunk.old_text.append(text).append(1, '\n');
+        }
+        if (mark != '-') {
+            hunk.new_text.append(text).append(1, '\n');
+        }
+        blank_at_end_ = line_.empty();
+        return true;
+    }
+
+    /// An empty line in front of the next file is there to be looked at, and none of the file's.
+    void drop_trailing_empty_line(PatchHunk& hunk) const
+    {
+        if (blank_at_end_ && !hunk.at_end && line_.starts_with("***") &&
+            hunk.old_text.ends_with("\n\n") && hunk.new_text.ends_with("\n\n")) {
+            hunk.old_text.pop_back();
+            hunk.new_text.pop_back();
+        }
+    }
+
+    std::string_view rest_;
+    std::string_view line_;
+    std::size_t number_ = 0;
+    std::size_t hunks_ = 0;
+    bool ended_ = false;
+    bool blank_at_end_ = false; ///< the last line of a hunk was empty
+    std::vector<PatchEntry> entries_;
+};
+
+} // namespace
+
+std::vector<PatchEntry> parse_patch(std::string_view text)
+{
+    return Parser(text).run();
+}
+
+} // namespace berth::guest

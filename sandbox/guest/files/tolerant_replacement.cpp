@@ -1,0 +1,114 @@
+#include "sandbox/guest/files/line_diff.hpp"
+#include "sandbox/guest/files/tolerant_match.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace berth::guest {
+namespace {
+
+using Lines = std::vector<std::string_view>;
+
+std::string_view line_end(std::string_view line)
+{
+    return line.ends_with("\r\n") ? line.substr(line.size() - 2)
+           : line.ends_with('\n') ? line.substr(line.size() - 1)
+                                  : std::string_view();
+}
+
+std::string_view without_end(std::string_view line)
+{
+    line.remove_suffix(line_end(line).size());
+    return line;
+}
+
+std::string_view indentation(std::string_view line)
+{
+    return line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()));
+}
+
+/// How the document indents where the caller's text does: "    " there may be "\t" here.
+class Indentations {
+  public:
+    Indentations(const Lines& wanted, const Lines& actual)
+    {
+        for (std::size_t i = 0; i < std::min(wanted.size(), actual.size()); ++i) {
+            const auto from = indentation(without_end(wanted[i]));
+            if (!from.empty() && from.size() < without_end(wanted[i]).size()) {
+                known_.emplace(from, indentation(actual[i]));
+            }
+        }
+    }
+
+    /// What is deeper than any known one goes on with the known ones.
+    [[nodiscard]] std::string translated(std::string_view from) const
+    {
+        std::string result;
+        while (!from.empty()) {
+            const auto next = longest_beginning(from);
+            if (!next) {
+                return result + std::string(from);
+            }
+            result += next->second;
+            from.remove_prefix(next->first.size());
+        }
+        return result;
+    }
+
+  private:
+    [[nodiscard]] std::optional<std::pair<std::string_view, std::string_view>>
+    longest_beginning(std::string_view from) const
+    {
+        std::optional<std::pair<std::string_view, std::string_view>> best;
+        for (const auto& known : known_) {
+            if (from.starts_with(known.first) &&
+                (!best || known.first.size() > best->first.size())) {
+                best = known;
+            }
+        }
+        return best;
+    }
+
+    std::map<std::string_view, std::string_view> known_;
+};
+
+} // namespace
+
+std::string tolerant_replacement(std::string_view old_text, std::string_view new_text,
+                                 const TolerantMatch& match)
+{
+    const Lines wanted = split_lines(old_text);
+    const Lines actual = split_lines(match.actual);
+    const Lines given = split_lines(new_text);
+    const Indentations indentations(wanted, actual);
+    const auto ended =
+        std::ranges::find_if(actual, [](std::string_view line) { return !line_end(line).empty(); });
+    const bool ends = (match.through & static_cast<unsigned>(Tolerance::line_ends)) != 0;
+
+    std::string result;
+    std::size_t old_line = 0;
+    std::size_t new_line = 0;
+    const auto keep_until = [&](std::size_t line) {
+        for (; new_line < line; ++new_line, ++old_line) {
+            result += actual[old_line];
+        }
+    };
+    for (const LineChange& change : diff_lines(wanted, given)) {
+        keep_until(change.new_line);
+        for (const std::size_t end = change.new_line + change.added; new_line < end; ++new_line) {
+            const auto line = without_end(given[new_line]);
+            const auto from = indentation(line);
+            result += indentations.translated(from);
+            result += line.substr(from.size());
+            const auto end_given = line_end(given[new_line]);
+            result +=
+                ends && !end_given.empty() && ended != actual.end() ? line_end(*ended) : end_given;
+        }
+        old_line = change.old_line + change.removed;
+    }
+    keep_until(given.size());
+    return result;
+}
+
+} // namespace berth::guest
