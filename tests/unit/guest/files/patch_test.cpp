@@ -154,9 +154,11 @@ TEST_CASE("a hunk without a place, or with several, changes nothing and says whe
     CHECK(several.code() == ErrorCode::ambiguous_match);
     CHECK(std::string(several.what()).find("hunk 1 (line 3 of patch)") != std::string::npos);
     CHECK(several.details().at("lines") == "1, 4");
-    const auto none = patch_error(machine, "*** Update File: f\n a\n-bb\n+x\n");
+    machine.put("g", "one\nreturn alpha;\n");
+    const auto none = patch_error(machine, "*** Update File: g\n one\n-return  alpha;\n+x\n");
     CHECK(none.code() == ErrorCode::text_not_found);
-    CHECK(none.hint().find("nearest: ") != std::string::npos);
+    CHECK(none.hint().find("nearest: line 1") != std::string::npos);
+    CHECK(none.hint().find("line 2 differs in the number of blanks") != std::string::npos);
     const auto order =
         patch_error(machine, "*** Update File: f\n-c\n+C\n@@\n a\n-b\n+x\n@@\n-C\n+d\n");
     CHECK(order.code() == ErrorCode::text_not_found);
