@@ -14,6 +14,15 @@ constexpr std::size_t listed_matches = 20;
 
 } // namespace
 
+void require_editable_size(std::uint64_t size, std::uint64_t max_size, const std::string& path)
+{
+    if (size > max_size) {
+        throw Error(
+            ErrorCode::too_large, printable(path) + " has " + std::to_string(size) + " bytes",
+            "at most " + std::to_string(max_size) + " bytes can be edited; use sed in bash_exec");
+    }
+}
+
 void throw_not_found(const Document& document, std::string_view text, const std::string& what,
                      std::string hint)
 {

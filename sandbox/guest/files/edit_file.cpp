@@ -24,7 +24,6 @@ using protocol::Edit;
 using protocol::EditFileReply;
 using protocol::EditFileRequest;
 
-constexpr std::uint64_t default_max_size = 256ULL * 1024 * 1024;
 /// Places that an edit replaces though they differ from its text.
 constexpr std::size_t most_tolerant = 1000;
 
@@ -211,13 +210,8 @@ void require_editable(const WriteTarget& target, const EditFileRequest& request,
     if (!target.exists() && !request.edits.front().old_text.empty()) {
         throw_open_error(ENOENT, target.path(), context);
     }
-    const auto size = static_cast<std::uint64_t>(target.status.st_size);
-    if (size > max_size) {
-        throw Error(ErrorCode::too_large,
-                    printable(target.path()) + " has " + std::to_string(size) + " bytes",
-                    "at most " + std::to_string(max_size) +
-                        " bytes can be edited; use sed in bash_exec");
-    }
+    require_editable_size(static_cast<std::uint64_t>(target.status.st_size), max_size,
+                          target.path());
     require_replaceable(target);
 }
 

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/files/edit_diff.hpp"
+#include "sandbox/guest/files/edit_errors.hpp"
 #include "sandbox/guest/files/file_lock.hpp"
 #include "sandbox/guest/files/patch_target.hpp"
 #include "sandbox/guest/files/stream.hpp"
@@ -16,8 +17,6 @@ namespace {
 
 using protocol::PatchFilesReply;
 using protocol::PatchFilesRequest;
-
-constexpr std::uint64_t default_max_size = 256ULL * 1024 * 1024;
 
 /// Each file once, by whatever name: what a second entry would change is not there yet, and its
 /// lock would wait for this very call.

@@ -18,14 +18,6 @@ namespace {
 /// Places looked at for the one that is exactly so.
 constexpr std::size_t most_places = 1000;
 
-std::string_view trimmed(std::string_view line)
-{
-    const auto first = line.find_first_not_of(" \t\r");
-    return first == std::string_view::npos
-               ? std::string_view()
-               : line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-}
-
 class Hunks {
   public:
     Hunks(const PatchEntry& entry, Document& document)

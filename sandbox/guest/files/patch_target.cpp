@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/files/document_facts.hpp"
+#include "sandbox/guest/files/edit_errors.hpp"
 #include "sandbox/guest/files/missing.hpp"
 #include "sandbox/guest/files/overwrite.hpp"
 #include "sandbox/guest/files/patch_hunks.hpp"
@@ -43,16 +44,6 @@ void require_absent(const WriteTarget& target)
     }
 }
 
-void require_size(std::uint64_t size, std::uint64_t max_size, const WriteTarget& target)
-{
-    if (size > max_size) {
-        throw Error(ErrorCode::too_large,
-                    printable(target.path()) + " has " + std::to_string(size) + " bytes",
-                    "at most " + std::to_string(max_size) +
-                        " bytes can be edited; use sed in bash_exec");
-    }
-}
-
 bool is_same(const struct stat& a, const struct stat& b) noexcept
 {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
@@ -77,7 +68,7 @@ PatchTarget::PatchTarget(const PatchEntry& entry, std::uint64_t max_size,
         require_no_link(entry.path, context);
     }
     if (source.exists()) {
-        require_size(static_cast<std::uint64_t>(source.status.st_size), max_size, source);
+        require_editable_size(static_cast<std::uint64_t>(source.status.st_size), max_size, path_);
         original_ = open_for_reading(source);
     }
     find_destination();
@@ -120,7 +111,7 @@ void PatchTarget::plan_content(std::uint64_t max_size)
         through_ = apply_hunks(entry_, *document_);
         binary_ = facts_of(*document_).binary;
     }
-    require_size(document_->size(), max_size, source);
+    require_editable_size(document_->size(), max_size, path_);
 }
 
 void PatchTarget::prepare()

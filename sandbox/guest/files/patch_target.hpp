@@ -7,7 +7,7 @@
 #include "sandbox/guest/files/replacement.hpp"
 #include "sandbox/guest/files/temporary_file.hpp"
 #include "sandbox/guest/files/write_target.hpp"
-#include "sandbox/protocol/messages/patch.hpp"
+#include "sandbox/protocol/messages.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -18,15 +18,6 @@ constexpr std::string_view update_mark = "*** Update File:";
 constexpr std::string_view delete_mark = "*** Delete File:";
 constexpr std::string_view move_mark = "*** Move to:";
 
-std::string_view trimmed(std::string_view text)
-{
-    const auto first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) {
-        return {};
-    }
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 class Parser {
   public:
     explicit Parser(std::string_view text) : rest_(text) { next(); }
@@ -263,6 +254,14 @@ class Parser {
 };
 
 } // namespace
+
+std::string_view trimmed(std::string_view line) noexcept
+{
+    const auto first = line.find_first_not_of(" \t\r");
+    return first == std::string_view::npos
+               ? std::string_view()
+               : line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
+}
 
 std::vector<PatchEntry> parse_patch(std::string_view text)
 {

@@ -46,6 +46,9 @@ struct PatchEntry {
 /// and `most_patched_files`.
 [[nodiscard]] std::vector<PatchEntry> parse_patch(std::string_view text);
 
+/// Without the blanks around it.
+[[nodiscard]] std::string_view trimmed(std::string_view line) noexcept;
+
 inline constexpr std::size_t most_hunks = 1000;
 /// All of them are open at once.
 inline constexpr std::size_t most_patched_files = 100;
