@@ -17,6 +17,7 @@ void hold_standard_streams();
 
 /// To standard output.
 void print(std::string_view text);
+/// What deceives in its strings (utf8::is_deceptive) is escaped.
 void print_json(const nlohmann::json& value);
 
 /// Whether something that was printed is lost, as on a full disk; then it is told, on stderr. A
