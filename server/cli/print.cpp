@@ -136,12 +136,13 @@ std::string or_dash(const std::string& text)
     return text.empty() ? "-" : text;
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows)
+std::string table(std::vector<std::vector<std::string>> rows)
 {
     std::vector<std::size_t> widths;
-    for (const auto& row : rows) {
+    for (auto& row : rows) {
         widths.resize(std::max(widths.size(), row.size()));
         for (std::size_t i = 0; i < row.size(); ++i) {
+            row[i] = tools::visible(row[i]);
             widths[i] = std::max(widths[i], utf8::count(row[i]));
         }
     }

@@ -33,7 +33,8 @@ void complain(std::string_view message, std::string_view hint = {});
 
 [[nodiscard]] std::string or_dash(const std::string& text);
 
-/// Rows as columns, each as wide as its widest cell; the last one is not padded.
-[[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+/// Rows as columns, each as wide as its widest cell; the last one is not padded. What is in a cell
+/// cannot leave its line.
+[[nodiscard]] std::string table(std::vector<std::vector<std::string>> rows);
 
 } // namespace berth::server::cli

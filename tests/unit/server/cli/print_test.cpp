@@ -16,6 +16,8 @@ TEST_CASE("columns are as wide as their widest cell, the last one is not padded"
     CHECK(cli::table({{"a", "bb", "c"}, {"ääää", "", "d"}}) == "a     bb  c\nääää      d\n");
     CHECK(cli::table({{"one"}, {"a", "b"}}) == "one\na    b\n");
     CHECK(cli::table({}).empty());
+    // Wide as it is shown, of whatever is in it.
+    CHECK(cli::table({{"\u009b", "a\nb"}, {"c", "d"}}) == "\\u009b  a\\x0ab\nc       d\n");
 }
 
 TEST_CASE("text of a sandbox cannot leave its line")
