@@ -202,12 +202,13 @@ class Receiver {
     bool could_read_ = false; ///< the cancel, when `cancelled_` was set
 };
 
-/// The end of an import's data is never sent after a cancel, so the guest cannot have completed it.
+/// Some of its data is not with the guest. Of several files one may be there whole, and is put in
+/// place as soon as it is, perhaps while this is said.
 [[noreturn]] void throw_broken_off()
 {
     throw Error(ErrorCode::cancelled, "the call was cancelled before its data was sent whole",
-                "Of several files those that were written whole before stay, of the others there "
-                "is nothing: call again if it is still wanted.");
+                "A file that had arrived whole may still be put in place; the others are as they "
+                "were: look, or load again.");
 }
 
 } // namespace
