@@ -159,8 +159,10 @@ void Commands::State::launch(const protocol::ExecuteRequest& request, std::strin
                                                        shim, std::move(pipes), std::move(cgroup),
                                                        oom_before, std::move(done));
         for (const auto& [id, other] : commands) {
-            other->has_company();
-            command->has_company();
+            if (other->is_call() || other->is_job()) { // one that is told has its shim to reap
+                other->has_company();
+                command->has_company();
+            }
         }
         commands.emplace(request.id, command);
         command->watch();

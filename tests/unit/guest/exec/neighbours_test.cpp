@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <exception>
+#include <optional>
 #include <string>
 
 #include <fcntl.h>
@@ -69,9 +72,20 @@ TEST_CASE("a count of kills that is the session's: whose it was is only told whe
     CHECK(guest.wait_for(other).reply.fate == Fate::exited);
 
     CHECK(guest.run(": >events").reply.fate == Fate::exited);
-    const auto first = guest.start(Guest::request("sleep 0.3; kill -9 $$"));
+    const auto first =
+        guest.start(Guest::request("until [ -s events ]; do sleep 0.01; done; kill -9 $$"));
     CHECK(guest.run("echo oom_kill 1 >events").reply.fate == Fate::exited);
     CHECK(guest.wait_for(first).reply.fate == Fate::signaled);
+
+    // One that has been told, but of which the shim has yet to be reaped, runs nothing.
+    CHECK(guest.run(": >events").reply.fate == Fate::exited);
+    std::optional<std::size_t> next;
+    (void)guest.commands->start(Guest::request(":"),
+                                [&](const protocol::ExecuteReply&, const std::exception_ptr&) {
+                                    next = guest.start(Guest::request(killed));
+                                });
+    REQUIRE(guest.until([&] { return next.has_value(); }));
+    CHECK(guest.wait_for(*next).reply.fate == Fate::oom_killed);
 }
 
 } // namespace berth::guest::test
