@@ -267,8 +267,10 @@ void Commands::State::stopped(pid_t pid) const
 
 bool Commands::State::is_shim(pid_t pid) const
 {
-    return std::ranges::any_of(
-        commands, [&](const auto& entry) { return entry.second->tree().shim() == pid; });
+    return std::ranges::any_of(commands, [&](const auto& entry) {
+        const CommandTree& tree = entry.second->tree();
+        return tree.shim() == pid && !tree.shim_gone(); // else the number is another's by now
+    });
 }
 
 void Commands::State::drop(Command& command)
