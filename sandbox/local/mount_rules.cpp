@@ -275,11 +275,6 @@ void check_source(const std::string& source, const std::vector<OwnFolder>& own,
 
 } // namespace
 
-void check_mount_source(const std::string& source, const std::vector<OwnFolder>& own)
-{
-    check_source(source, own, MountTable::read());
-}
-
 std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
                                            const std::vector<OwnFolder>& own)
 {
