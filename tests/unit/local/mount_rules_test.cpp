@@ -129,7 +129,7 @@ TEST_CASE("a source that who runs berth may not use is refused")
                 check_source(host.path() + name, {});
                 told.emplace_back();
             } catch (const Error& error) {
-                told.emplace_back(error.what());
+                told.emplace_back(std::string(error.what()) + "; " + error.hint());
             }
         }
     }
@@ -138,7 +138,8 @@ TEST_CASE("a source that who runs berth may not use is refused")
     CHECK(told[0].empty());
     CHECK(told[1].find(") may not enter it") != std::string::npos);
     CHECK(told[2].find(") may not read it") != std::string::npos);
-    CHECK(told[3].find("Permission denied") != std::string::npos);
+    CHECK(told[3].find("Permission denied; who runs berth (uid ") != std::string::npos);
+    CHECK(told[3].find("must exist") == std::string::npos);
 }
 
 TEST_CASE("a source neither contains nor lies in a private folder")
