@@ -19,8 +19,8 @@ using protocol::FrameType;
 /// may answer, or be given up, before it has read all.
 constexpr std::size_t direct_limit = 64UL * 1024;
 
-/// How soon a stop request is noticed by the thread that waits for the answer. The cancel frame
-/// does not wait for it, only the limit on the guest's reaction.
+/// How soon a stop request is noticed by the thread that waits for the answer, and how long after
+/// it what the guest does not read is given up. The cancel frame does not wait for it.
 constexpr std::chrono::seconds notice_time{1};
 
 /// Sends the request and the data of an import on a thread.
@@ -112,9 +112,11 @@ class Sender {
 /// Waits for the answer, hands on data.
 class Receiver {
   public:
-    /// `sender`: null when all was sent before.
-    Receiver(GuestConnection& connection, const Exchange& call, const Sender* sender)
-        : connection_(connection), call_(call), sender_(sender), deadline_(call.deadline)
+    /// `sender`: null when all was sent before. `stopped`: set before the connection's cancel.
+    Receiver(GuestConnection& connection, const Exchange& call, const Sender* sender,
+             const std::atomic<BootClock::time_point>& stopped)
+        : connection_(connection), call_(call), sender_(sender), stopped_(stopped),
+          deadline_(call.deadline)
     {
         if (deadline_.at()) {
             given_ = *deadline_.at() - BootClock::now();
@@ -164,7 +166,8 @@ class Receiver {
             // A guest that does not read the request or its data on (it has no room, the call
             // waits for a thread, or it was stopped) would not read a cancel behind it either.
             could_read_ = all_sent();
-            cancelled_ = Deadline::after(could_read_ ? Sandbox::cancel_time : notice_time);
+            const auto time = could_read_ ? Sandbox::cancel_time : notice_time;
+            cancelled_ = Deadline::after(stopped_.load() + time - BootClock::now());
         } else if (cancelled_.expired() && !could_read_ && all_sent()) {
             could_read_ = true;
             cancelled_ = Deadline::after(Sandbox::cancel_time);
@@ -195,6 +198,7 @@ class Receiver {
     GuestConnection& connection_;
     const Exchange& call_;
     const Sender* sender_;
+    const std::atomic<BootClock::time_point>& stopped_;
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
     std::chrono::nanoseconds given_{0};
     Deadline deadline_;
@@ -202,12 +206,13 @@ class Receiver {
     bool could_read_ = false; ///< the cancel, when `cancelled_` was set
 };
 
-/// The end of an import's data is never sent after a cancel, so the guest cannot have completed it.
+/// Some of its data is not with the guest. Of several files one may be there whole, and is put in
+/// place as soon as it is, perhaps while this is said.
 [[noreturn]] void throw_broken_off()
 {
     throw Error(ErrorCode::cancelled, "the call was cancelled before its data was sent whole",
-                "Of several files those that were written whole before stay, of the others there "
-                "is nothing: call again if it is still wanted.");
+                "A file that had arrived whole may still be put in place; the others are as they "
+                "were: look, or load again.");
 }
 
 } // namespace
@@ -220,7 +225,9 @@ void throw_not_begun()
 Answer exchange(GuestConnection& connection, const Exchange& call)
 {
     connection.begin();
+    std::atomic<BootClock::time_point> stopped;
     const std::stop_callback on_stop(call.stop, [&] {
+        stopped = BootClock::now();
         if (call.leaving != nullptr && *call.leaving) {
             connection.shutdown();
         } else {
@@ -234,7 +241,7 @@ Answer exchange(GuestConnection& connection, const Exchange& call)
         connection.send_request(static_cast<std::uint16_t>(call.operation), call.request);
     }
     try {
-        auto frame = Receiver(connection, call, sender ? &*sender : nullptr).run();
+        auto frame = Receiver(connection, call, sender ? &*sender : nullptr, stopped).run();
         return {.is_error = frame.type == FrameType::error,
                 .reusable = !sender || sender->done(),
                 .payload = std::move(frame.payload)};

@@ -6,7 +6,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <memory>
 
 namespace berth::server::log {
@@ -43,10 +42,7 @@ spdlog::level::level_enum to_spdlog(Level level)
 std::string plain_or_quoted(std::string_view value)
 {
     const bool plain = !value.empty() && value.find_first_of(" \"\\=") == std::string_view::npos &&
-                       utf8::is_valid(value) &&
-                       std::none_of(value.begin(), value.end(), [](char c) {
-                           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-                       });
+                       utf8::is_valid(value) && !utf8::has_control(value);
     std::string text(plain ? value : "");
     if (!plain) {
         rpc::append_quoted(text, utf8::sanitize(value));

@@ -33,19 +33,6 @@ std::string hex(unsigned value, int digits)
     return {buffer.data(), static_cast<std::size_t>(size)};
 }
 
-/// U+200E, U+200F, U+202A..E, U+2066..9: they turn the reading direction of what follows.
-bool is_direction_mark(std::string_view character)
-{
-    if (character.size() != 3 || character[0] != '\xe2') {
-        return false;
-    }
-    const auto second = static_cast<unsigned char>(character[1]);
-    const auto third = static_cast<unsigned char>(character[2]);
-    return (second == 0x80 &&
-            (third == 0x8e || third == 0x8f || (third >= 0xaa && third <= 0xae))) ||
-           (second == 0x81 && third >= 0xa6 && third <= 0xa9);
-}
-
 } // namespace
 
 std::string thousands(std::uint64_t number)
@@ -158,13 +145,10 @@ std::string visible(std::string_view text)
         const std::size_t length = utf8::character_length(text);
         const auto character = text.substr(0, std::max<std::size_t>(length, 1));
         const auto first = static_cast<unsigned char>(character[0]);
-        if (length == 0 || first < 0x20 || first == 0x7f) {
+        if (length == 0 || (length == 1 && utf8::is_control(character))) {
             result += "\\x" + hex(first, 2);
-        } else if (is_direction_mark(character)) {
-            result +=
-                "\\u" + hex(((0x2U << 12U) | (static_cast<unsigned>(character[1] & 0x3f) << 6U) |
-                             static_cast<unsigned>(character[2] & 0x3f)),
-                            4);
+        } else if (utf8::is_deceptive(character)) {
+            result += "\\u" + hex(utf8::code_point(character), 4);
         } else {
             result += character;
         }

@@ -35,8 +35,9 @@ namespace berth::tools {
 /// The parts that are not empty between brackets: "[a · b]"; empty when there is none.
 [[nodiscard]] std::string status_line(const std::vector<std::string>& parts);
 
-/// For one line of text: control characters and those that change the reading direction become
-/// visible escapes, so that a file's name cannot pose as something else. Valid UTF-8.
+/// For one line of text: what is not UTF-8 becomes \x9b, and so do C0 and DEL; other characters
+/// that deceive (utf8::is_deceptive) become \u009b. A file's name can thus not pose as something
+/// else, nor move a terminal's cursor.
 [[nodiscard]] std::string visible(std::string_view text);
 
 } // namespace berth::tools

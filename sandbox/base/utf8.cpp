@@ -51,6 +51,43 @@ std::size_t character_length(std::string_view text) noexcept
     return length;
 }
 
+char32_t code_point(std::string_view character) noexcept
+{
+    const auto first = static_cast<unsigned char>(character[0]);
+    // Of the first byte what its length leaves, 5, 4 or 3 bits.
+    char32_t point = character.size() == 1 ? first : first & (0xFFU >> (character.size() + 1));
+    for (const char next : character.substr(1)) {
+        point = (point << 6U) | (static_cast<unsigned char>(next) & 0x3FU);
+    }
+    return point;
+}
+
+bool is_control(std::string_view character) noexcept
+{
+    const char32_t point = code_point(character);
+    return point < 0x20 || (point >= 0x7F && point <= 0x9F);
+}
+
+bool is_deceptive(std::string_view character) noexcept
+{
+    const char32_t point = code_point(character);
+    return is_control(character) || point == 0x200E || point == 0x200F ||
+           (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) ||
+           point == 0xFEFF;
+}
+
+bool has_control(std::string_view text) noexcept
+{
+    while (!text.empty()) {
+        const auto character = text.substr(0, std::max<std::size_t>(character_length(text), 1));
+        if (is_control(character)) {
+            return true;
+        }
+        text.remove_prefix(character.size());
+    }
+    return false;
+}
+
 bool is_valid(std::string_view text) noexcept
 {
     while (!text.empty()) {

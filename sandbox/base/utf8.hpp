@@ -10,6 +10,20 @@ namespace berth::utf8 {
 /// overlong forms, at most U+10FFFF); 0 when there is none.
 [[nodiscard]] std::size_t character_length(std::string_view text) noexcept;
 
+/// The number of the one well-formed character that `character` is.
+[[nodiscard]] char32_t code_point(std::string_view character) noexcept;
+
+/// Whether the well-formed `character` is one that terminals obey instead of showing it: C0, DEL or
+/// C1 (U+0080 to U+009F, of which U+009B begins a sequence as ESC [ does).
+[[nodiscard]] bool is_control(std::string_view character) noexcept;
+
+/// Whether the well-formed `character` can make the text it is in look like another one: a control
+/// character, a mark that turns the reading direction, or the byte order mark, which nobody sees.
+[[nodiscard]] bool is_deceptive(std::string_view character) noexcept;
+
+/// Whether the valid `text` has a control character.
+[[nodiscard]] bool has_control(std::string_view text) noexcept;
+
 [[nodiscard]] bool is_valid(std::string_view text) noexcept;
 
 /// Number of characters; every byte that belongs to no character counts as one.

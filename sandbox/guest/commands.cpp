@@ -159,8 +159,10 @@ void Commands::State::launch(const protocol::ExecuteRequest& request, std::strin
                                                        shim, std::move(pipes), std::move(cgroup),
                                                        oom_before, std::move(done));
         for (const auto& [id, other] : commands) {
-            other->has_company();
-            command->has_company();
+            if (other->is_call() || other->is_job()) { // one that is told has its shim to reap
+                other->has_company();
+                command->has_company();
+            }
         }
         commands.emplace(request.id, command);
         command->watch();
@@ -265,8 +267,10 @@ void Commands::State::stopped(pid_t pid) const
 
 bool Commands::State::is_shim(pid_t pid) const
 {
-    return std::ranges::any_of(
-        commands, [&](const auto& entry) { return entry.second->tree().shim() == pid; });
+    return std::ranges::any_of(commands, [&](const auto& entry) {
+        const CommandTree& tree = entry.second->tree();
+        return tree.shim() == pid && !tree.shim_gone(); // else the number is another's by now
+    });
 }
 
 void Commands::State::drop(Command& command)

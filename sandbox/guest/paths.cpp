@@ -77,15 +77,6 @@ void refuse_own_process(const std::string& real)
     }
 }
 
-bool is_bidirectional_control(std::string_view character)
-{
-    // U+200E, U+200F, U+202A..U+202E, U+2066..U+2069, U+FEFF
-    return character == "\u200E" || character == "\u200F" ||
-           (character >= "\u202A" && character <= "\u202E" && character.size() == 3) ||
-           (character >= "\u2066" && character <= "\u2069" && character.size() == 3) ||
-           character == "\uFEFF";
-}
-
 } // namespace
 
 std::string absolute_path(std::string_view path, const CallContext& context)
@@ -293,9 +284,7 @@ std::string printable(std::string_view path)
     while (!path.empty()) {
         const std::size_t length = utf8::character_length(path);
         const std::string_view character = path.substr(0, std::max<std::size_t>(length, 1));
-        const auto first = static_cast<unsigned char>(character[0]);
-        if (length == 0 || first < 0x20 || first == 0x7F || is_bidirectional_control(character) ||
-            (length == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0)) {
+        if (length == 0 || utf8::is_deceptive(character)) {
             for (const char byte : character) {
                 std::array<char, 5> escaped;
                 std::snprintf(escaped.data(), escaped.size(), "\\x%02x",

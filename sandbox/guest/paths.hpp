@@ -56,7 +56,7 @@ struct Opened {
 [[nodiscard]] UniqueFd open_readable(std::string_view path, const CallContext& context,
                                      int extra_flags = 0);
 
-/// For messages: control characters, bidirectional overrides and bytes that are not UTF-8 are
+/// For messages: characters that deceive (utf8::is_deceptive) and bytes that are not UTF-8 are
 /// shown as \xNN, so that a file's name cannot dress up as something else.
 [[nodiscard]] std::string printable(std::string_view path);
 

@@ -199,18 +199,25 @@ void prepare_delegated(CgroupLayout& layout)
                             write_control(leaf + "/cgroup.procs", self) && enable(layout.v2_base);
 }
 
-std::string cgroup_remedy()
+std::string cgroup_remedy(const std::string& root, uid_t user)
 {
-    if (::geteuid() == 0) {
+    if (user == 0) {
         return "start berth where its cgroup can be written (of a container: its own cgroup "
                "namespace, with /sys/fs/cgroup not read-only)";
     }
-    const std::string manager = "/run/user/" + std::to_string(::geteuid()) + "/systemd/private";
-    return std::string("systemd-run --user --scope -p Delegate=yes berth serve") +
-           (::access(manager.c_str(), F_OK) == 0
-                ? ""
-                : ", for which systemd has to run for this user (it does not now: loginctl "
-                  "enable-linger)");
+    const auto there = [&](const std::string& path) {
+        return ::access((root + path).c_str(), F_OK) == 0;
+    };
+    if (!there("/run/systemd/system")) { // as sd_booted(3) asks
+        return "whoever starts berth has to give it a cgroup that this user may write, "
+               "cgroup.procs in it too, with the controllers memory, pids and cpu: no systemd runs "
+               "here that would";
+    }
+    const std::string line = "systemd-run --user --scope -p Delegate=yes berth serve";
+    return there("/run/user/" + std::to_string(user) + "/systemd/private")
+               ? line
+               : "systemd does not run for this user: loginctl enable-linger, log in anew, then " +
+                     line;
 }
 
 } // namespace berth::local

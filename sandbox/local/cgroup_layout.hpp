@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace berth::local {
 
 /// Where on this host sessions can have cgroups. Directories are absolute and exist; empty: none.
@@ -44,7 +46,7 @@ struct CgroupLayout {
 /// in `base`, moves it to a child. Without this, or where it fails, `v2_controllers` becomes false.
 void prepare_delegated(CgroupLayout& layout);
 
-/// What gives this user cgroups with limits here.
-[[nodiscard]] std::string cgroup_remedy();
+/// What gives `user` cgroups with limits where `root` is the host's ("" for the real one).
+[[nodiscard]] std::string cgroup_remedy(const std::string& root, uid_t user);
 
 } // namespace berth::local

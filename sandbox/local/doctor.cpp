@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include <unistd.h>
+
 namespace berth::local {
 namespace {
 
@@ -78,7 +80,7 @@ std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandb
             checks.push_back(try_probe(sandbox, *probe));
         } else {
             checks.push_back({layer.name, layer.in_force, layer.detail,
-                              needs_cgroups(layer) ? cgroup_remedy() : ""});
+                              needs_cgroups(layer) ? cgroup_remedy("", ::geteuid()) : ""});
         }
     }
     for (const auto& probe : attempts) {

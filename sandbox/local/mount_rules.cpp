@@ -149,8 +149,11 @@ UniqueFd open_source(const std::string& source)
         throw refusal("mount source " + source + " is reached through a symbolic link",
                       "give its real path, " + real_path_or_none(source));
     }
-    throw refusal("mount source " + source + ": " + std::strerror(errno),
-                  "it must exist on the host");
+    const int number = errno;
+    throw refusal("mount source " + source + ": " + std::strerror(number),
+                  number == EACCES ? "who runs berth (uid " + std::to_string(::geteuid()) +
+                                         ") may not enter a folder on the way"
+                                   : "it must exist on the host");
 }
 
 /// An ordinary user's sandbox has no more rights than the user: every look at it would fail. (A
@@ -274,11 +277,6 @@ void check_source(const std::string& source, const std::vector<OwnFolder>& own,
 }
 
 } // namespace
-
-void check_mount_source(const std::string& source, const std::vector<OwnFolder>& own)
-{
-    check_source(source, own, MountTable::read());
-}
 
 std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
                                            const std::vector<OwnFolder>& own)

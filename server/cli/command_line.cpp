@@ -201,17 +201,33 @@ std::vector<std::string> words_of(int argc, const char* const* argv)
     return words;
 }
 
-/// Of help that is asked for on a command that there is not: the parser would show that of all.
+/// Of help that is asked for on a command that there is not: the parser would show that of all, or
+/// of the command that it should be one of.
 bool complain_of_topic(const CLI::App& app, const std::vector<std::string>& words)
 {
-    if (words.size() < 2 || words.front() != "help" || words[1].starts_with('-') ||
-        !app.get_subcommands(
-                [&](const CLI::App* command) { return command->get_name() == words[1]; })
-             .empty()) {
+    if (words.empty() || words.front() != "help") {
         return false;
     }
-    complain("there is no command \"" + words[1] + '"', "`berth --help` lists them.");
-    return true;
+    std::string path;
+    const auto* at = &app;
+    for (auto word = words.begin() + 1; word != words.end() && !word->starts_with('-'); ++word) {
+        if (at == &app && *word == "help") {
+            continue; // the parser does not know it
+        }
+        if (at->get_subcommands(nullptr).empty()) {
+            return false; // its arguments
+        }
+        const auto found = at->get_subcommands(
+            [&](const CLI::App* command) { return command->get_name() == *word; });
+        if (found.empty()) {
+            complain("there is no command \"" + path + *word + '"',
+                     "`berth " + path + "--help` lists them.");
+            return true;
+        }
+        at = found.front();
+        path += *word + ' ';
+    }
+    return false;
 }
 
 /// The exit status, where there is nothing to do but what this has printed.

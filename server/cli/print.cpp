@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <system_error>
 
 #include <fcntl.h>
@@ -28,6 +30,28 @@ int write_to(int fd, std::string_view text)
     } catch (const std::system_error& error) {
         return error.code().value();
     }
+}
+
+/// The text of a document, in which the library leaves most of what deceives as it is. Outside of
+/// its strings there is only the line end.
+std::string visible_json(std::string_view text)
+{
+    std::string shown;
+    shown.reserve(text.size());
+    while (!text.empty()) {
+        const auto character =
+            text.substr(0, std::max<std::size_t>(utf8::character_length(text), 1));
+        if (character != "\n" && utf8::is_deceptive(character)) {
+            std::array<char, 8> escape{};
+            std::snprintf(escape.data(), escape.size(), "\\u%04x",
+                          static_cast<unsigned>(utf8::code_point(character)));
+            shown += escape.data();
+        } else {
+            shown += character;
+        }
+        text.remove_prefix(character.size());
+    }
+    return shown;
 }
 
 /// Names in it can be anybody's, and must not move a terminal's cursor.
@@ -88,7 +112,7 @@ bool tell_lost_output()
 
 void print_json(const nlohmann::json& value)
 {
-    print(value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    print(visible_json(value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)));
 }
 
 void complain(std::string_view message, std::string_view hint)
@@ -112,12 +136,13 @@ std::string or_dash(const std::string& text)
     return text.empty() ? "-" : text;
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows)
+std::string table(std::vector<std::vector<std::string>> rows)
 {
     std::vector<std::size_t> widths;
-    for (const auto& row : rows) {
+    for (auto& row : rows) {
         widths.resize(std::max(widths.size(), row.size()));
         for (std::size_t i = 0; i < row.size(); ++i) {
+            row[i] = tools::visible(row[i]);
             widths[i] = std::max(widths[i], utf8::count(row[i]));
         }
     }

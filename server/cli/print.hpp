@@ -17,6 +17,7 @@ void hold_standard_streams();
 
 /// To standard output.
 void print(std::string_view text);
+/// What deceives in its strings (utf8::is_deceptive) is escaped.
 void print_json(const nlohmann::json& value);
 
 /// Whether something that was printed is lost, as on a full disk; then it is told, on stderr. A
@@ -32,7 +33,8 @@ void complain(std::string_view message, std::string_view hint = {});
 
 [[nodiscard]] std::string or_dash(const std::string& text);
 
-/// Rows as columns, each as wide as its widest cell; the last one is not padded.
-[[nodiscard]] std::string table(const std::vector<std::vector<std::string>>& rows);
+/// Rows as columns, each as wide as its widest cell; the last one is not padded. What is in a cell
+/// cannot leave its line.
+[[nodiscard]] std::string table(std::vector<std::vector<std::string>> rows);
 
 } // namespace berth::server::cli

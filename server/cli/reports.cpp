@@ -3,13 +3,13 @@
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/version.hpp"
-#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <utility>
 
 namespace berth::server::cli {
 namespace {
@@ -69,11 +69,9 @@ int show_config(const Options& options, bool as_json)
     std::vector<std::vector<std::string>> rows;
     rows.reserve(options.settings.size());
     for (const auto& setting : options.settings) {
-        // From a file or the environment, which need not be the operator's own.
-        rows.push_back(
-            {setting.key, or_dash(tools::visible(setting.value)), tools::visible(setting.origin)});
+        rows.push_back({setting.key, or_dash(setting.value), setting.origin});
     }
-    print(table(rows));
+    print(table(std::move(rows)));
     return 0;
 }
 
@@ -116,7 +114,7 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
         rows.push_back({one_line(facts.session), one_line(facts.principal), or_dash(facts.backend),
                         facts.state, or_dash(facts.last_used), or_dash(facts.sandbox_id)});
     }
-    print(all.empty() ? "no sessions" : table(rows));
+    print(all.empty() ? "no sessions" : table(std::move(rows)));
     return 0;
 }
 
@@ -161,7 +159,7 @@ int show_checks(const std::vector<Check>& checks, const sandbox::Availability& a
             rows.push_back({"", "", "remedy: " + check.remedy});
         }
     }
-    print(table(rows));
+    print(table(std::move(rows)));
     if (!availability.available) {
         complain("no sandbox can be made: " + availability.reason, availability.remedy);
         return 1;

@@ -6,6 +6,7 @@
 #include "server/cli/reports.hpp"
 #include "server/options/values.hpp"
 #include "server/recent_errors.hpp"
+#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -114,9 +115,9 @@ json errors_json(const Status& status)
     return errors;
 }
 
-std::string indented(const std::vector<std::vector<std::string>>& rows)
+std::string indented(std::vector<std::vector<std::string>> rows)
 {
-    std::string text = table(rows);
+    std::string text = table(std::move(rows));
     for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
         text.insert(at, "  ");
     }
@@ -137,7 +138,7 @@ std::string jobs_text(const Status& status)
             rows.push_back({"?", "silent", session.session, "", one_line(session.trouble)});
         }
     }
-    return indented(rows);
+    return indented(std::move(rows));
 }
 
 std::string errors_text(const Status& status)
@@ -148,18 +149,19 @@ std::string errors_text(const Status& status)
         rows.push_back({rfc3339(error.time), error.code, error.tool, or_dash(error.session),
                         one_line(error.message)});
     }
-    return indented(rows);
+    return indented(std::move(rows));
 }
 
+/// What is told of folders and reasons has names in it that can be anybody's.
 void print_status(const Status& status, std::string_view backend, const std::string& state)
 {
     std::string text = "backend    " + std::string(backend) + '\n';
     text += std::string("available  ") + (status.availability.available ? "yes" : "no") + '\n';
     if (!status.availability.available) {
-        text += "why not    " + status.availability.reason + "\nremedy     " +
-                or_dash(status.availability.remedy) + '\n';
+        text += "why not    " + tools::visible(status.availability.reason) + "\nremedy     " +
+                or_dash(tools::visible(status.availability.remedy)) + '\n';
     }
-    text += "state      " + state + '\n';
+    text += "state      " + tools::visible(state) + '\n';
     text += "sessions   " + std::to_string(status.running.size()) + " running, " +
             std::to_string(status.known) + " known\n";
     text += "commands   " + std::to_string(status.commands) + " in flight\n";
@@ -168,7 +170,7 @@ void print_status(const Status& status, std::string_view backend, const std::str
             (status.errors.empty() ? "none lately" : "the latest, newest first:") + '\n' +
             errors_text(status);
     if (!status.unread.empty()) {
-        text += "           not all can be read: " + status.unread + '\n';
+        text += "           not all can be read: " + tools::visible(status.unread) + '\n';
     }
     print(text);
 }

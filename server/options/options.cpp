@@ -272,10 +272,7 @@ std::string pick_backend(const Layers& layers)
 std::string require_name(const std::string& name, const std::string& what)
 {
     constexpr std::size_t longest = 256;
-    const bool control = std::any_of(name.begin(), name.end(), [](char c) {
-        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    });
-    if (name.size() > longest || !utf8::is_valid(name) || control) {
+    if (name.size() > longest || !utf8::is_valid(name) || utf8::has_control(name)) {
         throw Error(ErrorCode::invalid_argument, what + " is not allowed",
                     "Allowed: UTF-8 of at most 256 bytes, without control characters.");
     }

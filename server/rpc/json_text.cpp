@@ -8,6 +8,10 @@
 namespace berth::rpc {
 namespace {
 
+/// In UTF-8 it begins U+0080 to U+00BF, of which the first half are the control characters C1.
+constexpr unsigned char before_c1 = 0xC2;
+constexpr unsigned char last_c1 = 0x9F;
+
 constexpr std::array<bool, 256> make_specials()
 {
     std::array<bool, 256> specials{};
@@ -17,6 +21,7 @@ constexpr std::array<bool, 256> make_specials()
     specials.at('"') = true;
     specials.at('\\') = true;
     specials.at(0x7f) = true;
+    specials.at(before_c1) = true;
     return specials;
 }
 
@@ -56,12 +61,20 @@ void append_quoted(std::string& out, std::string_view text)
     out += '"';
     std::size_t plain = 0;
     for (std::size_t at = 0; at < text.size(); ++at) {
-        const auto byte = static_cast<unsigned char>(text[at]);
-        if (specials[byte]) {
-            out.append(text, plain, at - plain);
-            append_escaped(out, byte);
-            plain = at + 1;
+        auto byte = static_cast<unsigned char>(text[at]);
+        if (!specials[byte]) {
+            continue;
         }
+        const auto begin = at;
+        if (byte == before_c1 && at + 1 < text.size()) {
+            byte = static_cast<unsigned char>(text[++at]); // the number of the character, too
+            if (byte > last_c1) {
+                continue;
+            }
+        }
+        out.append(text, plain, begin - plain);
+        append_escaped(out, byte);
+        plain = at + 1;
     }
     out.append(text, plain);
     out += '"';

@@ -7,8 +7,9 @@
 
 namespace berth::rpc {
 
-/// Appends `text` as a JSON string. `text` must be valid UTF-8. Large bodies go this way rather
-/// than through a document: one pass, one copy.
+/// Appends `text` as a JSON string, control characters (C0, DEL, C1) escaped: whoever shows it on a
+/// terminal is safe. `text` must be valid UTF-8. Large bodies go this way rather than through a
+/// document: one pass, one copy.
 void append_quoted(std::string& out, std::string_view text);
 
 /// One line of JSON; what is not UTF-8 becomes U+FFFD instead of an exception.

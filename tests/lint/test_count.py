@@ -93,7 +93,7 @@ class CountTest(unittest.TestCase):
 
 
 class StageTest(unittest.TestCase):
-    """A stage of tests with a `meson` that writes the logs it is given."""
+    """A stage of tests with a `meson` that writes the logs it is given, and any other."""
 
     def run_stage(self, first, again):
         with tempfile.TemporaryDirectory() as folder:
@@ -134,6 +134,16 @@ esac
         status, lines = self.run_stage(entry("p / unit", "OK", DOCTEST_GOOD), entry("none", "FAIL"))
         self.assertEqual((status, lines[-1]), (0, "5 passed, 0 failed, 0 skipped"))
         self.assertNotIn("unsteady", "".join(lines))
+
+    def test_what_a_stage_left_out_is_told_though_it_passed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = (f'. {ROOT}/.ci/stages.sh; tidy() {{ echo quiet; echo "left out: a.cpp"; }}; '
+                      "stage tidy tidy; finish")
+            done = subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=False,
+                                  env={**os.environ, "BERTH_CI_DIR": folder})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("left out: a.cpp", done.stdout.splitlines())
+        self.assertNotIn("quiet", done.stdout)
 
 
 if __name__ == "__main__":

@@ -243,10 +243,12 @@ class CommandLineTest(Bench):
             done = start(f"{folder}/gone:/mnt/a")
             self.assertEqual(done.returncode, 2)
             self.assertIn("that is there already", done.stderr)
-            # What is refused at the start is not in force.
-            done = self.run_command("config", "--mount", f"{folder}/gone:/mnt/a")
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("that is there already", done.stderr)
+            # What is refused at the start is not in force: by the settings, and by the backend.
+            for mount, reason in ((f"{folder}/gone:/mnt/a", "that is there already"),
+                                  (f"{folder}:/etc", "would hide a part of the sandbox")):
+                done = self.run_berth(self.state.path / "s", "config", "--mount", mount)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(reason, done.stderr)
             odd = os.path.join(folder, "a:b,c")
             os.mkdir(odd)
             done = start(f"{odd}:/mnt/x")

@@ -85,3 +85,21 @@ TEST_CASE("without cgroups there are none")
     host.add("proc/self/cgroup", "::\n");
     CHECK_FALSE(find_cgroups(host.path(), true).kills());
 }
+
+TEST_CASE("what is advised to who has no cgroup can be done there")
+{
+    const TemporaryTree host;
+    const auto remedy = [&] { return cgroup_remedy(host.path(), 1000); };
+    // A container, or a host that something else has started.
+    CHECK(remedy().find("systemd-run") == std::string::npos);
+    CHECK(remedy().find("loginctl") == std::string::npos);
+    CHECK(remedy().starts_with("whoever starts berth has to give it a cgroup"));
+    CHECK(cgroup_remedy(host.path(), 0).find("start berth where its cgroup can be written") == 0);
+
+    const std::string line = "systemd-run --user --scope -p Delegate=yes berth serve";
+    host.add_directory("run/systemd/system");
+    CHECK(remedy().find("loginctl enable-linger") != std::string::npos);
+    CHECK(remedy().ends_with(line)); // to be pasted, with nothing behind it
+    host.add("run/user/1000/systemd/private", "");
+    CHECK(remedy() == line);
+}

@@ -61,12 +61,14 @@ TEST_CASE("no value can forge a field or a line")
         log::write(log::Level::info, "call",
                    {{"tool", "x level=error\n2026 error fake"},
                     {"quote", "a\"b"},
-                    {"bytes", "\xff\x1b[31m"}});
+                    {"bytes", "\xff\x1b[31m"},
+                    {"csi", "\u009b2J"}});
     });
     CHECK(std::count(line.begin(), line.end(), '\n') == 1);
     CHECK(line.find("tool=\"x level=error\\n2026 error fake\"") != std::string::npos);
     CHECK(line.find("quote=\"a\\\"b\"") != std::string::npos);
     CHECK(line.find('\x1b') == std::string::npos);
+    CHECK(line.find(R"(csi="\u009b2J")") != std::string::npos);
 }
 
 TEST_CASE("JSON lines are JSON, whatever is in them")

@@ -63,6 +63,8 @@ class FakeBackend : public sandbox::Backend {
 
     std::function<void()> before_ready; ///< called in create(), when the machine exists
     std::atomic<bool> available{true};
+    std::string reason = "no fakes here"; ///< set before anybody asks
+    std::string remedy = "allow fakes";
     std::atomic<bool> certain{true}; ///< whether a machine that is gone is known to be
     std::atomic<bool> unsure{false}; ///< it cannot be told whether any machine lives
     std::string backend_name = "fake";
@@ -76,7 +78,7 @@ class FakeBackend : public sandbox::Backend {
 
     [[nodiscard]] sandbox::Availability availability() override
     {
-        return {available, "no fakes here", "allow fakes"};
+        return {available, reason, remedy};
     }
 
     [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override { return limits; }

@@ -61,4 +61,6 @@ TEST_CASE("a name cannot pose as another line, or run backwards")
     CHECK(visible("a\xff") == "a\\xff");
     CHECK(visible("a\u202egnp") == "a\\u202egnp");
     CHECK(visible("a\u2066b") == "a\\u2066b");
+    CHECK(visible("\u009b2J\u0080") == "\\u009b2J\\u0080");
+    CHECK(visible("\x7f\u00a0\ufeff") == "\\x7f\u00a0\\ufeff");
 }

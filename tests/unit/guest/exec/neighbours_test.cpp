@@ -1,11 +1,22 @@
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <fstream>
+#include <optional>
 #include <string>
 
 #include <fcntl.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 // What one command does to another, or to its own shim, and what is told of it.
 
@@ -49,6 +60,41 @@ TEST_CASE("a stopped process that is no shim stays so")
     CHECK(guest.run("kill -9 $(cat pid)").reply.exit_code == 0);
 }
 
+TEST_CASE("a stopped process that has the number of a shim that is gone stays so")
+{
+    Guest guest(Mode::subreaper);
+    // A job whose shim was killed: the command stays in the books, with the shim's number.
+    const auto left =
+        guest.run("echo $PPID >shim; kill -9 $PPID; sleep 300 >/dev/null 2>&1 & exit");
+    REQUIRE(!left.error);
+    CHECK_FALSE(left.reply.job_id.empty());
+    pid_t number = 0;
+    std::ifstream(guest.home() + "/shim") >> number;
+    REQUIRE(number > 0);
+    clone_args args{};
+    args.exit_signal = SIGCHLD;
+    args.set_tid = reinterpret_cast<std::uintptr_t>(&number);
+    args.set_tid_size = 1;
+    const pid_t child = sys::clone3(args);
+    if (child == 0) {
+        for (;;) {
+            ::pause();
+        }
+    }
+    if (child < 0 && errno == EPERM) {
+        MESSAGE("not tried: only root may choose the number of a process");
+        return;
+    }
+    REQUIRE(child == number);
+    REQUIRE(::kill(child, SIGSTOP) == 0);
+    guest.spin(milliseconds(300));
+    const auto process = read_process(child);
+    REQUIRE(process);
+    CHECK(process->state == 'T');
+    ::kill(child, SIGKILL);
+    guest.spin(milliseconds(50)); // it is reaped as an orphan is
+}
+
 TEST_CASE("a count of kills that is the session's: whose it was is only told where it is known")
 {
     UniqueFd events;
@@ -69,9 +115,20 @@ TEST_CASE("a count of kills that is the session's: whose it was is only told whe
     CHECK(guest.wait_for(other).reply.fate == Fate::exited);
 
     CHECK(guest.run(": >events").reply.fate == Fate::exited);
-    const auto first = guest.start(Guest::request("sleep 0.3; kill -9 $$"));
+    const auto first =
+        guest.start(Guest::request("until [ -s events ]; do sleep 0.01; done; kill -9 $$"));
     CHECK(guest.run("echo oom_kill 1 >events").reply.fate == Fate::exited);
     CHECK(guest.wait_for(first).reply.fate == Fate::signaled);
+
+    // One that has been told, but of which the shim has yet to be reaped, runs nothing.
+    CHECK(guest.run(": >events").reply.fate == Fate::exited);
+    std::optional<std::size_t> next;
+    (void)guest.commands->start(Guest::request(":"),
+                                [&](const protocol::ExecuteReply&, const std::exception_ptr&) {
+                                    next = guest.start(Guest::request(killed));
+                                });
+    REQUIRE(guest.until([&] { return next.has_value(); }));
+    CHECK(guest.wait_for(*next).reply.fate == Fate::oom_killed);
 }
 
 } // namespace berth::guest::test

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -148,6 +149,28 @@ TEST_CASE("version and help are found where people look for them")
     CHECK(help.out == parse({"--help"}).out);
     CHECK(parse({"help", "call"}).out == parse({"call", "--help"}).out);
     CHECK(parse({"help", "call"}).out != help.out);
+    CHECK(parse({"help", "help"}).out == help.out);
+    CHECK(parse({"help", "sessions"}).out == parse({"sessions", "--help"}).out);
+    CHECK(parse({"help", "sessions", "kill"}).out == parse({"sessions", "kill", "--help"}).out);
+    CHECK(parse({"help", "call", "read_file"}).out == parse({"help", "call"}).out);
+}
+
+TEST_CASE("help on what is no command is refused, at every depth")
+{
+    for (const auto& [words, error] :
+         {std::pair{Words{"help", "nosuch"},
+                    "berth: there is no command \"nosuch\"\n`berth --help` lists them.\n"},
+          std::pair{Words{"help", "help", "nosuch"},
+                    "berth: there is no command \"nosuch\"\n`berth --help` lists them.\n"},
+          std::pair{Words{"help", "sessions", "nosuch"},
+                    "berth: there is no command \"sessions nosuch\"\n`berth sessions --help` lists "
+                    "them.\n"}}) {
+        const auto parsed = parse(words);
+        CHECK_FALSE(parsed.line);
+        CHECK(parsed.status == 2);
+        CHECK(parsed.out.empty());
+        CHECK(parsed.err == error);
+    }
 }
 
 TEST_CASE("what is mistyped is told with what was probably meant")

@@ -16,6 +16,8 @@ TEST_CASE("columns are as wide as their widest cell, the last one is not padded"
     CHECK(cli::table({{"a", "bb", "c"}, {"ääää", "", "d"}}) == "a     bb  c\nääää      d\n");
     CHECK(cli::table({{"one"}, {"a", "b"}}) == "one\na    b\n");
     CHECK(cli::table({}).empty());
+    // Wide as it is shown, of whatever is in it.
+    CHECK(cli::table({{"\u009b", "a\nb"}, {"c", "d"}}) == "\\u009b  a\\x0ab\nc       d\n");
 }
 
 TEST_CASE("text of a sandbox cannot leave its line")
@@ -37,6 +39,8 @@ TEST_CASE("what is printed ends with one line end")
     CHECK(captured(STDOUT_FILENO, [] { cli::print(""); }).empty());
     CHECK(captured(STDOUT_FILENO, [] { cli::print_json({{"a", "\xff"}}); }) ==
           "{\n  \"a\": \"\uFFFD\"\n}\n");
+    CHECK(captured(STDOUT_FILENO, [] { cli::print_json({{"é", "\u009b2J\x7f\u202e"}}); }) ==
+          "{\n  \"é\": \"\\u009b2J\\u007f\\u202e\"\n}\n");
 }
 
 TEST_CASE("a complaint says who complains, and what to do on a line of its own")
@@ -44,6 +48,8 @@ TEST_CASE("a complaint says who complains, and what to do on a line of its own")
     CHECK(captured(STDERR_FILENO, [] { cli::complain("no", "Do this."); }) ==
           "berth: no\nDo this.\n");
     CHECK(captured(STDERR_FILENO, [] { cli::complain("no"); }) == "berth: no\n");
+    CHECK(captured(STDERR_FILENO, [] { cli::complain("\u009b2J", "\u009d"); }) ==
+          "berth: \\u009b2J\n\\u009d\n");
     CHECK(captured(STDERR_FILENO, [] { cli::complain("no \x1b[2J\n  \u202egnp", "a\n  b\r"); }) ==
           "berth: no \\x1b[2J\n  \\u202egnp\na\n  b\\x0d\n");
 }

@@ -55,6 +55,11 @@ TEST_CASE("the doctor's findings, and its status")
     CHECK(status == 0);
     CHECK(text.find("ok       userns         works\n") != std::string::npos);
     CHECK(text.find("remedy: delegate it\n") != std::string::npos);
+    const auto odd = captured(STDOUT_FILENO, [&] {
+        (void)cli::show_checks({{"netns", false, "/a\u009b2J", "rm /b\u202e"}},
+                               {.available = true, .reason = {}, .remedy = {}}, false);
+    });
+    CHECK(odd == "MISSING  netns  /a\\u009b2J\n                remedy: rm /b\\u202e\n");
     const auto err = captured(STDERR_FILENO, [&] {
         (void)captured(STDOUT_FILENO,
                        [&] { status = cli::show_checks({}, {false, "why", "line"}, false); });

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
@@ -21,16 +22,19 @@ namespace {
 
 struct Fixture {
     tests::TemporaryDirectory directory;
+    std::string state;
     Options options = make();
     std::shared_ptr<tests::FakeBackend> backend =
         std::make_shared<tests::FakeBackend>(directory / "machines");
     session::SessionManager sessions{options.sessions, backend};
     int exit_status = -1;
 
+    explicit Fixture(std::string name = "state") : state(std::move(name)) {}
+
     [[nodiscard]] Options make() const
     {
         Given given;
-        given.values["state_dir"] = {.items = {directory / "state"}, .origin = "test"};
+        given.values["state_dir"] = {.items = {directory / state}, .origin = "test"};
         return make_options(given, [](const std::string&) { return std::nullopt; });
     }
 
@@ -90,6 +94,33 @@ TEST_SUITE("server/cli/status")
         CHECK(text.find("2027-01-15T08:00:00Z  session_lost  bash_exec  work  gone") !=
               std::string::npos);
         CHECK(text.find("\nerrors     none lately") == std::string::npos);
+    }
+
+    TEST_CASE("nothing of what is shown moves a terminal's cursor")
+    {
+        Fixture odd("state\u009b2J");
+        (void)odd.sessions.acquire({"ann", "work\u009b2J", {}});
+        remember_error(odd.options.sessions.state_directory,
+                       {.time = std::chrono::system_clock::from_time_t(1'800'000'000),
+                        .code = "session_lost",
+                        .tool = "bash_exec",
+                        .session = "late\u202e",
+                        .message = "gone"});
+        auto text = odd.show(false);
+        for (const char* shown :
+             {"/state\\u009b2J\n", "silent  work\\u009b2J ", "bash_exec  late\\u202e  gone"}) {
+            CAPTURE(shown);
+            CHECK(text.find(shown) != std::string::npos);
+        }
+        odd.backend->available = false;
+        odd.backend->reason = "/a\u009b is not ours";
+        odd.backend->remedy = "rm /a\x1b[2J";
+        text += odd.show(false);
+        CHECK(text.find("why not    /a\\u009b is not ours\nremedy     rm /a\\x1b[2J\n") !=
+              std::string::npos);
+        for (const char* raw : {"\u009b", "\u202e", "\x1b"}) {
+            CHECK(text.find(raw) == std::string::npos);
+        }
     }
 
     TEST_CASE_FIXTURE(Fixture, "where no sandbox can be made the status says why and what helps")

@@ -281,7 +281,7 @@ TEST_CASE("a list that was given and is empty is refused: it is a variable that 
 
 TEST_CASE("names that people read cannot move their terminal's cursor")
 {
-    for (const std::string name : {"a\nb", "\x1b[31m", "\xff", "\x7f"}) {
+    for (const std::string name : {"a\nb", "\x1b[31m", "\xff", "\x7f", "\u009b2J"}) {
         Bench bench;
         bench.given.session = name;
         CHECK(has(bench.refusal(), "the session's name (flag --session) is not allowed"));

@@ -73,12 +73,15 @@ TEST_CASE("quoting agrees with the library")
     for (int byte = 0; byte < 0x80; ++byte) {
         every += static_cast<char>(byte);
     }
-    every += "é €😀";
+    every += "é €😀 \u0080\u009f\u00a0";
     for (const std::string& text : {std::string(), every, std::string("plain"), every + every}) {
         std::string out = "x";
         append_quoted(out, text);
         CHECK(json::parse(out.substr(1)) == text);
     }
+    std::string out;
+    append_quoted(out, "a\u009b2J\u00a9\x7f");
+    CHECK(out == "\"a\\u009b2J\u00a9\\u007f\"");
 }
 
 TEST_CASE("text that is not UTF-8 does not throw on the way out")
