@@ -56,7 +56,7 @@ ReadFile::Args ReadFile::decode(const nlohmann::json& arguments)
     Args args;
     Decoder in(arguments);
     in.required("path", args.path, Length{1});
-    in.optional("offset", args.offset, Range{0, max_count});
+    in.optional("offset", args.offset, Range{-max_count, max_count});
     in.optional("limit", args.limit, Range{1, max_count});
     in.optional("line_numbers", args.line_numbers);
     in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}});
@@ -72,7 +72,8 @@ std::string ReadFile::describe(const Settings& settings, sandbox::Backend& /*bac
            std::to_string(settings.read_budget) +
            " characters; a first line in brackets says which lines these are when they are not "
            "all, and what is unusual about the file (CRLF line ends, a BOM, no final newline). "
-           "offset is the number of lines to skip: offset 100 begins at line 101.\n\n"
+           "offset is the number of lines to skip: offset 100 begins at line 101; offset -20 "
+           "begins 20 lines before the end.\n\n"
            "Pictures (PNG, JPEG, GIF, WebP) are shown. Of other binary files you get type, size "
            "and the first bytes in hex; with encoding base64 the bytes themselves, offset and "
            "limit then count bytes. Of a directory you get its entries.\n\n"
@@ -85,7 +86,11 @@ protocol::ReadFileRequest ReadFile::request(const Args& args, const Settings& se
 {
     protocol::ReadFileRequest request;
     request.path = args.path;
-    request.offset = static_cast<std::uint64_t>(args.offset);
+    if (args.offset < 0) {
+        request.from_end = static_cast<std::uint64_t>(-args.offset);
+    } else {
+        request.offset = static_cast<std::uint64_t>(args.offset);
+    }
     request.image_limit = picture_bytes(settings);
     if (args.base64) {
         const auto most = base64_budget(settings);
@@ -112,14 +117,12 @@ Result ReadFile::run(Context& context, const Args& args)
 Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const Settings& settings)
 {
     if (reply.kind == protocol::FileKind::directory) {
-        return directory_report(reply, static_cast<std::uint64_t>(args.offset),
-                                settings.read_budget);
+        return directory_report(reply, args.offset, settings.read_budget);
     }
     if (args.base64) {
         const bool by_limit =
             args.limit && static_cast<std::uint64_t>(*args.limit) <= base64_budget(settings);
-        return base64_report(reply, static_cast<std::uint64_t>(args.offset),
-                             by_limit ? "limit" : "budget");
+        return base64_report(reply, args.offset, by_limit ? "limit" : "budget");
     }
     switch (reply.kind) {
     case protocol::FileKind::image:
@@ -130,8 +133,7 @@ Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const S
     case protocol::FileKind::directory:
         break;
     }
-    return text_report(reply, static_cast<std::uint64_t>(args.offset), args.line_numbers,
-                       settings.read_budget);
+    return text_report(reply, args.offset, args.line_numbers, settings.read_budget);
 }
 
 } // namespace berth::tools

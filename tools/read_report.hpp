@@ -11,19 +11,19 @@
 
 namespace berth::tools {
 
-/// `budget`: characters of text, line numbers included.
-[[nodiscard]] Result text_report(const protocol::ReadFileReply& reply, std::uint64_t offset,
+/// `asked`: the offset of the call, negative when it counts from the end. `budget`: characters of
+/// text, line numbers included.
+[[nodiscard]] Result text_report(const protocol::ReadFileReply& reply, std::int64_t asked,
                                  bool line_numbers, std::uint64_t budget);
 /// `cut_by`: what is to blame ("limit", "budget") when more follows.
-[[nodiscard]] Result base64_report(const protocol::ReadFileReply& reply, std::uint64_t offset,
+[[nodiscard]] Result base64_report(const protocol::ReadFileReply& reply, std::int64_t asked,
                                    std::string_view cut_by);
 /// What is no picture that a model could be shown is described as any binary file.
 [[nodiscard]] Result image_report(protocol::ReadFileReply reply);
 /// `picture_limit`: bytes of a picture that would have been shown.
 [[nodiscard]] Result binary_report(const protocol::ReadFileReply& reply,
                                    std::uint64_t picture_limit);
-/// `offset`: entries that were skipped.
-[[nodiscard]] Result directory_report(const protocol::ReadFileReply& reply, std::uint64_t offset,
+[[nodiscard]] Result directory_report(const protocol::ReadFileReply& reply, std::int64_t asked,
                                       std::uint64_t budget);
 
 } // namespace berth::tools
