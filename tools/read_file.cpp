@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "tools/decode.hpp"
+#include "tools/notebook_report.hpp"
 #include "tools/read_report.hpp"
 #include "tools/sandbox_call.hpp"
 
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 namespace berth::tools {
 namespace {
@@ -26,6 +29,47 @@ std::uint64_t base64_budget(const Settings& settings)
 std::uint64_t picture_bytes(const Settings& settings)
 {
     return settings.read_image / 4 * 3;
+}
+
+protocol::ReadFileReply ask(Context& context, const protocol::ReadFileRequest& request)
+{
+    return with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
+        return sandbox.read_file(request, context.stop);
+    });
+}
+
+bool names_notebook(const ReadFile::Args& args)
+{
+    return !args.raw && !args.base64 && args.path.ends_with(".ipynb");
+}
+
+/// A report, or why there is none.
+struct Attempt {
+    std::optional<Result> result;
+    std::string note; ///< may be empty
+};
+
+Attempt read_notebook(Context& context, const ReadFile::Args& args)
+{
+    protocol::ReadFileRequest whole;
+    whole.path = args.path;
+    whole.encoding = protocol::Encoding::bytes;
+    whole.limit = max_notebook_size;
+    const auto reply = ask(context, whole);
+    if (reply.kind == protocol::FileKind::directory) {
+        return {};
+    }
+    if (reply.content.size() < reply.size) {
+        return {{}, "not shown as a notebook: it is above 16 MiB"};
+    }
+    const Notebook notebook = parse_notebook(reply.content);
+    if (!notebook.fault.empty()) {
+        return {{}, "not shown as a notebook: " + notebook.fault};
+    }
+    const CellRange range = {args.offset,
+                             static_cast<std::uint64_t>(args.limit.value_or(
+                                 static_cast<std::int64_t>(context.settings.read_limit)))};
+    return {notebook_report(reply, notebook, range, context.settings), {}};
 }
 
 } // namespace
@@ -60,6 +104,7 @@ ReadFile::Args ReadFile::decode(const nlohmann::json& arguments)
     in.optional("limit", args.limit, Range{1, max_count});
     in.optional("line_numbers", args.line_numbers);
     in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}});
+    in.optional("raw", args.raw);
     in.finish();
     return args;
 }
@@ -76,7 +121,9 @@ std::string ReadFile::describe(const Settings& settings, sandbox::Backend& /*bac
            "begins 20 lines before the end.\n\n"
            "Pictures (PNG, JPEG, GIF, WebP) are shown. Of other binary files you get type, size "
            "and the first bytes in hex; with encoding base64 the bytes themselves, offset and "
-           "limit then count bytes. Of a directory you get its entries.\n\n"
+           "limit then count bytes. Of a directory you get its entries, of a notebook (.ipynb) its "
+           "cells with their outputs, and offset and limit count these; raw: true shows a notebook "
+           "as the JSON text that edit_file takes.\n\n"
            "Any path in the sandbox can be read, relative ones start at the working directory. To "
            "change what you read, pass text without the line numbers to edit_file.\n\n"
            "Example: {\"path\": \"src/main.c\", \"offset\": 100, \"limit\": 50}";
@@ -108,10 +155,19 @@ protocol::ReadFileRequest ReadFile::request(const Args& args, const Settings& se
 
 Result ReadFile::run(Context& context, const Args& args)
 {
-    const auto asked = request(args, context.settings);
-    auto reply = with_sandbox(
-        context, [&](sandbox::Sandbox& sandbox) { return sandbox.read_file(asked, context.stop); });
-    return render(args, std::move(reply), context.settings);
+    std::string note;
+    if (names_notebook(args)) {
+        auto attempt = read_notebook(context, args);
+        if (attempt.result) {
+            return std::move(*attempt.result);
+        }
+        note = std::move(attempt.note);
+    }
+    auto result = render(args, ask(context, request(args, context.settings)), context.settings);
+    if (!note.empty()) {
+        result.text = "[" + note + "]\n" + result.text;
+    }
+    return result;
 }
 
 Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const Settings& settings)

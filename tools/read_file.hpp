@@ -25,6 +25,7 @@ struct ReadFile {
         std::optional<std::int64_t> limit;
         bool line_numbers = true;
         bool base64 = false;
+        bool raw = false; ///< nothing is converted: a notebook is its lines
     };
 
     [[nodiscard]] static std::span<const Alias> aliases();

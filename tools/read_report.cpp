@@ -32,7 +32,9 @@ std::string_view kind_word(FileKind kind)
     return "binary";
 }
 
-json common_data(const ReadFileReply& reply, std::string message)
+} // namespace
+
+json read_data(const ReadFileReply& reply, std::string message)
 {
     return {
         {"message", std::move(message)},
@@ -55,6 +57,14 @@ json common_data(const ReadFileReply& reply, std::string message)
         {"total_entries", reply.total_entries},
     };
 }
+
+std::uint64_t first_of(std::int64_t offset, std::uint64_t total)
+{
+    return offset >= 0 ? static_cast<std::uint64_t>(offset)
+                       : total - std::min(static_cast<std::uint64_t>(-offset), total);
+}
+
+namespace {
 
 std::string what_it_is(const ReadFileReply& reply)
 {
@@ -84,7 +94,7 @@ Result described(const ReadFileReply& reply, const std::string& remark)
         counted(head.size(), "byte") +
         " in hex; read it with encoding base64, or with a program in the sandbox]\n" +
         hexdump(head);
-    return {text, common_data(reply, about)};
+    return {text, read_data(reply, about)};
 }
 
 } // namespace
@@ -107,7 +117,7 @@ Result base64_report(const ReadFileReply& reply, std::int64_t asked, std::string
     const std::string header =
         status_line({range, more && end > offset ? "next: offset " + std::to_string(end) : ""});
     const std::string body = base64_encode(reply.content);
-    auto data = common_data(reply, range.empty() ? counted(reply.size, "byte") : range);
+    auto data = read_data(reply, range.empty() ? counted(reply.size, "byte") : range);
     data["content"] = body;
     data["encoding"] = "base64";
     data["truncated_by"] = more && end > offset ? cut_by : "";
@@ -124,7 +134,7 @@ Result image_report(ReadFileReply reply)
     }
     const std::string about =
         what_it_is(reply) + ", " + human_bytes(reply.size) + ", " + visible(reply.path);
-    Result result("[" + about + "]", common_data(reply, about));
+    Result result("[" + about + "]", read_data(reply, about));
     result.images.push_back({std::move(reply.content), std::move(reply.mime_type)});
     return result;
 }
@@ -180,7 +190,7 @@ Result directory_report(const ReadFileReply& reply, std::int64_t asked, std::uin
             " · only the first " + thousands(protocol::max_listed_entries) +
             " by name can be listed: for the others use glob_files, or ls | tail in bash_exec";
     }
-    auto data = common_data(reply, header);
+    auto data = read_data(reply, header);
     data["truncated_by"] = !more ? "" : listed < reply.entries.size() ? "budget" : "limit";
     data["next_offset"] = next_offset;
     data["entries"] = std::move(entries);
@@ -383,7 +393,7 @@ Result text_report(const ReadFileReply& reply, std::int64_t asked, bool line_num
     parts.push_back(short_hash("", reply.sha256));
 
     const std::string header = status_line(parts);
-    auto data = common_data(reply, counted(shown.lines, "line") + " of " + total_lines(reply));
+    auto data = read_data(reply, counted(shown.lines, "line") + " of " + total_lines(reply));
     data["content"] = utf8::sanitize(std::string_view(reply.content).substr(0, shown.bytes));
     data["first_line"] = shown.lines > 0 ? line_number(reply, 0) : 0;
     data["line_count"] = shown.lines;

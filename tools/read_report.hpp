@@ -3,13 +3,22 @@
 #include "sandbox/protocol/messages.hpp"
 #include "tools/tool.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 // One report for each kind of thing that read_file can meet; the data of all of them is described
 // by schemas/tools/read_file.output.json.
 
 namespace berth::tools {
+
+/// The data of every report, with nothing shown yet.
+[[nodiscard]] nlohmann::json read_data(const protocol::ReadFileReply& reply, std::string message);
+
+/// What an offset skips of `total` lines, cells …; a negative one counts from their end.
+[[nodiscard]] std::uint64_t first_of(std::int64_t offset, std::uint64_t total);
 
 /// `asked`: the offset of the call, negative when it counts from the end. `budget`: characters of
 /// text, line numbers included.

@@ -1,6 +1,19 @@
 """read_file: the end of a file, and what is no text."""
 
+import base64
+import json
+
+from picture import noise
 from suite import ParityTest
+
+
+def notebook(*cells):
+    return json.dumps({"nbformat": 4, "metadata": {"language_info": {"name": "python"}},
+                       "cells": list(cells)})
+
+
+def code(source, *outputs):
+    return {"cell_type": "code", "execution_count": 1, "source": source, "outputs": list(outputs)}
 
 
 class ReadingTest(ParityTest):
@@ -54,3 +67,36 @@ class ReadingTest(ParityTest):
         self.assertEqual(data["line_count"], 4)
         self.assertEqual(data["first_line"], len(whole) - 3)
         self.assertEqual(self.read("/proc/sys/kernel/ostype", offset=-1).data["content"], "Linux\n")
+
+    def test_a_notebook_is_its_cells(self):
+        picture = base64.b64encode(noise(20)).decode()
+        text = notebook({"cell_type": "markdown", "source": ["# One\n", "two"]},
+                        code("print(1)", {"output_type": "stream", "name": "stdout", "text": "1\n" * 5000}),
+                        code("plot()", {"output_type": "display_data", "data": {"image/png": picture}}))
+        self.call("write_file", path="n.ipynb", content=text)
+        result = self.read("n.ipynb")
+        self.assertEqual((result.data["kind"], result.data["total_lines"]), ("notebook", 3))
+        for part in ("[notebook in python: 3 cells", "--- cell 1 (markdown) ---\n# One\ntwo\n",
+                     "left out ...]", "[picture 1 below: image/png"):
+            self.assertIn(part, result.text)
+        self.assertEqual(result.images, [{"type": "image", "data": picture, "mimeType": "image/png"}])
+        last = self.read("n.ipynb", offset=-2, limit=1)
+        self.assertEqual((last.data["first_line"], last.data["line_count"], last.data["next_offset"],
+                          last.images), (2, 1, 2, []))
+        # As it is, for edit_file.
+        self.assertEqual(self.shown("n.ipynb", raw=True), text)
+        self.call("edit_file", path="n.ipynb", old_text="print(1)", new_text="print(2)")
+        self.assertIn("print(2)", self.read("n.ipynb").text)
+
+    def test_what_only_calls_itself_a_notebook_is_text(self):
+        for content in ("{", "[" * 100000, '{"cells": 3}', "", "text\n"):
+            with self.subTest(content[:9]):
+                self.call("write_file", path="n.ipynb", content=content)
+                result = self.read("n.ipynb", line_numbers=False)
+                self.assertEqual(result.data["kind"], "text")
+                self.assertEqual(result.data["content"], content[:len(result.data["content"])])
+                self.assertTrue(result.text.startswith("[not shown as a notebook: it "), result.text)
+        self.output("mkdir d.ipynb; touch d.ipynb/f; rm n.ipynb; truncate -s 20M n.ipynb")
+        self.assertEqual(self.read("d.ipynb").data["total_entries"], 1)
+        self.assertIn("above 16 MiB", self.read("n.ipynb").text)
+        self.refused("not_found", "read_file", path="none.ipynb")
