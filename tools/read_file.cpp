@@ -1,16 +1,21 @@
 #include "tools/read_file.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "tools/archive_listing.hpp"
 #include "tools/decode.hpp"
 #include "tools/notebook_report.hpp"
+#include "tools/pdf_text.hpp"
 #include "tools/read_report.hpp"
+#include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 namespace berth::tools {
@@ -41,6 +46,41 @@ protocol::ReadFileReply ask(Context& context, const protocol::ReadFileRequest& r
 bool names_notebook(const ReadFile::Args& args)
 {
     return !args.raw && !args.base64 && args.path.ends_with(".ipynb");
+}
+
+constexpr std::string_view pdf_type = "application/pdf";
+
+/// "3" or "2-5": the pages of a PDF, as the offset and the limit that they are.
+void take_pages(std::string_view pages, ReadFile::Args& args)
+{
+    constexpr std::size_t most_digits = 9;
+    const auto number = [](std::string_view text) {
+        std::int64_t value = 0;
+        const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool good = fault == std::errc() && end == text.data() + text.size() && value > 0 &&
+                          text.front() != '0' && text.size() <= most_digits;
+        return good ? value : 0;
+    };
+    const auto dash = pages.find('-');
+    const auto first = number(pages.substr(0, dash));
+    const auto last = dash == std::string_view::npos
+                          ? first
+                          : number(pages.substr(std::min(dash + 1, pages.size())));
+    if (first == 0 || last == 0) {
+        throw Error(ErrorCode::invalid_argument, "pages: expected a page or a range of pages",
+                    "Write pages as \"3\" or \"2-5\"; the first page is 1.");
+    }
+    if (last < first) {
+        throw Error(ErrorCode::invalid_argument, "pages: the range ends before it begins",
+                    "Write the lower page first, as in \"2-5\".");
+    }
+    if (args.offset != 0 || args.limit) {
+        throw Error(ErrorCode::invalid_argument, "both pages and offset or limit were given",
+                    "Of a PDF, offset and limit count pages: pages \"2-5\" is offset 1, limit 4.");
+    }
+    args.pages = true;
+    args.offset = first - 1;
+    args.limit = last - first + 1;
 }
 
 /// A report, or why there is none.
@@ -81,10 +121,6 @@ std::span<const Alias> ReadFile::aliases()
         Alias{"allow_large", ""},
         Alias{.from = "encoding", .to = "utf-8", .value = "text"},
         Alias{.from = "encoding", .to = "utf-8", .value = "utf8"},
-        Alias{.from = "pages",
-              .to = "",
-              .unsupported = "Pages of a PDF are not rendered; turn it into text with a program in "
-                             "the sandbox, such as pdftotext."},
         Alias{.from = "byte_offset",
               .to = "",
               .unsupported = "With encoding base64, offset and limit count bytes."},
@@ -105,7 +141,12 @@ ReadFile::Args ReadFile::decode(const nlohmann::json& arguments)
     in.optional("line_numbers", args.line_numbers);
     in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}});
     in.optional("raw", args.raw);
+    std::optional<std::string> pages;
+    in.optional("pages", pages);
     in.finish();
+    if (pages) {
+        take_pages(*pages, args);
+    }
     return args;
 }
 
@@ -119,11 +160,13 @@ std::string ReadFile::describe(const Settings& settings, sandbox::Backend& /*bac
            "all, and what is unusual about the file (CRLF line ends, a BOM, no final newline). "
            "offset is the number of lines to skip: offset 100 begins at line 101; offset -20 "
            "begins 20 lines before the end.\n\n"
-           "Pictures (PNG, JPEG, GIF, WebP) are shown. Of other binary files you get type, size "
-           "and the first bytes in hex; with encoding base64 the bytes themselves, offset and "
-           "limit then count bytes. Of a directory you get its entries, of a notebook (.ipynb) its "
-           "cells with their outputs, and offset and limit count these; raw: true shows a notebook "
-           "as the JSON text that edit_file takes.\n\n"
+           "Pictures (PNG, JPEG, GIF, WebP) are shown. Of a notebook (.ipynb) you get the cells "
+           "with their outputs, of a PDF the text by page (pages: \"2-5\"), of an archive (zip, "
+           "tar, tar.gz …) and of a directory the entries; offset and limit count these. raw: "
+           "true shows a notebook as the JSON text that edit_file takes. PDFs and archives are "
+           "read by programs in the sandbox; where they are missing the result says which. Of "
+           "other binary files you get type, size and the first bytes in hex; with encoding "
+           "base64 the bytes themselves, offset and limit then count bytes.\n\n"
            "Any path in the sandbox can be read, relative ones start at the working directory. To "
            "change what you read, pass text without the line numbers to edit_file.\n\n"
            "Example: {\"path\": \"src/main.c\", \"offset\": 100, \"limit\": 50}";
@@ -156,14 +199,30 @@ protocol::ReadFileRequest ReadFile::request(const Args& args, const Settings& se
 Result ReadFile::run(Context& context, const Args& args)
 {
     std::string note;
-    if (names_notebook(args)) {
+    if (names_notebook(args) && !args.pages) {
         auto attempt = read_notebook(context, args);
         if (attempt.result) {
             return std::move(*attempt.result);
         }
         note = std::move(attempt.note);
     }
-    auto result = render(args, ask(context, request(args, context.settings)), context.settings);
+    auto reply = ask(context, request(args, context.settings));
+    if (reply.kind == protocol::FileKind::binary && !args.raw && !args.base64) {
+        if (reply.mime_type == pdf_type) {
+            return pdf_text(context, args, reply);
+        }
+        if (is_archive(reply.mime_type)) {
+            return archive_listing(context, args, reply);
+        }
+    }
+    if (args.pages) {
+        throw Error(ErrorCode::invalid_argument,
+                    reply.mime_type == pdf_type
+                        ? "pages are of a PDF's text, which neither raw nor base64 is"
+                        : "pages are of PDF files, and " + visible(reply.path) + " is none",
+                    "Leave pages away; offset and limit say which part is read.");
+    }
+    auto result = render(args, std::move(reply), context.settings);
     if (!note.empty()) {
         result.text = "[" + note + "]\n" + result.text;
     }

@@ -25,7 +25,8 @@ struct ReadFile {
         std::optional<std::int64_t> limit;
         bool line_numbers = true;
         bool base64 = false;
-        bool raw = false; ///< nothing is converted: a notebook is its lines
+        bool raw = false;   ///< nothing is converted: a notebook is its lines
+        bool pages = false; ///< offset and limit were given as pages
     };
 
     [[nodiscard]] static std::span<const Alias> aliases();

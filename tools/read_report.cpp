@@ -83,7 +83,8 @@ std::string entry_line(const protocol::DirectoryEntry& entry)
     return line + "  " + (entry.type == "file" ? human_bytes(entry.size) : entry.type);
 }
 
-/// A file that is not shown: what it is, why if that is to be said, and its first bytes.
+} // namespace
+
 Result described(const ReadFileReply& reply, const std::string& remark)
 {
     constexpr std::size_t shown = 256;
@@ -96,8 +97,6 @@ Result described(const ReadFileReply& reply, const std::string& remark)
         hexdump(head);
     return {text, read_data(reply, about)};
 }
-
-} // namespace
 
 Result base64_report(const ReadFileReply& reply, std::int64_t asked, std::string_view cut_by)
 {

@@ -27,6 +27,8 @@ namespace berth::tools {
 /// `cut_by`: what is to blame ("limit", "budget") when more follows.
 [[nodiscard]] Result base64_report(const protocol::ReadFileReply& reply, std::int64_t asked,
                                    std::string_view cut_by);
+/// A file that is not shown: what it is, why if that is to be said, and its first bytes.
+[[nodiscard]] Result described(const protocol::ReadFileReply& reply, const std::string& remark);
 /// What is no picture that a model could be shown is described as any binary file.
 [[nodiscard]] Result image_report(protocol::ReadFileReply reply);
 /// `picture_limit`: bytes of a picture that would have been shown.

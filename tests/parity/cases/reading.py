@@ -12,6 +12,16 @@ def notebook(*cells):
                        "cells": list(cells)})
 
 
+ODD_NAMES = ("a'b", 'a"b', "a b", "$(touch hit)", "`touch hit`", "-rf", "a;touch hit", "a\nb", "a[1]", "a*",
+             "host:a", "a\\b", "\u00fc")
+
+# Stand in for poppler's: seven pages.
+PDFTOTEXT = """#!/bin/bash
+[ "$1 $2 $3 $4 $6 $9 $#" = "-layout -enc UTF-8 -f -l - 9" ] || exit 9
+for ((page = $5; page <= $7; page++)); do printf 'text %d of %s\\n\\f' "$page" "${8@Q}"; done
+"""
+
+
 def code(source, *outputs):
     return {"cell_type": "code", "execution_count": 1, "source": source, "outputs": list(outputs)}
 
@@ -100,3 +110,121 @@ class ReadingTest(ParityTest):
         self.assertEqual(self.read("d.ipynb").data["total_entries"], 1)
         self.assertIn("above 16 MiB", self.read("n.ipynb").text)
         self.refused("not_found", "read_file", path="none.ipynb")
+
+    def program(self, name, text):
+        self.call("write_file", path=f"~/.local/bin/{name}", content=text)
+        self.output(f"chmod +x ~/.local/bin/{name}")
+
+    def test_an_archive_is_its_entries(self):
+        self.output("mkdir d; echo one >d/one; echo two >'d/t w o'; tar -cf a.tar d; tar -czf a.tar.gz d; "
+                    "cp a.tar no-name; gzip -c d/one >one.gz; head -c 700 a.tar >cut.tar")
+        for path in ("a.tar", "a.tar.gz", "no-name"):
+            with self.subTest(path):
+                result = self.read(path)
+                self.assertEqual((result.data["kind"], result.data["total_lines"]), ("archive", 3))
+                self.assertRegex(result.data["content"], r"(?m)^-rw.* 4 .* d/t w o$")
+                page = self.read(path, offset=-1).data
+                self.assertEqual((page["first_line"], page["line_count"]), (3, 1))
+        self.assertEqual(self.read("a.tar", raw=True).data["kind"], "binary")
+        # What holds no archive, or not all of one.
+        result = self.read("one.gz")
+        self.assertEqual(result.data["kind"], "binary")
+        self.assertIn("no tar archive in it: gzip -dc FILE", result.text)
+        result = self.read("cut.tar")
+        self.assertEqual(result.data["totals_partial"], True)
+        self.assertIn("exit 2: tar: Unexpected EOF", result.text)
+
+    def test_an_archive_of_many_entries_is_paged(self):
+        self.output("mkdir d; cd d; touch $(seq -w 3000); cd ..; tar -cf a.tar d")
+        data = self.read("a.tar", limit=5).data
+        self.assertEqual((data["line_count"], data["total_lines"], data["next_offset"]), (5, 3001, 5))
+        last = self.read("a.tar", offset=-1).data
+        self.assertEqual(last["first_line"], 3001)
+
+    def test_names_of_archives_are_only_names(self):
+        self.output("echo x >entry; tar -cf right.tar entry; touch WRONG; tar -cf a1.tar WRONG; mkdir names")
+        for name in ODD_NAMES:
+            with self.subTest(name):
+                path = f"names/{name}.tar"
+                self.output('cp right.tar "$F"', env={"F": path})
+                self.assertTrue(self.read(path).data["content"].endswith(" entry\n"))
+                self.output('gzip -k "$F"', env={"F": path})
+                self.assertTrue(self.read(path + ".gz").data["content"].endswith(" entry\n"))
+        self.output("test ! -e hit && test ! -e names/hit && test ! -e /hit")
+
+    def test_names_of_zip_files_are_only_names(self):
+        content = "import zipfile; z = zipfile.ZipFile('right.zip', 'w'); z.writestr('entry', 'x'); " \
+                  "z.writestr('\\x1b[31m', 'y'); z.close(); z = zipfile.ZipFile('names/a1.zip', 'w'); " \
+                  "z.writestr('WRONG', 'x'); zipfile.ZipFile('empty.zip', 'w').close()"
+        self.output(f'mkdir names; /usr/bin/python3 -c "{content}"')
+        self.assertIn(": no entries", self.read("empty.zip").text)
+        for name in ODD_NAMES:
+            with self.subTest(name):
+                path = f"names/{name}.zip"
+                self.output('cp right.zip "$F"', env={"F": path})
+                data = self.read(path).data
+                self.assertEqual((data["kind"], data["total_lines"]), ("archive", 2))
+                self.assertTrue(data["content"].splitlines()[0].endswith(" entry"), data)
+                self.assertNotIn("\x1b", data["content"])
+        self.output("test ! -e hit && test ! -e names/hit && test ! -e /hit")
+
+    def test_a_pdf_is_its_pages(self):
+        self.program("pdftotext", PDFTOTEXT)
+        self.program("pdfinfo", "#!/bin/bash\necho 'Title: x'; echo 'Pages:          7'\n")
+        self.call("write_file", path="a.pdf", content="%PDF-1.4\n")
+        result = self.read("a.pdf")
+        self.assertEqual((result.data["kind"], result.data["line_count"], result.data["total_lines"],
+                          result.data["next_offset"]), ("pdf", 7, 7, 0))
+        self.assertIn("--- page 7 ---\ntext 7 of ", result.text)
+        for arguments, pages in (({"pages": "3"}, (3, 1)), ({"pages": "2-5"}, (2, 4)),
+                                 ({"pages": "6-99"}, (6, 2)), ({"offset": 4, "limit": 1}, (5, 1)),
+                                 ({"offset": -2}, (6, 2)), ({"offset": -99}, (1, 7)),
+                                 ({"pages": "8"}, (0, 0))):
+            with self.subTest(arguments):
+                data = self.read("a.pdf", **arguments).data
+                self.assertEqual((data["first_line"], data["line_count"]), pages)
+        self.assertEqual(self.read("a.pdf", raw=True).data["kind"], "binary")
+        self.call("write_file", path="text", content="1\n2\n3\n")
+        for path, arguments in (("text", {}), (".", {}), ("a.pdf", {"raw": True}),
+                                ("a.pdf", {"encoding": "base64"}), ("a.pdf", {"offset": 2}),
+                                ("a.pdf", {"limit": 2})):
+            with self.subTest(f"{path} {arguments}"):
+                self.refused("invalid_argument", "read_file", path=path, pages="1", **arguments)
+
+    def test_names_of_pdf_files_are_only_names(self):
+        self.program("pdftotext", PDFTOTEXT)
+        for name in ODD_NAMES:
+            with self.subTest(name):
+                self.call("write_file", path=f"names/{name}.pdf", content="%PDF-1.4\n")
+                quoted = self.output('F=$PWD/$F; printf %s "${F@Q}"', env={"F": f"{name}.pdf"}, workdir="names")
+                self.assertIn(f"text 1 of {quoted}", self.read(f"names/{name}.pdf", pages="1").text)
+        self.output("test ! -e hit && test ! -e names/hit && test ! -e /hit")
+
+    def test_a_program_that_is_missing_fails_or_does_not_end_is_told(self):
+        self.call("write_file", path="a.pdf", content="%PDF-1.4\n")
+        for script, told in (("exit 127", "pdftotext (package poppler-utils), and this one has not"),
+                             ("echo 'Incorrect password' >&2; exit 1", "exit 1: Incorrect password"),
+                             ("kill -9 $$", "cannot be read: exit 137"),
+                             ("sleep 300", "cannot be read: stopped after 20 s")):
+            with self.subTest(script):
+                self.program("pdftotext", f"#!/bin/bash\n{script}\n")
+                result = self.read("a.pdf")
+                self.assertEqual(result.data["kind"], "binary")
+                self.assertIn("[application/pdf, 9 bytes · ", result.text)
+                self.assertIn(told, result.text)
+        # One that does not stop printing, and a page that has no end.
+        self.program("pdftotext", "#!/bin/bash\nwhile printf 'x%.0s' {1..1000}; do :; done\n")
+        result = self.read("a.pdf")
+        self.assertEqual((result.data["line_count"], result.data["truncated_by"]), (1, "line"))
+        self.assertLess(len(result.text), 60_000)
+
+    def test_reading_by_a_program_leaves_the_session_as_it_was(self):
+        self.output("mkdir d; touch d/f; tar -cf d/a.tar d/f; cd d")
+        self.assertEqual(self.read("a.tar").data["total_lines"], 1)
+        self.assertEqual(self.output("pwd").strip().rpartition("/")[2], "d")
+        self.output("cd ..; mv d e")
+        self.assertEqual(self.read("~/e/a.tar").data["total_lines"], 1)
+        self.program("pdftotext", "#!/bin/bash\nsleep 1000 & printf 'one\\n\\f'; touch ~/ran\n")
+        self.call("write_file", path="a.pdf", content="%PDF-1.4\n")
+        self.assertIn("one", self.read("a.pdf").text)
+        self.assertEqual(self.call("session_info").data["jobs"], [])
