@@ -5,6 +5,8 @@
 #include "tools/decode.hpp"
 #include "tools/notebook_report.hpp"
 #include "tools/pdf_text.hpp"
+#include "tools/picture.hpp"
+#include "tools/picture_advice.hpp"
 #include "tools/read_report.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
@@ -110,6 +112,29 @@ Attempt read_notebook(Context& context, const ReadFile::Args& args)
                              static_cast<std::uint64_t>(args.limit.value_or(
                                  static_cast<std::int64_t>(context.settings.read_limit)))};
     return {notebook_report(reply, notebook, range, context.settings), {}};
+}
+
+/// How a picture that is too large can be made smaller; empty: it is none, or it is not too large.
+std::string advice_for(Context& context, const ReadFile::Args& args,
+                       const protocol::ReadFileReply& reply)
+{
+    constexpr std::uint64_t header = 512ULL * 1024; // of a JPEG from a camera, its preview before
+    if (reply.kind == protocol::FileKind::image) {
+        const auto size = picture_size(reply.content, reply.mime_type);
+        return size && std::max(size->width, size->height) > most_pixels
+                   ? picture_advice(context, reply.path, {}, reply.mime_type)
+                   : "";
+    }
+    if (reply.kind != protocol::FileKind::binary || !reply.mime_type.starts_with("image/") ||
+        reply.size <= picture_bytes(context.settings)) {
+        return {};
+    }
+    protocol::ReadFileRequest request;
+    request.path = args.path;
+    request.encoding = protocol::Encoding::bytes;
+    request.limit = header;
+    const auto beginning = ask(context, request).content;
+    return picture_advice(context, reply.path, beginning, reply.mime_type);
 }
 
 } // namespace
@@ -222,14 +247,16 @@ Result ReadFile::run(Context& context, const Args& args)
                         : "pages are of PDF files, and " + visible(reply.path) + " is none",
                     "Leave pages away; offset and limit say which part is read.");
     }
-    auto result = render(args, std::move(reply), context.settings);
+    const auto advice = args.base64 ? std::string() : advice_for(context, args, reply);
+    auto result = render(args, std::move(reply), context.settings, advice);
     if (!note.empty()) {
         result.text = "[" + note + "]\n" + result.text;
     }
     return result;
 }
 
-Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const Settings& settings)
+Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const Settings& settings,
+                        const std::string& picture_advice)
 {
     if (reply.kind == protocol::FileKind::directory) {
         return directory_report(reply, args.offset, settings.read_budget);
@@ -241,9 +268,9 @@ Result ReadFile::render(const Args& args, protocol::ReadFileReply reply, const S
     }
     switch (reply.kind) {
     case protocol::FileKind::image:
-        return image_report(std::move(reply));
+        return image_report(std::move(reply), picture_advice);
     case protocol::FileKind::binary:
-        return binary_report(reply, picture_bytes(settings));
+        return binary_report(reply, picture_bytes(settings), picture_advice);
     case protocol::FileKind::text:
     case protocol::FileKind::directory:
         break;

@@ -37,7 +37,8 @@ struct ReadFile {
     [[nodiscard]] static protocol::ReadFileRequest request(const Args& args,
                                                            const Settings& settings);
     [[nodiscard]] static Result render(const Args& args, protocol::ReadFileReply reply,
-                                       const Settings& settings);
+                                       const Settings& settings,
+                                       const std::string& picture_advice = {});
 };
 
 } // namespace berth::tools

@@ -124,12 +124,13 @@ Result base64_report(const ReadFileReply& reply, std::int64_t asked, std::string
     return {header + (header.empty() || body.empty() ? "" : "\n") + body, std::move(data)};
 }
 
-Result image_report(ReadFileReply reply)
+Result image_report(ReadFileReply reply, const std::string& advice)
 {
     // Checked here: one picture that the model's API refuses would make it refuse the conversation.
     if (auto fault = picture_fault(reply.content, reply.mime_type); !fault.empty()) {
         reply.kind = FileKind::binary;
-        return described(reply, "not shown as a picture: " + fault);
+        return described(reply, "not shown as a picture: " + fault +
+                                    (advice.empty() ? "" : " · " + advice));
     }
     const std::string about =
         what_it_is(reply) + ", " + human_bytes(reply.size) + ", " + visible(reply.path);
@@ -138,13 +139,15 @@ Result image_report(ReadFileReply reply)
     return result;
 }
 
-Result binary_report(const ReadFileReply& reply, std::uint64_t picture_limit)
+Result binary_report(const ReadFileReply& reply, std::uint64_t picture_limit,
+                     const std::string& advice)
 {
     const bool large_picture = reply.mime_type.starts_with("image/") && reply.size > picture_limit;
-    return described(reply, large_picture
-                                ? "too large to show as a picture (" + human_bytes(picture_limit) +
-                                      " at most): make a smaller copy in the sandbox"
-                                : "");
+    return described(
+        reply, large_picture ? "too large to show as a picture (" + human_bytes(picture_limit) +
+                                   " at most): " +
+                                   (advice.empty() ? "make a smaller copy in the sandbox" : advice)
+                             : "");
 }
 
 Result directory_report(const ReadFileReply& reply, std::int64_t asked, std::uint64_t budget)

@@ -29,11 +29,12 @@ namespace berth::tools {
                                    std::string_view cut_by);
 /// A file that is not shown: what it is, why if that is to be said, and its first bytes.
 [[nodiscard]] Result described(const protocol::ReadFileReply& reply, const std::string& remark);
-/// What is no picture that a model could be shown is described as any binary file.
-[[nodiscard]] Result image_report(protocol::ReadFileReply reply);
+/// What is no picture that a model could be shown is described as any binary file. `advice`: how a
+/// smaller copy of one that is too large is made; empty when nobody asked.
+[[nodiscard]] Result image_report(protocol::ReadFileReply reply, const std::string& advice);
 /// `picture_limit`: bytes of a picture that would have been shown.
 [[nodiscard]] Result binary_report(const protocol::ReadFileReply& reply,
-                                   std::uint64_t picture_limit);
+                                   std::uint64_t picture_limit, const std::string& advice);
 [[nodiscard]] Result directory_report(const protocol::ReadFileReply& reply, std::int64_t asked,
                                       std::uint64_t budget);
 

@@ -228,3 +228,18 @@ class ReadingTest(ParityTest):
         self.call("write_file", path="a.pdf", content="%PDF-1.4\n")
         self.assertIn("one", self.read("a.pdf").text)
         self.assertEqual(self.call("session_info").data["jobs"], [])
+
+
+class PicturesTest(ParityTest):
+    environment = {"BERTH_READ_IMAGE": "2KiB"}
+
+    def test_a_picture_that_is_too_large_says_how_large_and_what_makes_it_smaller(self):
+        picture = base64.b64encode(noise(40)).decode()
+        self.call("write_file", path="it's.png", content=picture, encoding="base64")
+        self.call("write_file", path="~/.local/bin/magick", content="#!/bin/true\n")
+        self.output("chmod +x ~/.local/bin/magick")
+        result = self.call("read_file", path="it's.png")
+        self.assertEqual((result.images, result.data["kind"]), ([], "binary"))
+        self.assertIn("too large to show as a picture (1.5 KB at most): it has 40x40 pixels; "
+                      "a smaller copy is made by magick '/", result.text)
+        self.assertIn("/it'\\''s.png' -resize '1568x1568>' /tmp/smaller.png · ", result.text)

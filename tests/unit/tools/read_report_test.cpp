@@ -253,6 +253,9 @@ TEST_CASE("pictures are shown, unless they are too large")
     CHECK(described.images.empty());
     CHECK(described.text.find("too large to show as a picture (3.9 MB at most)") !=
           std::string::npos);
+    CHECK(described.text.find("at most): make a smaller copy") != std::string::npos);
+    CHECK(ReadFile::render({}, reply, Settings{}, "it has 1x1 pixels; ask")
+              .text.find("at most): it has 1x1 pixels; ask · the first") != std::string::npos);
     CHECK(ReadFile::request({}, Settings{}).image_limit == 5UL * 1024 * 1024 / 4 * 3);
 }
 
