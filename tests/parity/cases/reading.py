@@ -229,6 +229,38 @@ class ReadingTest(ParityTest):
         self.assertIn("one", self.read("a.pdf").text)
         self.assertEqual(self.call("session_info").data["jobs"], [])
 
+    def test_huge_lines_and_sparse_files(self):
+        self.output("head -c 30000000 /dev/zero | tr '\\0' x >line; printf 'a\\n' >two; cat line >>two; printf '\\nz\\n' >>two; "
+                    "truncate -s 20G sparse; { echo text; head -c 100000 /dev/zero | tr '\\0' '\\n'; } >hole; "
+                    "truncate -s 3G hole")
+        for arguments in ({}, {"offset": -1}):
+            result = self.read("line", **arguments)
+            self.assertEqual((result.data["truncated_by"], result.data["total_lines"], result.data["line_count"]),
+                             ("line", 1, 1))
+            self.assertIn("of 30,000,000 bytes", result.text)
+        self.assertEqual(self.shown("two", offset=-1), "z\n")
+        data = self.read("two", offset=-2).data
+        self.assertEqual((data["first_line"], data["truncated_by"], data["next_offset"]), (2, "line", 2))
+        data = self.read("two", limit=1).data
+        self.assertEqual((data["content"], data["next_offset"]), ("a\n", 1))
+        for arguments in ({}, {"offset": -5}, {"raw": True}):
+            data = self.read("sparse", **arguments).data
+            self.assertEqual((data["kind"], data["size_bytes"], data["sha256"]), ("binary", 20 << 30, ""))
+        self.assertEqual(self.read("sparse", offset=-3, encoding="base64").data["content"], "AAAA")
+        data = self.read("hole", offset=10, limit=2).data
+        self.assertEqual((data["content"], data["totals_partial"]), ("\n\n", True))
+        self.refused("too_large", "read_file", path="hole", offset=-1)
+
+    def test_files_of_proc_have_no_size_and_are_read(self):
+        for path in ("/proc/self/status", "/proc/meminfo", "/proc/mounts", "/proc/sys/kernel/hostname"):
+            with self.subTest(path):
+                data = self.read(path).data
+                self.assertGreater(data["line_count"], 0)
+                self.assertEqual(data["line_count"], data["total_lines"])
+                self.assertEqual(data["size_bytes"], len(data["content"].encode()))
+        ostype = self.read("/proc/sys/kernel/ostype", encoding="base64", offset=-3).data
+        self.assertEqual(base64.b64decode(ostype["content"]), b"ux\n")
+
 
 class PicturesTest(ParityTest):
     environment = {"BERTH_READ_IMAGE": "2KiB"}
