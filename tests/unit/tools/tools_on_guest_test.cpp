@@ -114,6 +114,30 @@ void files(Session& session)
           std::string::npos);
 }
 
+/// What read_file makes of files that are no text, also by programs of the sandbox.
+void other_kinds(Session& session)
+{
+    session.run(
+        "bash_exec",
+        {{"command", "mkdir -p ~/kinds ~/.local/bin; cd ~/kinds; seq 9 >lines; "
+                     "tar -cf a.tar lines; printf '%%PDF-1.4' >\"it's.pdf\"; "
+                     "printf '#!/bin/bash\nprintf \"%%s\\f\" \"$8\"' >~/.local/bin/pdftotext; "
+                     "printf 'exit 1' >~/.local/bin/pdfinfo; chmod +x ~/.local/bin/*; "
+                     "echo '{\"cells\": [{\"source\": \"a = 1\"}]}' >n.ipynb"}});
+    const auto kind = [&](const char* path, const char* wanted) {
+        const auto result = session.run("read_file", {{"path", path}});
+        CHECK(result.data->at("kind") == wanted);
+        return result.text;
+    };
+    CHECK(session.run("read_file", {{"path", "lines"}, {"offset", -2}}).text.ends_with("9\t9\n"));
+    CHECK(kind("a.tar", "archive").ends_with(" lines\n"));
+    CHECK(kind("n.ipynb", "notebook").ends_with("\na = 1\n"));
+    CHECK(kind("it's.pdf", "pdf").ends_with("/kinds/it's.pdf\n"));
+    CHECK(session.refused("read_file", {{"path", "lines"}, {"pages", "1"}}) ==
+          ErrorCode::invalid_argument);
+    session.run("bash_exec", {{"command", "cd ~/src"}});
+}
+
 void searches(Session& session)
 {
     const auto found = session.run("glob_files", {{"pattern", "*.txt"}, {"path", "~/src"}});
@@ -243,6 +267,7 @@ TEST_CASE("every tool on a real guest")
     CHECK(session.run("session_info", json::object()).data->at("state") == "absent");
     commands(session);
     files(session);
+    other_kinds(session);
     searches(session);
     const auto info = session.run("session_info", json::object());
     CHECK(info.data->at("state") == "running");
