@@ -54,7 +54,7 @@ class Commands {
     /// Throws Error(invalid_argument) for a bad cursor or filter.
     Waiting job_output(const protocol::JobOutputRequest& request, JobCalls::OutputDone done);
 
-    /// Throws Error(unsupported, conflict) where there is no input that is open.
+    /// Throws Error as Command::feed does.
     [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
 
     /// Answered at once for a signal that is only sent, else when nothing of the job runs.

@@ -122,7 +122,8 @@ protocol::JobInputReply Commands::State::job_input(const protocol::JobInputReque
                     "bash_output tells how it ended and what it printed.");
     }
     protocol::JobInputReply reply;
-    reply.taken = command->feed(request.input, request.close);
+    command->feed(request.input, request.close);
+    reply.taken = request.input.size();
     reply.waiting = command->waiting_input();
     reply.state = command->job_state();
     return reply;

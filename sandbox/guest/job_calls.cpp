@@ -17,8 +17,15 @@ constexpr std::chrono::milliseconds between_looks{20};
 
 std::unique_ptr<search::Matcher> make_filter(const std::string& pattern)
 {
-    return pattern.empty() ? nullptr
-                           : std::make_unique<search::Matcher>(pattern, search::MatcherOptions());
+    try {
+        return pattern.empty()
+                   ? nullptr
+                   : std::make_unique<search::Matcher>(pattern, search::MatcherOptions());
+    } catch (const Error& error) {
+        throw Error(error.code(), std::string("filter: ") + error.what(),
+                    "The syntax is RE2's: escape ( ) [ ] { } . * + ? ^ $ | \\ with a backslash "
+                    "where they are meant literally.");
+    }
 }
 
 } // namespace

@@ -142,10 +142,10 @@ class Command : public std::enable_shared_from_this<Command> {
 
     [[nodiscard]] OutputStream release_err() { return std::move(err_); }
 
-    /// To its standard input, with an end of file behind it if it is to be closed and all was
-    /// taken. Returns how many bytes were taken. Throws Error(unsupported, conflict) when it has no
-    /// input that is open.
-    std::uint64_t feed(std::string_view input, bool close);
+    /// To its standard input, all of it, with an end of file behind it if it is to be closed.
+    /// Throws Error and takes nothing where there is no input that is open (unsupported, conflict)
+    /// or too much waits in it (busy, too_large).
+    void feed(std::string_view input, bool close);
 
     /// Of what feed() has taken, what is not in the pipe yet.
     [[nodiscard]] std::uint64_t waiting_input() const noexcept { return pending_input_.size(); }

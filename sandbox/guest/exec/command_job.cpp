@@ -161,34 +161,38 @@ protocol::JobState Command::job_state()
     return state;
 }
 
-std::uint64_t Command::feed(std::string_view input, bool close)
+void Command::feed(std::string_view input, bool close)
 {
     if (!had_input_) {
         throw Error(ErrorCode::unsupported,
                     job_id_ + " was not started with stdin_open: its standard input is empty",
                     "Start the command with background and stdin_open in bash_exec.");
     }
+    flush_input();
     if (!input_ || close_input_) {
         throw Error(ErrorCode::conflict, "the standard input of " + job_id_ + " is closed",
                     "bash_output tells whether it still runs and what it printed.");
     }
-    flush_input();
-    std::uint64_t taken = 0;
-    while (input_ && taken < input.size() && pending_input_.size() < input_room) {
-        const auto piece = input.substr(taken, input_room - pending_input_.size());
-        pending_input_ += piece;
-        taken += piece.size();
-        flush_input();
+    if (input.size() > input_room) {
+        throw Error(ErrorCode::too_large,
+                    "the input has " + std::to_string(input.size()) + " bytes, at most " +
+                        std::to_string(input_room) + " can be sent at once",
+                    "Nothing was sent. Send it in pieces, or put it into a file that the job "
+                    "reads.");
     }
-    if (!input_) {
+    if (pending_input_.size() + input.size() > input_room) {
+        throw Error(ErrorCode::busy,
+                    job_id_ + " has not read " + std::to_string(pending_input_.size()) +
+                        " bytes of earlier input yet",
+                    "Nothing was sent. Wait until it goes on (bash_output), then send it again.");
+    }
+    pending_input_ += input;
+    close_input_ = close;
+    flush_input();
+    if (!input_ && !close) {
         throw Error(ErrorCode::conflict, job_id_ + " has closed its standard input",
                     "bash_output tells whether it still runs and what it printed.");
     }
-    if (close && taken == input.size()) {
-        close_input_ = true;
-        flush_input();
-    }
-    return taken;
 }
 
 void Command::flush_input()

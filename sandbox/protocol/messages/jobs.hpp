@@ -128,8 +128,8 @@ struct JobInputRequest {
 
 struct JobInputReply {
     JobState state;
-    std::uint64_t taken = 0;   ///< bytes of the input; the rest has to be sent again
-    std::uint64_t waiting = 0; ///< of what was taken, that the job has not read room for yet
+    std::uint64_t taken = 0;   ///< bytes: all of the input
+    std::uint64_t waiting = 0; ///< of what was ever taken: for room in the pipe
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
