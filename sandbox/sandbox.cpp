@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds retry_time{20};
 
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
-/// Of a job's output, which may be gigabytes that a filter goes through.
+/// Of what may take longer than it should: the start of a job, and its output, which may be
+/// gigabytes that a filter goes through.
 constexpr std::chrono::seconds read_time{120};
 
 std::string_view name_of(Operation operation) noexcept
@@ -248,7 +249,8 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
     const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
     const auto turn = commands_.enter(stop);
-    return call<protocol::ExecuteReply>(Operation::execute, request, stop, timeout + answer_time);
+    return call<protocol::ExecuteReply>(Operation::execute, request, stop,
+                                        request.background ? read_time : timeout + answer_time);
 }
 
 protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& request,

@@ -119,9 +119,9 @@ BashExec::Args BashExec::decode(const nlohmann::json& arguments)
     in.optional("env", args.env);
     in.optional("stdin", args.input);
     in.optional("background", args.background);
-    in.choice("on_timeout", args.on_timeout,
-              {{"kill", protocol::OnTimeout::kill},
-               {"background", protocol::OnTimeout::background}});
+    in.choice(
+        "on_timeout", args.on_timeout,
+        {{"kill", protocol::OnTimeout::kill}, {"background", protocol::OnTimeout::background}});
     in.optional("stdin_open", args.stdin_open);
     in.optional("description", description);
     in.finish();

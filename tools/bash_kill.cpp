@@ -25,18 +25,12 @@ bool ends(int signal)
 std::span<const Alias> BashKill::aliases()
 {
     static constexpr std::array table = {
-        Alias{"bash_id", "job_id"},
-        Alias{"id", "job_id"},
-        Alias{"shell_id", "job_id"},
-        Alias{"task_id", "job_id"},
-        Alias{"signal", "CONT", "SIGCONT"},
-        Alias{"signal", "HUP", "SIGHUP"},
-        Alias{"signal", "INT", "SIGINT"},
-        Alias{"signal", "KILL", "SIGKILL"},
-        Alias{"signal", "QUIT", "SIGQUIT"},
-        Alias{"signal", "STOP", "SIGSTOP"},
-        Alias{"signal", "TERM", "SIGTERM"},
-        Alias{"signal", "USR1", "SIGUSR1"},
+        Alias{"bash_id", "job_id"},         Alias{"id", "job_id"},
+        Alias{"shell_id", "job_id"},        Alias{"task_id", "job_id"},
+        Alias{"signal", "CONT", "SIGCONT"}, Alias{"signal", "HUP", "SIGHUP"},
+        Alias{"signal", "INT", "SIGINT"},   Alias{"signal", "KILL", "SIGKILL"},
+        Alias{"signal", "QUIT", "SIGQUIT"}, Alias{"signal", "STOP", "SIGSTOP"},
+        Alias{"signal", "TERM", "SIGTERM"}, Alias{"signal", "USR1", "SIGUSR1"},
         Alias{"signal", "USR2", "SIGUSR2"},
     };
     return table;
@@ -97,8 +91,8 @@ Result BashKill::render(const Args& args, const protocol::JobKillReply& reply)
     if (reply.signalled == 0) {
         message += reply.state.running ? "; there was no process to signal" : " already";
     } else if (!ends(args.signal)) {
-        message = signal_name(args.signal) + " was sent to " +
-                  counted(reply.signalled, "process") + " of " + reply.state.job_id;
+        message = signal_name(args.signal) + " was sent to " + counted(reply.signalled, "process") +
+                  " of " + reply.state.job_id;
     }
     auto data = job_data(reply.state);
     data["message"] = message;

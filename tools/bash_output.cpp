@@ -41,15 +41,18 @@ BashOutput::Args BashOutput::decode(const nlohmann::json& arguments)
 std::string BashOutput::describe(const Settings& settings, sandbox::Backend& /*backend*/)
 {
     return "Shows what a job (a command in the background) has printed, whether it runs, how it "
-           "ended, and when it will be stopped. The job id comes from bash_exec; session_info lists "
+           "ended, and when it will be stopped. The job id comes from bash_exec; session_info "
+           "lists "
            "all jobs, and the last that ended are remembered with their exit codes.\n\n"
            "The first line in brackets is the job's state, then comes standard output, then "
            "standard error below [stderr], then the call that shows what follows. since is the "
            "cursor which that line and every result have: only what was printed after it is shown, "
            "and the same cursor always gives the same text; without it everything from the "
            "beginning. wait (seconds, at most 60) waits for something new, and returns early once "
-           "there is some or the job ends, so prefer it to sleeping. filter is a regular expression "
-           "(RE2): only lines with a match are shown, and with wait it waits for one. Output above " +
+           "there is some or the job ends, so prefer it to sleeping. filter is a regular "
+           "expression "
+           "(RE2): only lines with a match are shown, and with wait it waits for one. Output "
+           "above " +
            std::to_string(settings.output_budget) +
            " characters loses its middle, with what was left out counted and the file named.\n\n"
            "Example: {\"job_id\": \"job-1\", \"since\": \"120-0\", \"wait\": 30}";

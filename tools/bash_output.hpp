@@ -15,7 +15,8 @@ struct BashOutput {
     static constexpr std::string_view name = "bash_output";
     static constexpr std::string_view title = "Read a job's output";
     static constexpr std::string_view bodies = "stdout stderr";
-    static constexpr Annotations annotations{.read_only = true, .destructive = false, .idempotent = true};
+    static constexpr Annotations annotations{
+        .read_only = true, .destructive = false, .idempotent = true};
 
     struct Args {
         std::string job_id;

@@ -30,8 +30,7 @@ std::string fate_phrase(const ExecuteReply& reply, std::chrono::seconds timeout)
 /// What became of the processes of a command that was stopped.
 std::string stop_phrase(const ExecuteReply& reply)
 {
-    if (reply.background ||
-        (reply.fate != Fate::timed_out && reply.fate != Fate::cancelled)) {
+    if (reply.background || (reply.fate != Fate::timed_out && reply.fate != Fate::cancelled)) {
         return {};
     }
     if (reply.survivors > 0) {
@@ -75,8 +74,7 @@ std::string job_phrase(const ExecuteReply& reply)
     }
     const bool fresh = reply.background && reply.duration == 0;
     return (reply.job_remaining
-                ? "stopped in " +
-                      human_duration(std::chrono::milliseconds(*reply.job_remaining)) +
+                ? "stopped in " + human_duration(std::chrono::milliseconds(*reply.job_remaining)) +
                       " at the latest · "
                 : std::string()) +
            "bash_output {\"job_id\": \"" + reply.job_id + "\"" +
@@ -89,11 +87,10 @@ std::string background_phrase(const ExecuteReply& reply)
     if (!reply.background) {
         return {};
     }
-    return reply.duration == 0
-               ? "running in the background as " + reply.job_id
-               : "still running after " +
-                     human_duration(std::chrono::milliseconds(reply.duration)) +
-                     ": it goes on in the background as " + reply.job_id;
+    return reply.duration == 0 ? "running in the background as " + reply.job_id
+                               : "still running after " +
+                                     human_duration(std::chrono::milliseconds(reply.duration)) +
+                                     ": it goes on in the background as " + reply.job_id;
 }
 
 std::string left_running_phrase(const ExecuteReply& reply)

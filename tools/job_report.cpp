@@ -55,13 +55,11 @@ void add_stream_parts(std::vector<std::string>& parts, std::string_view name,
     }
     if (shown.omitted_bytes > 0) {
         const std::string path = visible(stream.text.spill_path);
-        parts.push_back(title + " " + human_bytes(stream.text.total_bytes) +
-                        ", middle left out" +
-                        (path.empty()                ? ", not kept in a file"
-                         : stream.spill_begin == 0 ? ", whole in " + path
-                                                   : ", from byte " +
-                                                         thousands(stream.spill_begin) + " on in " +
-                                                         path));
+        parts.push_back(title + " " + human_bytes(stream.text.total_bytes) + ", middle left out" +
+                        (path.empty() ? ", not kept in a file"
+                         : stream.spill_begin == 0
+                             ? ", whole in " + path
+                             : ", from byte " + thousands(stream.spill_begin) + " on in " + path));
     }
     if (!stream.text.spill_error.empty() && shown.omitted_bytes > 0) {
         parts.push_back(visible(stream.text.spill_error));
@@ -77,10 +75,10 @@ std::string next_call(const protocol::JobOutputReply& reply, const std::string& 
     const nlohmann::json quoted(filter);
     return "next: bash_output {\"job_id\": \"" + reply.state.job_id + "\", \"since\": \"" +
            reply.cursor + "\", \"wait\": 30" +
-           (filter.empty() ? ""
-                           : ", \"filter\": " +
-                                 quoted.dump(-1, ' ', false,
-                                             nlohmann::json::error_handler_t::replace)) +
+           (filter.empty()
+                ? ""
+                : ", \"filter\": " +
+                      quoted.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) +
            "}";
 }
 
@@ -159,8 +157,8 @@ std::string job_output_text(const protocol::JobOutputReply& reply, const ShownSt
     if (!streams.empty()) {
         text += streams;
     } else {
-        text += filtered > 0 ? "(no new line matches)"
-                : !from_start ? "(nothing new)"
+        text += filtered > 0          ? "(no new line matches)"
+                : !from_start         ? "(nothing new)"
                 : reply.state.running ? "(no output yet)"
                                       : "(no output)";
     }

@@ -96,10 +96,10 @@ std::string jobs_text(const std::vector<protocol::JobEntry>& jobs)
     for (const auto& job : jobs) {
         text += "  " + job.job_id + "  " + job.status + ", " + counted(job.processes, "process") +
                 ", " + human_duration(std::chrono::milliseconds(job.age)) +
-                (job.remaining ? ", stopped in " +
-                                     human_duration(std::chrono::milliseconds(*job.remaining)) +
-                                     " at the latest"
-                               : "") +
+                (job.remaining
+                     ? ", stopped in " + human_duration(std::chrono::milliseconds(*job.remaining)) +
+                           " at the latest"
+                     : "") +
                 ": " + visible(job.command) + "\n";
     }
     return text.empty() ? text : "jobs:\n" + text;
@@ -166,9 +166,8 @@ json ended_jobs_data(const std::vector<protocol::JobEntry>& jobs)
 {
     auto list = json::array();
     for (const auto& job : jobs) {
-        auto& entry = list.emplace_back(json{{"job_id", job.job_id},
-                                             {"command", utf8::sanitize(job.command)},
-                                             {"age_ms", job.age}});
+        auto& entry = list.emplace_back(json{
+            {"job_id", job.job_id}, {"command", utf8::sanitize(job.command)}, {"age_ms", job.age}});
         if (job.exit_code) {
             entry["exit_code"] = *job.exit_code;
         }
@@ -196,7 +195,8 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("network", std::string(network_word(facts.network))) +
            field("mounts", mounts_text(facts.mounts)) +
            field("limits", limits_text(facts.limits, machine.layers, settings)) +
-           jobs_text(machine.info.jobs) + ended_jobs_text(machine.info.ended) + layers_text(machine.layers) +
+           jobs_text(machine.info.jobs) + ended_jobs_text(machine.info.ended) +
+           layers_text(machine.layers) +
            (facts.state == "running" || machine.layers.empty()
                 ? ""
                 : "  what else isolates a sandbox is told once there is one\n");

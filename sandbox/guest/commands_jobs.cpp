@@ -87,12 +87,12 @@ Error Commands::State::unknown_job(const std::string& job_id) const
         list += (list.empty() ? "" : ", ") + jobs[i].job_id + " (" + jobs[i].status + ")";
     }
     return {ErrorCode::not_found, "there is no job " + job_id.substr(0, 60) + " in this session",
-            list.empty() ? "No job was started in this sandbox yet: bash_exec with background "
-                           "starts one."
-                         : "The jobs are: " + list +
-                               (skipped > 0 ? ", and " + std::to_string(skipped) + " older ones"
-                                            : "") +
-                               ". session_info tells what they run."};
+            list.empty()
+                ? "No job was started in this sandbox yet: bash_exec with background "
+                  "starts one."
+                : "The jobs are: " + list +
+                      (skipped > 0 ? ", and " + std::to_string(skipped) + " older ones" : "") +
+                      ". session_info tells what they run."};
 }
 
 Error Commands::State::too_many_jobs() const

@@ -111,9 +111,9 @@ void end_waiting(const std::shared_ptr<Call>& call, Commands& commands, Commands
     call->on_cancel([&commands, waiting, weak = std::weak_ptr(call)] {
         commands.drop(waiting);
         if (const auto cancelled = weak.lock()) {
-            cancelled->fail(std::make_exception_ptr(
-                Error(ErrorCode::cancelled, "the call was cancelled; the job goes on",
-                      "bash_output tells how the job is.")));
+            cancelled->fail(std::make_exception_ptr(Error(ErrorCode::cancelled,
+                                                          "the call was cancelled; the job goes on",
+                                                          "bash_output tells how the job is.")));
         }
     });
     call->keep_room(nullptr);
@@ -134,19 +134,18 @@ void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
 void job_input(const LoopContext& context, const std::shared_ptr<Call>& call,
                std::string_view request)
 {
-    call->reply(protocol::encode(context.services.commands.job_input(
-        protocol::decode<protocol::JobInputRequest>(request))));
+    call->reply(protocol::encode(
+        context.services.commands.job_input(protocol::decode<protocol::JobInputRequest>(request))));
 }
 
 void job_kill(const LoopContext& context, const std::shared_ptr<Call>& call,
               std::string_view request)
 {
     Commands& commands = context.services.commands;
-    const auto waiting = commands.job_kill(
-        protocol::decode<protocol::JobKillRequest>(request),
-        [call](const protocol::JobKillReply& reply, const std::exception_ptr& error) {
-            answer(*call, reply, error);
-        });
+    const auto waiting =
+        commands.job_kill(protocol::decode<protocol::JobKillRequest>(request),
+                          [call](const protocol::JobKillReply& reply,
+                                 const std::exception_ptr& error) { answer(*call, reply, error); });
     end_waiting(call, commands, waiting);
 }
 

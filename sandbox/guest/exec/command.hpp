@@ -131,7 +131,8 @@ class Command : public std::enable_shared_from_this<Command> {
     /// Reads /proc.
     [[nodiscard]] protocol::JobState job_state();
 
-    [[nodiscard]] bool shell_ended() const noexcept { return end_.has_value(); }
+    /// Its shell did, and how is known.
+    [[nodiscard]] bool shell_ended() const noexcept { return judgement_.has_value(); }
 
     [[nodiscard]] const OutputStream& out() const noexcept { return out_; }
 
@@ -244,9 +245,9 @@ class Command : public std::enable_shared_from_this<Command> {
     bool in_session_directory_;
     bool moves_session_;
     std::uint64_t spill_above_;
-    bool background_;                      ///< goes on without its shell being waited for
-    bool background_at_timeout_;           ///< it becomes so then
-    std::chrono::milliseconds lifetime_;   ///< of what becomes a job later; 0: not limited
+    bool background_;                    ///< goes on without its shell being waited for
+    bool background_at_timeout_;         ///< it becomes so then
+    std::chrono::milliseconds lifetime_; ///< of what becomes a job later; 0: not limited
     Done done_;
 
     Phase phase_ = Phase::running;
@@ -259,7 +260,7 @@ class Command : public std::enable_shared_from_this<Command> {
     EventLoop::TimerId grace_timer_ = 0;
     /// When a job is stopped; by a clock that stands still with the host.
     std::optional<std::chrono::steady_clock::time_point> lifetime_end_;
-    std::string ended_by_; ///< who stopped the job
+    std::string ended_by_;                 ///< who stopped the job
     EventLoop::TimerId orphans_timer_ = 0; ///< 0: not set
     BootClock::time_point looked_;         ///< for orphans, the last time
     bool to_look_ = false;                 ///< what ended since then may have left some

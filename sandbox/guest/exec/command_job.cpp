@@ -73,8 +73,8 @@ void Command::set_lifetime(std::chrono::milliseconds time)
 void Command::arm_lifetime()
 {
     const auto left = *lifetime_end_ - std::chrono::steady_clock::now();
-    lifetime_timer_ = host_.loop.call_at(
-        BootClock::now() + left, guarded([](Command& command) { command.lifetime_due(); }));
+    lifetime_timer_ = host_.loop.call_at(BootClock::now() + left,
+                                         guarded([](Command& command) { command.lifetime_due(); }));
 }
 
 void Command::lifetime_due()
@@ -98,8 +98,7 @@ std::optional<std::uint64_t> Command::remaining() const
     }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         *lifetime_end_ - std::chrono::steady_clock::now());
-    return static_cast<std::uint64_t>(
-        std::max<std::chrono::milliseconds::rep>(left.count(), 0));
+    return static_cast<std::uint64_t>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
 }
 
 std::string Command::cursor() const

@@ -59,8 +59,8 @@ class JobReader {
 };
 
 /// Up to where a stream can be handed out: whole lines, and an unfinished one that has been so for
-/// long, is too long to wait for, or has nobody left to finish it. `again`, if given, is set to when
-/// an unfinished one that is held back will have been so for long enough.
+/// long, is too long to wait for, or has nobody left to finish it. `again`, if given, is set to
+/// when an unfinished one that is held back will have been so for long enough.
 [[nodiscard]] std::uint64_t readable_end(const OutputStream& stream, std::uint64_t at,
                                          std::optional<BootClock::time_point>* again = nullptr);
 

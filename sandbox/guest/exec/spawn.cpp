@@ -252,9 +252,7 @@ pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes)
 
     const bool by_pipe = pipes.input.read.valid(); // the guest writes it
     const bool has_input = !by_pipe && request.input && !request.input->empty();
-    const UniqueFd input = by_pipe     ? UniqueFd()
-                           : has_input ? make_memfd("stdin")
-                                       : open_null();
+    const UniqueFd input = by_pipe ? UniqueFd() : has_input ? make_memfd("stdin") : open_null();
     const UniqueFd script = by_descriptor ? make_memfd("command") : UniqueFd();
     std::vector<int> v1_tasks(options.config.v1_tasks_fds.begin(),
                               options.config.v1_tasks_fds.end());

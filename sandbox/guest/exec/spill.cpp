@@ -122,8 +122,8 @@ std::string SpillFile::read(std::uint64_t offset, std::size_t size) const
     bytes.resize(size);
     std::size_t filled = 0;
     while (filled < size) {
-        const ssize_t got = ::pread(fd, bytes.data() + filled, size - filled,
-                                    static_cast<off_t>(offset + filled));
+        const ssize_t got =
+            ::pread(fd, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
         if (got < 0 && errno == EINTR) {
             continue;
         }

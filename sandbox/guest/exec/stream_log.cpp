@@ -78,8 +78,8 @@ std::string StreamLog::read(std::uint64_t& offset, std::uint64_t end, std::size_
         if (from >= stop) {
             continue;
         }
-        std::string piece = segment.file->read(
-            from - segment.begin, std::min<std::uint64_t>(size, stop - from));
+        std::string piece =
+            segment.file->read(from - segment.begin, std::min<std::uint64_t>(size, stop - from));
         if (!piece.empty()) {
             offset = from;
             return piece;

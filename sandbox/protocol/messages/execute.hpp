@@ -129,7 +129,7 @@ struct ExecuteReply {
     bool cwd_changed = false; ///< by this command
     /// The shell runs on as `job_id`: neither fate nor exit code are known yet.
     bool background = false;
-    std::string job_cursor; ///< of what the job prints behind `out` and `err`
+    std::string job_cursor;                     ///< of what the job prints behind `out` and `err`
     std::optional<std::uint64_t> job_remaining; ///< until the job is stopped
 
     template <class Self, class Field>

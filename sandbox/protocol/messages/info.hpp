@@ -40,7 +40,7 @@ struct InfoReply {
     std::uint32_t calls = 0; ///< commands in flight
     std::vector<JobEntry> jobs;
     std::vector<std::string>
-        layers; ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
+        layers;                  ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
     std::vector<JobEntry> ended; ///< the last jobs that did
 
     template <class Self, class Field>

@@ -26,7 +26,7 @@ struct JobState {
     std::string ended_by;                   ///< "deadline", "kill", "room"; empty: by itself
     std::uint32_t survivors = 0;            ///< of a stop
     StopProof stop_proof = StopProof::none;
-    std::string notice;      ///< e.g. that memory was short
+    std::string notice;       ///< e.g. that memory was short
     bool takes_input = false; ///< its standard input is open for job_input
 
     template <class Self, class Field>
@@ -52,9 +52,9 @@ struct JobState {
 
 struct JobOutputRequest {
     std::string job_id;
-    std::string cursor;     ///< of an earlier answer; empty: from the beginning
-    std::uint64_t wait = 0; ///< at most so long for something new, or for an end
-    std::string filter;     ///< RE2: only lines with a match; empty: all
+    std::string cursor;           ///< of an earlier answer; empty: from the beginning
+    std::uint64_t wait = 0;       ///< at most so long for something new, or for an end
+    std::string filter;           ///< RE2: only lines with a match; empty: all
     std::uint64_t head_limit = 0; ///< of each stream, as in ExecuteRequest
     std::uint64_t tail_limit = 0;
 
@@ -79,7 +79,7 @@ struct JobStream {
     std::uint64_t dropped = 0; ///< bytes of it that are kept no more
     std::uint64_t filtered_lines = 0; ///< without a match
     std::uint64_t filtered_bytes = 0;
-    std::uint64_t written = 0;    ///< by the job so far; more than `end`: an unfinished line
+    std::uint64_t written = 0;     ///< by the job so far; more than `end`: an unfinished line
     std::uint64_t spill_begin = 0; ///< of the file's first byte, in the stream
 
     template <class Self, class Field>

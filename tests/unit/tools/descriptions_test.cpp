@@ -74,14 +74,13 @@ TEST_CASE("descriptions are short, have an example that the tool takes, and foll
 
 TEST_CASE("annotations are true to the tool")
 {
-    for (const auto* name :
-         {"read_file", "glob_files", "grep_files", "list_workspace_files", "session_info",
-          "bash_output"}) {
+    for (const auto* name : {"read_file", "glob_files", "grep_files", "list_workspace_files",
+                             "session_info", "bash_output"}) {
         CHECK(find_tool(name)->annotations.read_only);
         CHECK_FALSE(find_tool(name)->annotations.destructive);
     }
-    for (const auto* name : {"bash_exec", "bash_input", "bash_kill", "write_file", "edit_file", "save_to_workspace",
-                             "load_from_workspace", "delete_workspace_file"}) {
+    for (const auto* name : {"bash_exec", "bash_input", "bash_kill", "write_file", "edit_file",
+                             "save_to_workspace", "load_from_workspace", "delete_workspace_file"}) {
         CHECK_FALSE(find_tool(name)->annotations.read_only);
         CHECK(find_tool(name)->annotations.destructive);
     }
