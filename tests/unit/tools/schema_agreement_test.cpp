@@ -78,6 +78,9 @@ const std::map<std::string, json, std::less<>>& minimal_arguments()
 {
     static const std::map<std::string, json, std::less<>> table = {
         {"bash_exec", {{"command", "true"}}},
+        {"bash_input", {{"job_id", "job-1"}, {"input", "x"}}},
+        {"bash_kill", {{"job_id", "job-1"}}},
+        {"bash_output", {{"job_id", "job-1"}}},
         {"delete_workspace_file", {{"workspace_path", "/a"}}},
         {"edit_file", {{"path", "a"}, {"old_text", "a"}, {"new_text", "b"}}},
         {"glob_files", {{"pattern", "*"}}},
@@ -110,6 +113,8 @@ bool schema_cannot_say(std::string_view tool, std::string_view complaint)
 {
     static const std::multimap<std::string, std::string, std::less<>> table = {
         {"bash_exec", "command: there is nothing to run"},
+        {"bash_exec", "stdin_open is for commands in the background"},
+        {"bash_input", "neither input nor close was given"},
         {"edit_file", "both old_text/new_text and edits were given"},
         {"edit_file", "missing: new_text"},
         {"edit_file", "missing: old_text"},

@@ -257,6 +257,25 @@ void saved_names(Session& session)
     CHECK(saved("~/app/{p,q}.ts", "/to") == "/to/p.ts ");
 }
 
+void jobs(Session& session)
+{
+    const auto started = session.run("bash_exec", {{"command", "read -r name; echo hello $name"},
+                                                   {"background", true},
+                                                   {"stdin_open", true}});
+    const auto job = started.data->at("job_id").get<std::string>();
+    CHECK(started.data->at("fate") == "running");
+    CHECK(started.text.find("running in the background as " + job) != std::string::npos);
+    CHECK(session.run("session_info", json::object()).data->at("jobs")[0].at("job_id") == job);
+    session.run("bash_input", {{"job_id", job}, {"input", "berth\n"}});
+    const auto told = session.run("bash_output", {{"job_id", job}, {"wait", 20}});
+    CHECK(told.data->at("stdout") == "hello berth\n");
+    const auto ended = session.run("bash_kill", {{"job_id", job}});
+    CHECK(ended.data->at("status") == "ended");
+    CHECK(ended.data->at("exit_code") == 0);
+    CHECK(session.run("session_info", json::object()).data->at("ended_jobs").size() == 1);
+    CHECK(session.refused("bash_output", {{"job_id", "job-99"}}) == ErrorCode::not_found);
+}
+
 } // namespace
 
 TEST_CASE("every tool on a real guest")
@@ -264,8 +283,10 @@ TEST_CASE("every tool on a real guest")
     Session session(BERTH_GUEST);
     // Asking about a session must not make a machine.
     CHECK(session.run("session_info", json::object()).data->at("state") == "absent");
+    CHECK(session.refused("bash_output", {{"job_id", "job-1"}}) == ErrorCode::not_found);
     CHECK(session.run("session_info", json::object()).data->at("state") == "absent");
     commands(session);
+    jobs(session);
     files(session);
     other_kinds(session);
     searches(session);
