@@ -1,6 +1,7 @@
 #include "tools/edit_report.hpp"
 
 #include "sandbox/base/enumeration.hpp"
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/render.hpp"
@@ -113,6 +114,10 @@ Result edit_report(const protocol::EditFileReply& reply, const Settings& setting
 
 Result patch_report(const protocol::PatchFilesReply& reply, const Settings& settings)
 {
+    if (reply.files.empty()) {
+        throw Error(ErrorCode::backend_error, "the sandbox did not say which files it has patched",
+                    "look at the files before the patch is tried again");
+    }
     const std::string head = (reply.dry_run ? "Would patch " : "Patched ") +
                              counted(reply.files.size(), "file") +
                              (reply.dry_run ? " (dry run: nothing was changed)" : "");

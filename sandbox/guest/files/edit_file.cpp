@@ -85,15 +85,20 @@ std::vector<std::uint64_t> positions_of(const std::vector<TolerantMatch>& matche
                     "add lines around it until it is unique, or set replace_all");
 }
 
-/// For who did not ask for it.
+/// For who did not ask for it; nothing where it cannot be told.
 std::string what_tolerance_finds(const Document& document, std::string_view text)
-{
+try {
     const auto found = find_tolerant(document, {.text = text});
     return found.empty()
                ? std::string()
                : "line " + std::to_string(lines_of(document, {found.front().begin}, 1).front()) +
                      " is the same but for " + enumerated(names_of(found.front().through)) +
                      ": tolerant = true looks through that; ";
+} catch (const Error& error) {
+    if (error.code() == ErrorCode::cancelled) {
+        throw;
+    }
+    return {};
 }
 
 /// Of an edit whose text does not occur as it is. Returns the number of replacements.

@@ -8,6 +8,7 @@
 #include "sandbox/guest/paths.hpp"
 
 #include <deque>
+#include <exception>
 #include <map>
 #include <set>
 #include <utility>
@@ -55,7 +56,7 @@ void undo(std::deque<PatchTarget>& targets, const CallContext& context, std::str
     for (auto target = targets.rbegin(); target != targets.rend(); ++target) {
         try {
             target->undo(unstoppable);
-        } catch (const Error& error) {
+        } catch (const std::exception& error) {
             left += (left.empty() ? "" : "; ") + std::string(error.what());
         }
     }
@@ -99,6 +100,10 @@ void write_all(std::deque<PatchTarget>& targets, const CallContext& context)
 void add_diff(const PatchTarget& target, std::uint64_t budget, PatchFilesReply& reply)
 {
     if (!target.document() || reply.diff_truncated) {
+        return;
+    }
+    if (reply.diff.size() >= budget) {
+        reply.diff_truncated = true;
         return;
     }
     auto diff = unified_diff(*target.document(), budget - reply.diff.size(), target.created(),

@@ -69,6 +69,17 @@ class Hunks {
         position_ = behind_same.value_or(behind_like.value_or(0));
     }
 
+    /// Where so many lines as the text has begin at the file's end, but not before position_.
+    std::uint64_t last_lines(const std::string& text)
+    {
+        std::vector<std::uint64_t> begins(static_cast<std::size_t>(std::ranges::count(text, '\n')));
+        std::size_t count = 0;
+        walk_lines(document_,
+                   [&](const WalkedLine& line) { begins[count++ % begins.size()] = line.begin; });
+        return count < begins.size() ? position_
+                                     : std::max(position_, begins[count % begins.size()]);
+    }
+
     /// Those that are exactly so, if there are any.
     std::vector<TolerantMatch> places_of(const PatchHunk& hunk)
     {
@@ -87,6 +98,19 @@ class Hunks {
         return places;
     }
 
+    /// Anywhere, for a hint: where that cannot be told there is none.
+    [[nodiscard]] bool occurs(const std::string& text) const
+    {
+        try {
+            return !find_tolerant(document_, {.text = text, .whole_lines = true}).empty();
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::cancelled) {
+                throw;
+            }
+            return false;
+        }
+    }
+
     [[noreturn]] void refuse_missing(const PatchHunk& hunk)
     {
         if (hunk.old_text.size() > longest_tolerant) {
@@ -96,7 +120,7 @@ class Hunks {
                         "make several hunks of it, or replace the file with write_file");
         }
         std::string hint;
-        if (!find_tolerant(document_, {.text = hunk.old_text, .whole_lines = true}).empty()) {
+        if (occurs(hunk.old_text)) {
             hint = hunk.at_end ? "they are there, but not at the file's end; "
                                : "they are there, but above the hunk or the @@ line before: hunks "
                                  "come in the order of the file; ";
@@ -138,7 +162,8 @@ class Hunks {
         const bool at_header = !hunk.headers.empty() && !hunk.at_end;
         const std::uint64_t begin = at_header ? position_ : document_.size();
         std::string text = hunk.new_text;
-        if (begin == document_.size() && begin > 0 && !facts_of(document_).final_newline) {
+        const std::uint64_t empty = facts_.bom ? byte_order_mark.size() : 0;
+        if (begin == document_.size() && begin > empty && !facts_of(document_).final_newline) {
             // The last line gets its newline, and the file ends as before.
             const std::string newline = facts_.all_crlf ? "\r\n" : "\n";
             text = newline + text.substr(0, text.size() - newline.size());

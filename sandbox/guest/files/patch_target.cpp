@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,10 +45,14 @@ void require_absent(const WriteTarget& target)
     }
 }
 
-bool is_same(const struct stat& a, const struct stat& b) noexcept
+/// Which file has the target's name now; nothing when there is none.
+std::optional<std::pair<dev_t, ino_t>> present(const WriteTarget& target)
 {
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
-           a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+    struct stat now = {};
+    if (::fstatat(target.directory.get(), target.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0) {
+        return std::nullopt;
+    }
+    return std::pair(now.st_dev, now.st_ino);
 }
 
 } // namespace
@@ -68,8 +73,12 @@ PatchTarget::PatchTarget(const PatchEntry& entry, std::uint64_t max_size,
         require_no_link(entry.path, context);
     }
     if (source.exists()) {
-        require_editable_size(static_cast<std::uint64_t>(source.status.st_size), max_size, path_);
+        if (!entry.hunks.empty()) {
+            require_editable_size(static_cast<std::uint64_t>(source.status.st_size), max_size,
+                                  path_);
+        }
         original_ = open_for_reading(source);
+        kept_.emplace(source);
     }
     find_destination();
     if (entry.kind != Kind::remove) {
@@ -107,30 +116,32 @@ void PatchTarget::plan_content(std::uint64_t max_size)
     if (entry_.kind == Kind::add) {
         document_->replace({0}, 0, entry_.content);
     } else {
-        require_narrow(original_.get(), source);
-        through_ = apply_hunks(entry_, *document_);
+        if (!entry_.hunks.empty()) {
+            require_narrow(original_.get(), source);
+            through_ = apply_hunks(entry_, *document_);
+            require_editable_size(document_->size(), max_size, path_);
+        }
         binary_ = facts_of(*document_).binary;
     }
-    require_editable_size(document_->size(), max_size, path_);
 }
 
 void PatchTarget::prepare()
 {
-    const WriteTarget& source = source_.target;
-    if (source.exists()) {
+    // What gets a name of ours is no leftover while this lives; somebody else's lock says so too.
+    static_cast<void>(::flock(original_.get(), LOCK_SH | LOCK_NB));
+    if (!document_) {
+        return;
+    }
+    WriteTarget& source = source_.target;
+    if (source.exists() && !destination_ && !kept_->link()) {
         backup_.emplace(source.directory.get(), source.directory_path, 0600);
         copy_content(original_.get(), backup_->fd(),
                      static_cast<std::uint64_t>(source.status.st_size), path_, context_);
     }
-    if (!document_) {
-        return;
-    }
     make_parents(written(), context_);
+    const auto mode = destination_ ? std::optional(source.status.st_mode) : std::nullopt;
     replacement_.emplace(
-        written(), Replacement::Options{.mode = destination_ ? std::optional(source.status.st_mode)
-                                                             : std::nullopt,
-                                        .exclusive = true,
-                                        .only_unchanged = true});
+        written(), Replacement::Options{.mode = mode, .exclusive = true, .only_unchanged = true});
     DocumentReader reader(*document_);
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
         replacement_->write(piece);
@@ -141,56 +152,63 @@ void PatchTarget::put()
 {
     if (replacement_) {
         sha256_ = replacement_->commit(context_);
-        put_ = true;
+        put_ = present(written());
     }
 }
 
 void PatchTarget::remove()
 {
-    if (!goes()) {
-        return;
+    if (goes()) {
+        kept_->take_away();
+        removed_ = true;
     }
-    const WriteTarget& source = source_.target;
-    struct stat now = {};
-    if (::fstatat(source.directory.get(), source.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !is_same(now, source.status)) {
-        throw Error(ErrorCode::conflict,
-                    printable(path_) + " was changed by a command at the same time",
-                    "read it again, then repeat the change");
-    }
-    if (::unlinkat(source.directory.get(), source.name.c_str(), 0) != 0) {
-        throw_write_error(errno, source.directory.get(), "delete " + printable(path_));
-    }
-    removed_ = true;
 }
 
-void PatchTarget::put_back(const CallContext& unstoppable)
+/// Of what was written in place, or might have been.
+void PatchTarget::put_back_copy(const CallContext& unstoppable)
 {
-    const WriteTarget target = find_write_target(path_, unstoppable);
-    Replacement old(
-        target,
-        {.mode = source_.target.status.st_mode, .exclusive = removed_, .only_unchanged = false});
-    PieceReader reader(backup_->fd(), 0, static_cast<std::uint64_t>(source_.target.status.st_size),
-                       path_, unstoppable);
-    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
-        old.write(piece);
+    const WriteTarget& source = source_.target;
+    try {
+        Replacement old(
+            source, {.mode = source.status.st_mode, .exclusive = false, .only_unchanged = false});
+        PieceReader reader(backup_->fd(), 0, static_cast<std::uint64_t>(source.status.st_size),
+                           path_, unstoppable);
+        for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+            old.write(piece);
+        }
+        static_cast<void>(old.commit(unstoppable));
+    } catch (const Error& error) {
+        if (backup_->expose(source.name) != 0) {
+            throw;
+        }
+        throw Error(error.code(),
+                    std::string(error.what()) + ": the old content is in " +
+                        printable(source.directory_path + "/" + backup_->keep()),
+                    error.hint());
     }
-    static_cast<void>(old.commit(unstoppable));
 }
 
 void PatchTarget::undo(const CallContext& unstoppable)
 {
-    const bool own_place = put_ && !destination_ && source_.target.exists();
-    if (own_place || removed_) {
-        put_back(unstoppable);
-    }
-    if (put_ && !own_place) {
-        static_cast<void>(
-            ::unlinkat(written().directory.get(), written().name.c_str(), 0)); // one that is new
-    }
-    put_ = false;
-    removed_ = false;
     replacement_.reset();
+    if (std::exchange(removed_, false)) {
+        kept_->put_back(false);
+    }
+    if (const auto put = std::exchange(put_, std::nullopt)) {
+        if (present(written()) != put) {
+            throw Error(ErrorCode::conflict,
+                        printable(written().path()) + " was changed by a command meanwhile, and "
+                                                      "stays as it is",
+                        "look at it");
+        }
+        if (destination_ || !source_.target.exists()) {
+            static_cast<void>(::unlinkat(written().directory.get(), written().name.c_str(), 0));
+        } else if (backup_) {
+            put_back_copy(unstoppable);
+        } else {
+            kept_->put_back(true);
+        }
+    }
     unmake_parents(written());
 }
 

@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/files/document.hpp"
+#include "sandbox/guest/files/kept_file.hpp"
 #include "sandbox/guest/files/patch_text.hpp"
 #include "sandbox/guest/files/replacement.hpp"
 #include "sandbox/guest/files/temporary_file.hpp"
@@ -12,6 +13,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+
+#include <sys/types.h>
 
 namespace berth::guest {
 
@@ -36,8 +40,8 @@ class PatchTarget {
     void put();
     /// Takes away what goes: once all new content is in place.
     void remove();
-    /// Undoes what was done so far. Throws Error when that fails, with `where` in it that the old
-    /// content is.
+    /// Undoes what was done so far, but for what a command has put there meanwhile. Throws Error
+    /// when that fails, which says where the old content is.
     void undo(const CallContext& unstoppable);
 
     /// The result; its hash is computed for one that was not put in place.
@@ -48,7 +52,7 @@ class PatchTarget {
     [[nodiscard]] WriteTarget& written() noexcept;
     void find_destination();
     void plan_content(std::uint64_t max_size);
-    void put_back(const CallContext& unstoppable);
+    void put_back_copy(const CallContext& unstoppable);
 
     const PatchEntry& entry_;
     const CallContext& context_;
@@ -58,12 +62,13 @@ class PatchTarget {
     std::string destination_path_;
     UniqueFd original_;
     std::optional<Document> document_;
-    std::optional<TemporaryFile> backup_; ///< the old content
+    std::optional<KeptFile> kept_;        ///< of a file that is there
+    std::optional<TemporaryFile> backup_; ///< the old content, where kept_ does not keep it
     std::optional<Replacement> replacement_;
     std::string sha256_;
     unsigned through_ = 0;
     bool binary_ = false;
-    bool put_ = false;
+    std::optional<std::pair<dev_t, ino_t>> put_; ///< the file that was put in place
     bool removed_ = false;
 };
 

@@ -17,6 +17,7 @@ constexpr std::string_view add_mark = "*** Add File:";
 constexpr std::string_view update_mark = "*** Update File:";
 constexpr std::string_view delete_mark = "*** Delete File:";
 constexpr std::string_view move_mark = "*** Move to:";
+constexpr std::size_t most_headers = 20; ///< of a hunk
 
 class Parser {
   public:
@@ -170,11 +171,17 @@ class Parser {
         PatchHunk hunk;
         hunk.line = number_;
         for (; !ended_ && line_.starts_with("@@"); next()) {
-            if (auto header = header_of(line_); !header.empty()) {
+            if (auto header = header_of(line_);
+                !header.empty() && hunk.headers.size() <= most_headers) {
                 hunk.headers.push_back(std::move(header));
             }
         }
+        if (hunk.headers.size() > most_headers) {
+            refuse("a hunk has more than " + std::to_string(most_headers) + " @@ lines",
+                   "one or two say which place is meant");
+        }
         bool any = false;
+        empty_at_end_ = 0;
         for (; !ended_ && read_line(hunk); next()) {
             any = true;
         }
@@ -186,7 +193,7 @@ class Parser {
             refuse("a hunk of " + printable(entry.path) + " has no lines",
                    "each line of a hunk begins with a blank, - or +");
         }
-        drop_trailing_empty_line(hunk);
+        drop_empty_lines(hunk);
         if (hunk.old_text == hunk.new_text) {
             refuse("a hunk of " + printable(entry.path) + " changes nothing",
                    "begin the lines that go with - and those that come with +");
@@ -230,15 +237,17 @@ class Parser {
         if (mark != '-') {
             hunk.new_text.append(text).append(1, '\n');
         }
-        blank_at_end_ = line_.empty();
+        empty_at_end_ = line_.empty() ? empty_at_end_ + 1 : 0;
         return true;
     }
 
-    /// An empty line in front of the next file is there to be looked at, and none of the file's.
-    void drop_trailing_empty_line(PatchHunk& hunk) const
+    /// Empty lines in front of the next mark are there to be looked at, and none of the file's.
+    void drop_empty_lines(PatchHunk& hunk) const
     {
-        if (blank_at_end_ && !hunk.at_end && line_.starts_with("***") &&
-            hunk.old_text.ends_with("\n\n") && hunk.new_text.ends_with("\n\n")) {
+        if (hunk.at_end || (!ended_ && !line_.starts_with("***") && !line_.starts_with("@@"))) {
+            return;
+        }
+        for (std::size_t i = 0; i < empty_at_end_; ++i) {
             hunk.old_text.pop_back();
             hunk.new_text.pop_back();
         }
@@ -249,7 +258,7 @@ class Parser {
     std::size_t number_ = 0;
     std::size_t hunks_ = 0;
     bool ended_ = false;
-    bool blank_at_end_ = false; ///< the last line of a hunk was empty
+    std::size_t empty_at_end_ = 0; ///< of the lines of a hunk, the last ones
     std::vector<PatchEntry> entries_;
 };
 

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t held_blanks = 4 * longest_blanks;
 /// Bytes compared in all, of places that are alike but for blanks: in text that repeats itself each
 /// byte may begin one.
+constexpr std::size_t most_kept = 8ULL * 1024 * 1024; ///< bytes of all places that are returned
 constexpr std::size_t most_compared = 512ULL * 1024 * 1024;
 
 struct Folded {
@@ -69,6 +70,10 @@ class Comparison {
     /// Whether nothing differs but what is tolerated.
     [[nodiscard]] bool run(const Folded& text, const Folded& actual)
     {
+        // What was put behind an unfinished last line may have joined what it ends with: "\r".
+        if (actual.signs != text.signs) {
+            return false;
+        }
         for (std::size_t i = 0; i < text.signs.size(); ++i) {
             if (text.raw[i] == actual.raw[i]) {
                 continue;
@@ -185,10 +190,18 @@ class TolerantSearch {
                 "too many places are like the text but for their blanks to compare them all",
                 "give more of the text around the place, exactly as it is in the file");
         }
-        actual += open_end_ ? "\n" : "";
+        const std::size_t size = actual.size();
+        actual += !open_end_ ? "" : query_.text.ends_with("\r\n") ? "\r\n" : "\n";
         Comparison comparison;
         if (matches_.size() < query_.most && comparison.run(text_, fold_whole(actual))) {
-            actual.resize(actual.size() - (open_end_ ? 1 : 0));
+            actual.resize(size);
+            kept_ += actual.size();
+            if (kept_ > most_kept) {
+                throw Error(ErrorCode::too_large,
+                            "the text occurs too often: the places together have more than " +
+                                std::to_string(most_kept) + " bytes",
+                            "take a shorter text that occurs once, or use sed in bash_exec");
+            }
             matches_.push_back({.begin = begin,
                                 .actual = std::move(actual),
                                 .through = comparison.through(),
@@ -224,6 +237,7 @@ class TolerantSearch {
     std::uint64_t base_ = 0;  ///< its place there
     std::size_t folded_ = 0;  ///< so much of it is folded
     std::size_t compared_ = 0;
+    std::size_t kept_ = 0;
     std::vector<TolerantMatch> matches_;
 };
 

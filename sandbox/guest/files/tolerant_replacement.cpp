@@ -2,6 +2,7 @@
 #include "sandbox/guest/files/tolerant_match.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -21,6 +22,13 @@ std::string_view without_end(std::string_view line)
 {
     line.remove_suffix(line_end(line).size());
     return line;
+}
+
+Lines without_ends(const Lines& lines)
+{
+    Lines result;
+    std::ranges::transform(lines, std::back_inserter(result), without_end);
+    return result;
 }
 
 std::string_view indentation(std::string_view line)
@@ -85,25 +93,31 @@ std::string tolerant_replacement(std::string_view old_text, std::string_view new
     const auto ended =
         std::ranges::find_if(actual, [](std::string_view line) { return !line_end(line).empty(); });
     const bool ends = (match.through & static_cast<unsigned>(Tolerance::line_ends)) != 0;
+    const auto end_of = [&](std::string_view line, std::string_view kept) {
+        const auto end = line_end(line);
+        return end.empty()                     ? end
+               : !line_end(kept).empty()       ? line_end(kept)
+               : ends && ended != actual.end() ? line_end(*ended)
+                                               : end;
+    };
 
     std::string result;
     std::size_t old_line = 0;
     std::size_t new_line = 0;
     const auto keep_until = [&](std::size_t line) {
         for (; new_line < line; ++new_line, ++old_line) {
-            result += actual[old_line];
+            result += without_end(actual[old_line]);
+            result += end_of(given[new_line], actual[old_line]);
         }
     };
-    for (const LineChange& change : diff_lines(wanted, given)) {
+    for (const LineChange& change : diff_lines(without_ends(wanted), without_ends(given))) {
         keep_until(change.new_line);
         for (const std::size_t end = change.new_line + change.added; new_line < end; ++new_line) {
             const auto line = without_end(given[new_line]);
             const auto from = indentation(line);
             result += indentations.translated(from);
             result += line.substr(from.size());
-            const auto end_given = line_end(given[new_line]);
-            result +=
-                ends && !end_given.empty() && ended != actual.end() ? line_end(*ended) : end_given;
+            result += end_of(given[new_line], {});
         }
         old_line = change.old_line + change.removed;
     }

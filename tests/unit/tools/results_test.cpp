@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "tests/unit/tools/caught.hpp"
 #include "tests/unit/tools/schema_validator.hpp"
 #include "tools/bash_exec.hpp"
 #include "tools/edit_file.hpp"
@@ -87,6 +88,12 @@ TEST_CASE("every result of the file tools fits its schema")
                       true,
                       true},
                      Settings{}));
+}
+
+TEST_CASE("a sandbox that does not say what it has patched is not believed")
+{
+    CHECK(test::caught([] { (void)patch_report({}, Settings{}); }).code() ==
+          berth::ErrorCode::backend_error);
 }
 
 TEST_CASE("every result of the search tools fits its schema")

@@ -108,6 +108,7 @@ TEST_CASE("where a hunk belongs")
         {"xab\nab\nabx\n", "-ab\n+cd\n", "xab\ncd\nabx\n"},
         // at the end
         {"a\nb\na\n", "-a\n+c\n*** End of File\n", "a\nb\nc\n"},
+        {"\xef\xbb\xbf", "+x\n", "\xef\xbb\xbfx\n"},
         // what only adds: below its header, or at the end
         {"a\nb\n", "@@ a\n+x\n", "a\nx\nb\n"},
         {"a\nb\n", "+x\n", "a\nb\nx\n"},
@@ -129,6 +130,12 @@ TEST_CASE("where a hunk belongs")
          "c\nb\n"},
         {"a\nb", " a\n-b\n+c\n", "a\nc"},
         {"a\nb", "-b\n", "a\n"},
+        {"a\nb", " a\n b\n+c\n", "a\nb\nc"},
+        {"a\nb", "-a\n b\n+a\n", "b\na"},
+        {"a\r\nb", " a\n b\n+c\n", "a\r\nb\r\nc"},
+        // empty lines before the next mark are none of the file's
+        {"a\nb\n\nc\n", "@@ a\n+x\n\n", "a\nx\nb\n\nc\n"},
+        {"a\nb\n", "-a\n\n\n@@\n-b\n+c\n\n", "c\n"},
         // what it looks through
         {"if a:\n\tb  \n\tc\n", " if a:\n     b\n-    c\n+    d\n", "if a:\n\tb  \n\td\n"},
         {"say \xe2\x80\x9chi\xe2\x80\x9d\nx\n", " say \"hi\"\n-x\n+y\n",
@@ -266,6 +273,79 @@ TEST_CASE("what was put in place already is put back when a later file fails")
     CHECK(machine.count() == 6);
 }
 
+TEST_CASE("what is put back is the very file, and no room is needed for it")
+{
+    // A folder of whose files nobody may be taken away: the last step of the patch fails.
+    const auto word = as_nobody([&] {
+        const Machine own;
+        own.put("updated", "one\n");
+        own.put("moved", "m\n");
+        own.put("gone", "g\n");
+        const auto updated = own.status("updated").st_ino;
+        const auto gone = own.status("gone").st_ino;
+        REQUIRE(::mkdir((own.home + "/closed").c_str(), 0755) == 0);
+        own.put("closed/f", "f\n");
+        REQUIRE(::chmod((own.home + "/closed").c_str(), 0555) == 0);
+        try {
+            (void)patch(own, "*** Update File: updated\n-one\n+two\n*** Delete File: gone\n"
+                             "*** Update File: moved\n*** Move to: there\n-m\n+n\n"
+                             "*** Add File: new\n+x\n*** Delete File: closed/f\n");
+        } catch (const Error& error) {
+            const bool told = std::string(error.what()).ends_with("; no file was changed");
+            const bool same = own.get("updated") == "one\n" && own.get("gone") == "g\n" &&
+                              own.get("moved") == "m\n" &&
+                              own.status("updated").st_ino == updated &&
+                              own.status("gone").st_ino == gone && own.count() == 4;
+            REQUIRE(::chmod((own.home + "/closed").c_str(), 0755) == 0);
+            throw Error(same && told ? error.code() : ErrorCode::internal, error.what(), "");
+        }
+    });
+    CHECK(word == "permission_denied");
+}
+
+TEST_CASE(
+    "a carriage return at the end of a file without a newline is a sign, and no half line end")
+{
+    const Machine machine;
+    machine.put("f", "a\r");
+    CHECK(patch_error(machine, "*** Update File: f\n-a\n+b\n").code() == ErrorCode::text_not_found);
+    (void)patch(machine, "*** Update File: f\n-a\r\r\r\n+b\n");
+    CHECK(machine.get("f") == "b");
+}
+
+TEST_CASE("places that would fill the memory are refused")
+{
+    const Machine machine;
+    std::string row(1000, 'x');
+    row += '\n';
+    std::string many;
+    std::string hunk;
+    for (int i = 0; i < 500; ++i) {
+        many += row;
+        hunk += i < 200 ? "-" + row : "";
+    }
+    machine.put("f", many);
+    CHECK(patch_error(machine, "*** Update File: f\n" + hunk + "+y\n").code() ==
+          ErrorCode::too_large);
+}
+
+TEST_CASE("the diff of a patch keeps to its budget, whatever the files are")
+{
+    const Machine machine;
+    std::string body;
+    for (int i = 0; i < 20; ++i) {
+        const std::string name = "binary" + std::to_string(i);
+        machine.put(name, std::string("a\0b\nc\n", 6));
+        body += "*** Update File: " + name + "\n-c\n+d\n";
+    }
+    machine.put("text", std::string(100'000, 'x') + "\none\n");
+    auto asked = request_for(body + "*** Update File: text\n-one\n+two\n");
+    asked.diff_budget = 500;
+    const auto reply = patch_files(asked, machine.context);
+    CHECK(reply.diff_truncated);
+    CHECK(reply.diff.size() < 1000);
+}
+
 TEST_CASE("a patch that cannot be read says which line, and how it should be")
 {
     struct Case {
@@ -289,6 +369,10 @@ TEST_CASE("a patch that cannot be read says which line, and how it should be")
         {"*** Begin Patch\n*** Update File: f\nint a;\n*** End Patch\n",
          "line 3 of patch: \"int a;\" in a hunk begins with no mark"},
         {"*** Begin Patch\n*** Add File: f\nint a;\n*** End Patch\n", "does not begin with +"},
+        {"*** Begin Patch\n*** Update File: f\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n"
+         "@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n-a\n+b\n"
+         "*** End Patch\n",
+         "more than 20 @@ lines"},
         {"*** Begin Patch\n*** Rename File: f\n*** End Patch\n", "is no file's beginning"},
     };
     for (const auto& one : cases) {

@@ -86,6 +86,12 @@ TEST_CASE("a text is found through tabs, trailing blanks, line ends and quotes, 
         // the letters themselves
         {"Return 1\n", "return 1", "x", nullptr, {}},
         {"a\u2013b\n", "a-b", "x", nullptr, {}},
+        // a line that stays, though the text's end is in its middle
+        {"say \u201Chi\u201D\n",
+         "say \"hi\"",
+         "say \"hi\"\nbye",
+         "say \u201Chi\u201D\nbye\n",
+         {"quotes"}},
         // found as it is
         {"\tx\n    x\n", "    x", "    y", "\tx\n    y\n", {}},
     };
@@ -159,7 +165,7 @@ TEST_CASE("texts that repeat themselves: the search takes up again within what i
     CHECK(machine.get("f") == "a\tc\n");
 }
 
-TEST_CASE("blanks without end are neither held in memory nor looked through again and again")
+TEST_CASE("megabytes of blanks are one run of them")
 {
     const Machine machine;
     machine.put("f", "x" + std::string(3 * 1024 * 1024, ' ') + "\n\ty\n");
