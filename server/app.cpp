@@ -12,7 +12,7 @@
 #include "server/options/unknown_variables.hpp"
 #include "server/serve.hpp"
 #include "server/version.hpp"
-#include "tools/tool.hpp"
+#include "tools/dialect.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -24,12 +24,13 @@
 namespace berth::server {
 namespace {
 
-void greet_terminal()
+void greet_terminal(const tools::Dialect* dialect)
 {
     cli::complain("waiting for an MCP client on standard input; Ctrl-D ends it.",
                   "A client starts it by itself once it is registered, e.g.\n"
                   "    claude mcp add berth -- berth serve\n"
-                  "To try a tool by hand: berth call bash_exec '{\"command\":\"uname -a\"}'");
+                  "To try a tool by hand: berth call " +
+                      tools::in_words_of(dialect, "bash_exec") + " '{\"command\":\"uname -a\"}'");
 }
 
 void warn_of_unknown_variables()
@@ -102,7 +103,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
             return cli::call(application, line.tool, line.arguments, line.json);
         }
         if (::isatty(STDIN_FILENO) == 1) {
-            greet_terminal();
+            greet_terminal(application.options().dialect);
         }
         log::write(log::Level::info, "serving",
                    {{"version", version}, {"backend", backend->name()}, {"transport", "stdio"}});
@@ -134,7 +135,8 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
         warn_of_unknown_variables();
         if (line.command == "config") {
             // What `berth serve` would refuse is not in force.
-            (void)mcp::select_tools(tools::all_tools(), options.served_tools, options.read_only);
+            (void)mcp::select_tools(tools::tools_in(options.dialect), options.served_tools,
+                                    options.read_only);
             composition.check(options);
             require_known_layers(options, composition);
             return cli::show_config(options, line.json);

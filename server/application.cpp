@@ -59,13 +59,15 @@ session::SessionFacts facts_of_session(const Options& options, session::SessionM
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend)
     : options_(std::move(options)),
-      catalog_(mcp::select_tools(tools::all_tools(), options_.served_tools, options_.read_only)),
+      catalog_(mcp::select_tools(tools::tools_in(options_.dialect), options_.served_tools,
+                                 options_.read_only)),
       sessions_(options_.sessions, std::move(backend)),
       workspace_(workspace::make_directory_store(options_.workspace))
 {
     mcp::Configuration configuration;
     configuration.identity = {.version = std::string(version),
-                              .structured_content = options_.tools.structured_content};
+                              .structured_content = options_.tools.structured_content,
+                              .dialect = options_.dialect};
     configuration.catalog = catalog_;
     configuration.settings = options_.tools;
     configuration.describe = [this](const tools::Entry& tool) {

@@ -36,7 +36,7 @@ std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
 bool serves(const mcp::Catalog& catalog, std::string_view name)
 {
     return std::any_of(catalog.served.begin(), catalog.served.end(),
-                       [&](const tools::Entry* tool) { return tool->name == name; });
+                       [&](const tools::Entry* tool) { return tools::own_name(*tool) == name; });
 }
 
 std::string lifetime_sentence(const Options& options, const mcp::Catalog& catalog)
@@ -90,7 +90,7 @@ bool needs_sandbox(const tools::Entry& tool)
 {
     constexpr std::array<std::string_view, 3> without = {"delete_workspace_file",
                                                          "list_workspace_files", "session_info"};
-    return std::find(without.begin(), without.end(), tool.name) == without.end();
+    return std::find(without.begin(), without.end(), tools::own_name(tool)) == without.end();
 }
 
 } // namespace
@@ -143,7 +143,7 @@ std::string make_instructions(const Options& options, const session::SessionFact
 std::string make_description(const tools::Entry& tool, const Options& options,
                              sandbox::Backend& backend)
 {
-    auto text = tool.describe(options.tools, backend);
+    auto text = tools::in_words_of(tool.dialect, tool.describe(options.tools, backend));
     if (const auto reason = needs_sandbox(tool) ? disabled_reason(backend) : ""; !reason.empty()) {
         text = "DISABLED: " + reason + "\n" + text;
     }

@@ -1,5 +1,7 @@
 #include "tools/tool.hpp"
 
+#include "tools/dialect.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <utility>
@@ -24,7 +26,8 @@ Result::~Result() = default;
 
 Result run_tool(const Entry& tool, Context& context, const nlohmann::json& arguments)
 {
-    Result result = tool.run(context, arguments);
+    Result result = tool.dialect == nullptr ? tool.run(context, arguments)
+                                            : run_in_dialect(tool, context, arguments);
     auto& data = *result.data;
     data["session"] = context.session.session;
     data["backend"] = std::string(context.sessions.backend().name());

@@ -65,6 +65,7 @@ struct Result {
     std::string text;
     std::unique_ptr<nlohmann::json> data;
     std::vector<Image> images;
+    bool failed = false; ///< the work was done, and the caller's dialect calls its outcome an error
 };
 
 struct Annotations {
@@ -74,7 +75,10 @@ struct Annotations {
     bool open_world = false;
 };
 
-/// One line of the table in all_tools.cpp.
+struct Dialect;
+struct DialectTool;
+
+/// One line of the table in all_tools.cpp, or of what a dialect makes of it (dialect.hpp).
 struct Entry {
     std::string_view name;
     std::string_view title;
@@ -93,6 +97,8 @@ struct Entry {
     void (*check)(const nlohmann::json& canonical);
     /// `arguments` is an object, not yet canonical. Throws berth::Error.
     Result (*run)(Context& context, const nlohmann::json& arguments);
+    const Dialect* dialect = nullptr;  ///< in which it is served; null: berth's own
+    const DialectTool* line = nullptr; ///< of the dialect's table; null: it keeps name and form
 };
 
 /// Every tool, sorted by name: the one place where a tool is registered.
@@ -101,8 +107,8 @@ struct Entry {
 /// Null when there is none.
 [[nodiscard]] const Entry* find_tool(std::string_view name);
 
-/// Runs the tool in its session and retries nothing. Notices of the lease and of the call are
-/// collected in `context.notices`.
+/// Runs the tool in its session, in the dialect it is served in, and retries nothing. Notices of
+/// the lease and of the call are collected in `context.notices`.
 [[nodiscard]] Result run_tool(const Entry& tool, Context& context, const nlohmann::json& arguments);
 
 } // namespace berth::tools

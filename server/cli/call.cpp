@@ -33,9 +33,12 @@ constexpr std::string_view cancellation =
     R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})"
     "\n";
 
-constexpr const char* example =
-    "They are one JSON object, for bash_exec '{\"command\":\"ls\"}'; the tool's description in "
-    "tools/list has an example.";
+std::string example(const Application& application)
+{
+    return tools::in_words_of(application.options().dialect,
+                              "They are one JSON object, for bash_exec '{\"command\":\"ls\"}'; the "
+                              "tool's description in tools/list has an example.");
+}
 
 std::string read_to_end(int fd)
 {
@@ -189,11 +192,12 @@ int call(Application& application, const std::string& tool, const std::string& a
         parsed = rpc::read_json(arguments == "-" ? read_to_end(STDIN_FILENO) : arguments,
                                 application.options().rpc.read);
     } catch (const rpc::ProtocolError& error) {
-        complain("the arguments of " + tool + " cannot be read: " + error.what(), example);
+        complain("the arguments of " + tool + " cannot be read: " + error.what(),
+                 example(application));
         return 2;
     }
     if (!parsed.is_object()) {
-        complain("the arguments of " + tool + " are no JSON object", example);
+        complain("the arguments of " + tool + " are no JSON object", example(application));
         return 2;
     }
     Interrupts interrupts; // before the thread, which inherits the mask

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/rpc/json_text.hpp"
+#include "tools/dialect.hpp"
 
 #include <algorithm>
 
@@ -42,6 +43,12 @@ void append_tool(std::string& out, const tools::Entry& tool, const std::string& 
     out += "}}";
 }
 
+/// An operator may name a tool as it is served or as berth's documents do.
+bool is_named(const tools::Entry& tool, std::string_view name)
+{
+    return tool.name == name || tools::own_name(tool) == name;
+}
+
 } // namespace
 
 const tools::Entry* Catalog::find(std::string_view name) const
@@ -57,7 +64,7 @@ Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std
 {
     for (const auto& name : wanted) {
         if (std::none_of(all.begin(), all.end(),
-                         [&](const tools::Entry& tool) { return tool.name == name; })) {
+                         [&](const tools::Entry& tool) { return is_named(tool, name); })) {
             std::string known;
             for (const auto& tool : all) {
                 known += (known.empty() ? "" : ", ") + std::string(tool.name);
@@ -68,7 +75,8 @@ Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std
     }
     Catalog catalog;
     for (const auto& tool : all) {
-        if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), tool.name) == wanted.end()) {
+        const auto is_this = [&](const std::string& name) { return is_named(tool, name); };
+        if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), is_this)) {
             catalog.left_out.emplace(tool.name, "the operator did not list it under --tools");
         } else if (read_only && !tool.annotations.read_only) {
             catalog.left_out.emplace(tool.name, "the operator started berth with --read-only");
@@ -79,7 +87,10 @@ Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std
     if (catalog.served.empty()) {
         throw Error(ErrorCode::invalid_argument,
                     "no tool is left to serve: --read-only leaves out every tool of --tools",
-                    "Name tools that change nothing, e.g. read_file, or leave --read-only away.");
+                    tools::in_words_of(
+                        all.front().dialect,
+                        "Name tools that change nothing, e.g. read_file, or leave --read-only "
+                        "away."));
     }
     std::sort(catalog.served.begin(), catalog.served.end(),
               [](const tools::Entry* a, const tools::Entry* b) { return a->name < b->name; });

@@ -156,13 +156,15 @@ static_assert(
     }(),
     "in the order of the codes");
 
-std::string hint_of(const Error& error)
+std::string hint_of(const Error& error, const tools::Dialect* dialect)
 {
-    return error.hint().empty() ? default_hints.at(static_cast<std::size_t>(error.code())).hint
-                                : error.hint();
+    return error.hint().empty()
+               ? tools::in_words_of(dialect,
+                                    default_hints.at(static_cast<std::size_t>(error.code())).hint)
+               : error.hint();
 }
 
-json error_object(const std::exception& failure)
+json error_object(const std::exception& failure, const tools::Dialect* dialect)
 {
     const auto* error = dynamic_cast<const Error*>(&failure);
     if (error == nullptr) {
@@ -173,7 +175,7 @@ json error_object(const std::exception& failure)
     }
     json object{{"code", to_string(error->code())},
                 {"message", error->what()},
-                {"hint", hint_of(*error)},
+                {"hint", hint_of(*error, dialect)},
                 {"retryable", error->retryable()}};
     if (!error->details().empty()) {
         object["details"] = error->details();
@@ -199,6 +201,7 @@ std::string tool_result(tools::Result result, const std::vector<std::string>& to
                         std::string_view bodies, Era era, const Identity& identity)
 {
     const auto notices = one_per_line(told);
+    const bool failed = result.failed;
     json data = result.data ? std::move(*result.data) : json::object();
     std::string structured;
     if (identity.structured_content) {
@@ -216,7 +219,7 @@ std::string tool_result(tools::Result result, const std::vector<std::string>& to
     if (!structured.empty()) {
         out += R"(,"structuredContent":)" + structured;
     }
-    out += R"(,"isError":false})";
+    out += failed ? R"(,"isError":true})" : R"(,"isError":false})";
     return out;
 }
 
@@ -224,7 +227,7 @@ std::string tool_failure(const std::exception& failure, const std::vector<std::s
                          Era era, const Identity& identity)
 {
     const auto notices = one_per_line(told);
-    const json error = error_object(failure);
+    const json error = error_object(failure, identity.dialect);
     std::string text = error["message"].get<std::string>();
     text += '\n' + error["hint"].get_ref<const std::string&>();
     std::string out = begin_result(era, identity);

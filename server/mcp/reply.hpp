@@ -1,7 +1,7 @@
 #pragma once
 
 #include "server/mcp/era.hpp"
-#include "tools/tool.hpp"
+#include "tools/dialect.hpp"
 
 #include <exception>
 #include <string>
@@ -14,6 +14,8 @@ namespace berth::mcp {
 struct Identity {
     std::string version; ///< of berth
     bool structured_content = false;
+    const tools::Dialect* dialect =
+        nullptr; ///< of hints that an error does not bring; null: berth's own
 };
 
 /// Opens a result object of either era, without the closing brace: `{"resultType":...,"_meta":{`.

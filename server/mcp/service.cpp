@@ -133,11 +133,16 @@ const tools::Entry& Service::requested_tool(const json& params) const
     if (const auto* tool = configuration_.catalog.find(wanted)) {
         return *tool;
     }
-    const auto left_out = configuration_.catalog.left_out.find(wanted);
+    const auto& catalog = configuration_.catalog;
+    const auto left_out = catalog.left_out.find(wanted);
+    if (left_out != catalog.left_out.end()) {
+        throw rpc::ProtocolError(rpc::invalid_params,
+                                 "Tool " + wanted + " is not served: " + left_out->second);
+    }
+    const auto here = tools::in_words_of(configuration_.identity.dialect, wanted);
     throw rpc::ProtocolError(rpc::invalid_params,
-                             left_out == configuration_.catalog.left_out.end()
-                                 ? "Unknown tool: " + wanted.substr(0, 128)
-                                 : "Tool " + wanted + " is not served: " + left_out->second);
+                             "Unknown tool: " + wanted.substr(0, 128) +
+                                 (catalog.find(here) != nullptr ? "; here it is " + here : ""));
 }
 
 void Service::call(const std::shared_ptr<rpc::Call>& call, Era era)
@@ -152,7 +157,9 @@ void Service::call(const std::shared_ptr<rpc::Call>& call, Era era)
 
 std::string Service::refusal(const Error& why, Era era) const
 {
-    return tool_failure(why, {}, era, configuration_.identity);
+    const auto* dialect = configuration_.identity.dialect;
+    const Error named(why.code(), why.what(), tools::in_words_of(dialect, why.hint()));
+    return tool_failure(tools::with_facts_of(why, named), {}, era, configuration_.identity);
 }
 
 void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era)

@@ -386,6 +386,7 @@ Options make_options(const Given& given, const Environment& environment)
     }
     options.tools = make_tool_settings(layers);
     options.workspace = pick_workspace(layers, options.sessions.state_directory);
+    options.dialect = tools::find_dialect(layers.choice("tool_dialect"));
     options.served_tools = layers.raw("tools").items;
     options.read_only = layers.boolean("read_only");
     options.required_layers = layers.raw("require").items;

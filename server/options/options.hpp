@@ -4,7 +4,7 @@
 #include "server/options/session_key.hpp"
 #include "server/options/toml_file.hpp"
 #include "server/rpc/dispatcher.hpp"
-#include "tools/tool.hpp"
+#include "tools/dialect.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -29,8 +29,9 @@ struct Options {
     session::SessionId session;
     session::Settings sessions; ///< state directory, mounts, network, limits ...
     tools::Settings tools;
-    std::string workspace;                 ///< a directory
-    std::vector<std::string> served_tools; ///< empty: all
+    std::string workspace;                   ///< a directory
+    const tools::Dialect* dialect = nullptr; ///< of the tools; null: berth's own
+    std::vector<std::string> served_tools;   ///< by either name; empty: all
     bool read_only = false;
     std::vector<std::string> required_layers;
     std::size_t message_limit = 0; ///< bytes

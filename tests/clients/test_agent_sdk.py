@@ -44,8 +44,8 @@ class AgentSdk(unittest.TestCase):
                 "TMPDIR": temporary, "CLAUDE_CODE_TMPDIR": temporary,
                 "BERTH_CLIENTS": CLIENTS, **more}
 
-    def run_agent(self, steps, during=None, gate=(), **more):
-        command = [*gate, BERTH, "serve", "--session", "agent"]
+    def run_agent(self, steps, during=None, gate=(), arguments=(), **more):
+        command = [*gate, BERTH, "serve", "--session", "agent", *arguments]
         servers = {"berth": {"command": command[0], "args": command[1:]}}
         with ScriptedModel(steps) as model:
             agent = subprocess.Popen(
@@ -174,6 +174,72 @@ class AgentSdk(unittest.TestCase):
     def second_has_begun(self):
         """Else the kill would strike between two calls, and interrupt none."""
         return any(pathlib.Path(self.state).glob("sessions/*/home/begun"))
+
+    def test_the_claude_dialect_says_what_the_built_in_tools_say(self):
+        """The same calls, emitted under the built-in names: once to those tools, once through
+        toolAliases to berth's. The two must read alike but for where they work."""
+        steps = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in CALLS]
+        place = os.path.join(self.folder, "place")
+        os.mkdir(place)
+        here = self.results(self.run_agent(steps, AGENT_OPTIONS=json.dumps(
+            {"tools": BUILT_IN, "allowedTools": BUILT_IN, "disallowedTools": [], "cwd": place,
+             "maxTurns": 2 * len(steps)})))
+        aliases = {name: f"mcp__berth__{name}" for name in BUILT_IN}
+        there = self.results(self.run_agent(
+            steps, arguments=("--tool-dialect", "claude"), AGENT_OPTIONS=json.dumps(
+                {"toolAliases": aliases, "disallowedTools": [], "maxTurns": 2 * len(steps)})))
+        self.assertEqual((len(here), len(there)), (len(CALLS), len(CALLS)))
+        for (name, arguments), (failed, text), (is_error, own) in zip(CALLS, here, there):
+            with self.subTest(f"{name} {arguments}"):
+                self.assertEqual(is_error, failed, own)
+                text = text.replace(place, "/home/user")
+                text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
+                if failed and name != "Bash":  # a hint follows
+                    self.assertEqual(own[:len(text)], text)
+                else:
+                    self.assertEqual(own, text)
+
+
+BUILT_IN = ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]
+# What can be compared: lists of files in another order would not be alike.
+CALLS = [
+    ("Bash", {"command": "mkdir -p src/sub; printf 'one\\nneedle 1\\ntwo\\n' >src/a.py; "
+                         "printf 'needle 2\\nneedle 3\\n' >src/sub/b.txt; : >empty; "
+                         "printf 'l1\\nl2\\nl3\\n' >a; printf 'a\\r\\nb\\r\\n' >crlf"}),
+    *[("Bash", {"command": command}) for command in (
+        "echo out", "echo out; sleep 0.1; echo err >&2", "exit 3",
+        "echo out; sleep 0.1; echo err >&2; exit 3", "printf '\\n\\n  a  \\n\\n'",
+        "printf 'a\\n\\nb\\n\\n'; sleep 0.1; echo err >&2", "printf '\\n\\n'",
+        "printf '\\n \\n'; sleep 0.1; echo err >&2; exit 2", "cd src && pwd", "pwd", "cd ..")],
+    ("Bash", {"command": "sleep 0.3; echo done", "timeout": 5000, "description": "wait"}),
+    *[("Read", {"file_path": "a", **more}) for more in (
+        {}, {"offset": 2}, {"offset": 2, "limit": 1}, {"limit": 3}, {"offset": 4}, {"offset": 5})],
+    *[("Read", {"file_path": name}) for name in ("empty", "src", "none", "crlf", "src/a.py")],
+    ("Write", {"file_path": "new/x", "content": "1 1 1\n"}),
+    ("Write", {"file_path": "new/x", "content": "1 1 1 1\n"}),
+    *[("Edit", {"file_path": "new/x", **edit}) for edit in (
+        {"old_string": "1", "new_string": "2"}, {"old_string": "zzz", "new_string": "2"},
+        {"old_string": "1 1 1 1", "new_string": "1 1 1 2"},
+        {"old_string": "1", "new_string": "3", "replace_all": True},
+        {"old_string": "3", "new_string": "3"}, {"old_string": "", "new_string": "3"})],
+    ("Edit", {"file_path": "new/y", "old_string": "", "new_string": "3"}),
+    ("Edit", {"file_path": "none", "old_string": "a", "new_string": "b"}),
+    ("Bash", {"command": "cat new/x new/y"}),
+    *[("Glob", arguments) for arguments in (
+        {"pattern": "**/*.py"}, {"pattern": "*.txt", "path": "src"}, {"pattern": "b.txt"},
+        {"pattern": "*.nothing"}, {"pattern": "*", "path": "none"})],
+    *[("Grep", {"pattern": "needle", **more}) for more in (
+        {"glob": "*.py"}, {"type": "py"}, {"path": "src/a.py"}, {"offset": 9}, {"path": "none"})],
+    *[("Grep", {"pattern": "needle", "output_mode": "content", **more}) for more in (
+        {}, {"-n": False}, {"-C": 1}, {"-A": 1, "-n": False}, {"path": "src/a.py"},
+        {"path": "src/a.py", "-B": 1}, {"head_limit": 1}, {"head_limit": 1, "offset": 1},
+        {"offset": 9}, {"-o": True}, {"pattern": "NEEDLE 1", "-i": True},
+        {"pattern": "one.needle", "multiline": True}, {"pattern": "nothing at all"})],
+    *[("Grep", {"pattern": "needle", "output_mode": "count", **more}) for more in (
+        {}, {"path": "src/a.py"}, {"head_limit": 1}, {"offset": 1}, {"offset": 9},
+        {"pattern": "nothing at all"})],
+    ("Grep", {"pattern": "nothing at all"}),
+]
 
 
 if __name__ == "__main__":

@@ -103,6 +103,23 @@ class Tools(unittest.TestCase):
                     self.assertTrue(common or f"`{word}`" in sections[name] or
                                     re.search(rf"\b{word}\b", sections[name]), "is not told")
 
+    def test_every_argument_of_the_dialect_is_there_and_no_other(self):
+        sections = re.split(r"^## ", (ROOT / "docs" / "claude-dialect.md").read_text(),
+                            flags=re.MULTILINE)
+        rows = {}
+        for section in sections[1:]:
+            cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+            rows[section.partition("\n")[0]] = re.findall(r"`([^`]+)`", "".join(cells))
+        with tempfile.TemporaryDirectory(prefix="berth-docs-") as state, \
+                Berth("--tool-dialect", "claude", state=state) as server:
+            tools = server.list_tools()
+        renamed = [tool for tool in tools if tool["name"][0].isupper()]
+        self.assertEqual(len(renamed), 6)
+        for tool in renamed:
+            with self.subTest(tool["name"]):
+                self.assertEqual(sorted(rows[tool["name"]]),
+                                 sorted(tool["inputSchema"]["properties"]))
+
 
 class Pages(unittest.TestCase):
     def test_links_lead_somewhere(self):

@@ -159,7 +159,8 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
             hint = "list the directory " + printable(found.path) + " to see what is there";
         }
     }
-    throw Error(ErrorCode::not_found, shown + " does not exist", hint);
+    throw Error(Error(ErrorCode::not_found, shown + " does not exist", hint)
+                    .with_detail("cwd", printable(context.session.cwd())));
 }
 
 } // namespace berth::guest

@@ -29,6 +29,28 @@ TEST_CASE("a result is text for the model and data for programs")
     CHECK_FALSE(reply.contains("structuredContent"));
 }
 
+TEST_CASE("an outcome that a dialect calls an error is one, with the whole of its data")
+{
+    tools::Result result("Exit code 3", json{{"stdout", ""}, {"exit_code", 3}});
+    result.failed = true;
+    const auto reply =
+        json::parse(tool_result(std::move(result), {}, "stdout", Era::modern, plain));
+    CHECK(reply["isError"] == true);
+    CHECK(reply["content"][0]["text"] == "Exit code 3");
+    CHECK(reply["_meta"]["berth/result"] == json::parse(R"({"exit_code":3})"));
+    CHECK_FALSE(reply["_meta"].contains("berth/error"));
+}
+
+TEST_CASE("a hint that an error does not bring names the tools of the dialect")
+{
+    Identity claude = plain;
+    claude.dialect = tools::find_dialect("claude");
+    const Error error(ErrorCode::not_a_file, "no file");
+    CHECK(tool_failure(error, {}, Era::modern, plain).find("bash_exec can work") !=
+          std::string::npos);
+    CHECK(tool_failure(error, {}, Era::modern, claude).find("Bash can work") != std::string::npos);
+}
+
 TEST_CASE("the legacy era has no result type and no server info")
 {
     const auto reply =

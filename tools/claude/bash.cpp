@@ -1,0 +1,224 @@
+#include "sandbox/base/error.hpp"
+#include "tools/claude/dialect.hpp"
+#include "tools/decode.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace berth::tools::claude {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t milliseconds = 1000;
+constexpr std::int64_t longest_timeout = 7'200'000;
+
+std::int64_t most_milliseconds(const Settings& settings)
+{
+    return std::min<std::int64_t>(settings.exec_max_timeout.count() * milliseconds,
+                                  longest_timeout);
+}
+
+std::int64_t default_milliseconds(const Settings& settings)
+{
+    return std::min<std::int64_t>(settings.exec_timeout.count() * milliseconds,
+                                  most_milliseconds(settings));
+}
+
+/// `bash_exec` counts seconds; nobody gets less than was asked for.
+std::int64_t whole_seconds(std::int64_t timeout)
+{
+    return (timeout + milliseconds - 1) / milliseconds;
+}
+
+std::string timeout_hint(std::int64_t most)
+{
+    return "timeout is in milliseconds, at most " + std::to_string(most) +
+           ". What takes longer can run on as a job: append & to the command, send its output to a "
+           "file and read that.";
+}
+
+std::string hint_above_schema(std::int64_t /*value*/)
+{
+    return timeout_hint(longest_timeout);
+}
+
+/// Standard output, then standard error, without blanks at the end.
+std::string printed(const json& data)
+{
+    std::string text = data.at("stdout").get<std::string>();
+    const auto& errors = data.at("stderr").get_ref<const std::string&>();
+    text += text.empty() || text.ends_with('\n') || errors.empty() ? "" : "\n";
+    text += errors;
+    text.erase(text.find_last_not_of(" \t\r\n") + 1);
+    return text;
+}
+
+std::string without_empty_lines_before(std::string text)
+{
+    const auto first = text.find_first_not_of(" \t\r\n");
+    const auto line = text.rfind('\n', first);
+    return line == text.npos ? text : text.erase(0, line + 1);
+}
+
+void append(std::string& text, const std::string& lines)
+{
+    if (!lines.empty()) {
+        text += (text.empty() ? "" : "\n") + lines;
+    }
+}
+
+/// How the command ended, where that is an error here; else empty.
+std::string ending(const json& arguments, const Settings& settings, const json& data)
+{
+    const auto& fate = data.at("fate").get_ref<const std::string&>();
+    const auto code = data.at("exit_code").get<int>();
+    if (fate == "timed_out") {
+        const auto* asked = given(arguments, "timeout");
+        const auto timeout = asked != nullptr ? static_cast<std::int64_t>(asked->get<double>())
+                                              : default_milliseconds(settings);
+        return "Command did not complete within its " + std::to_string(whole_seconds(timeout)) +
+               "s timeout and was stopped.";
+    }
+    if (fate == "cancelled") {
+        return "Command was cancelled and stopped.";
+    }
+    if (fate == "lost") {
+        return "The outcome of the command was lost.";
+    }
+    return code == 0 ? "" : "Exit code " + std::to_string(code);
+}
+
+std::string reason(const json& data)
+{
+    if (data.at("fate") == "oom_killed") {
+        return "[killed: out of memory]";
+    }
+    return data.at("fate") == "signaled"
+               ? "[killed by " + data.at("signal").get<std::string>() + "]"
+               : "";
+}
+
+/// What was left out of a stream, and where the whole is.
+std::string omission(const json& data, const std::string& name)
+{
+    const auto& stream = data.at(name + "_stream");
+    if (stream.at("omitted_bytes") == 0) {
+        return {};
+    }
+    const auto total = stream.at("total_bytes").get<std::uint64_t>();
+    const auto kept = stream.at("spill_bytes").get<std::uint64_t>();
+    const auto path = visible(stream.at("spill_path").get<std::string>());
+    const auto fault = visible(stream.at("spill_error").get<std::string>());
+    std::string text = "[" + name + " has " + human_bytes(total) + ", the middle is left out; ";
+    if (path.empty()) {
+        text += "it is not kept";
+    } else if (kept >= total) {
+        text += "all of it is in " + path + ", which Read pages";
+    } else {
+        text += "the first " + human_bytes(kept) + " are in " + path + ", which Read pages";
+    }
+    return text + (fault.empty() ? "" : ": " + fault) + "]";
+}
+
+std::string left_running(const json& data)
+{
+    constexpr std::size_t named = 5;
+    const auto& processes = data.at("left_running");
+    const auto job = data.at("job_id").get<std::string>();
+    if (job.empty() && processes.empty()) {
+        return {};
+    }
+    std::string text = "[left running" + (job.empty() ? "" : " as job " + job);
+    for (std::size_t i = 0; i < std::min(processes.size(), named); ++i) {
+        const auto name = visible(processes[i].at("name").get<std::string>());
+        text += (i == 0 ? ": pid " : ", pid ") + processes[i].at("pid").dump() +
+                (name.empty() ? "" : " (" + name + ")");
+    }
+    text += processes.size() > named ? " and " + std::to_string(processes.size() - named) + " more"
+                                     : "";
+    for (const auto* name : {"stdout_stream", "stderr_stream"}) {
+        const auto path = visible(data.at(name).at("spill_path").get<std::string>());
+        if (data.at(name).at("held_open") == true && !path.empty()) {
+            text += "; its output goes on in " + path;
+        }
+    }
+    return text + "]";
+}
+
+} // namespace
+
+std::string Bash::describe(const Settings& settings, sandbox::Backend& backend)
+{
+    return "Runs a bash command in this session's own sandbox: " + backend.description() +
+           "\n\nFiles and background processes stay from call to call; environment variables and "
+           "shell settings do not. " +
+           (settings.sticky_cwd ? "cd is remembered: the next call starts where this one ended. "
+                                : "Every call starts in the home directory. ") +
+           "timeout is in milliseconds (default " + std::to_string(default_milliseconds(settings)) +
+           ", at most " + std::to_string(most_milliseconds(settings)) +
+           "); at the timeout the command and all it started are stopped and you get what it had "
+           "printed. There is no terminal, and standard input is empty.\n\n"
+           "The result is standard output, then standard error; an exit code other than 0 is an "
+           "error that begins with it. Output above " +
+           std::to_string(settings.output_budget) +
+           " characters loses its middle; the whole of it is in a file in the sandbox that the "
+           "last line names.\n\nThe call returns when the shell exits. A server started with "
+           "`server >log 2>&1 &` runs on as a job. Use Read, Edit, Glob and Grep on files: they "
+           "see the same file system.\n\n"
+           "Example: {\"command\": \"make -j4 && ./run_tests\", \"timeout\": 600000}";
+}
+
+json Bash::canonical(const json& arguments, const Settings& settings)
+{
+    std::string command;
+    std::string description;
+    std::optional<std::int64_t> timeout;
+    Decoder in(arguments);
+    in.required("command", command);
+    in.optional("timeout", timeout, Range{1, longest_timeout, &hint_above_schema});
+    in.optional("description", description);
+    in.finish();
+    json own{{"command", command}};
+    if (!timeout) {
+        return own;
+    }
+    const auto most = most_milliseconds(settings);
+    if (*timeout > most) {
+        throw Error(ErrorCode::invalid_argument,
+                    "timeout: " + std::to_string(*timeout) + " is above the maximum of " +
+                        std::to_string(most) + " ms that is set here",
+                    timeout_hint(most));
+    }
+    own["timeout"] = whole_seconds(*timeout);
+    return own;
+}
+
+void Bash::phrase(const json& arguments, const Settings& settings, Result& result)
+{
+    const auto& data = *result.data;
+    std::string text;
+    if (const auto end = ending(arguments, settings, data); end.empty()) {
+        text = without_empty_lines_before(printed(data));
+        text += text.empty() ? "(Bash completed with no output)" : "";
+    } else {
+        result.failed = true;
+        // The code comes first, whatever else ended the command last.
+        const bool code = end.starts_with("Exit code");
+        append(text, code ? end : "");
+        append(text, printed(data));
+        append(text, code ? "" : end);
+    }
+    append(text, reason(data));
+    if (const auto survivors = data.at("survivors").get<std::uint64_t>(); survivors > 0) {
+        append(text, "[" + counted(survivors, "process") + " could not be stopped]");
+    }
+    append(text, omission(data, "stdout"));
+    append(text, omission(data, "stderr"));
+    append(text, left_running(data));
+    result.text = std::move(text);
+}
+
+} // namespace berth::tools::claude

@@ -1,0 +1,146 @@
+#include "tools/claude/dialect.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include "schemas/embedded.hpp"
+
+namespace berth::tools::claude {
+namespace {
+
+constexpr std::array bash_arguments = {
+    ArgumentName{"command", "command"},
+    ArgumentName{"timeout", "timeout"},
+    ArgumentName{"description", "description"},
+    ArgumentName{"run_in_background", "background", true},
+    ArgumentName{"dangerouslyDisableSandbox", "dangerouslyDisableSandbox", true},
+};
+constexpr std::array read_arguments = {
+    ArgumentName{"file_path", "path"},
+    ArgumentName{"offset", "offset"},
+    ArgumentName{"limit", "limit"},
+    ArgumentName{"pages", "pages", true},
+    ArgumentName{"allow_large", "allow_large", true},
+};
+constexpr std::array write_arguments = {
+    ArgumentName{"file_path", "path"},
+    ArgumentName{"content", "content"},
+};
+constexpr std::array edit_arguments = {
+    ArgumentName{"file_path", "path"},
+    ArgumentName{"old_string", "old_text"},
+    ArgumentName{"new_string", "new_text"},
+    ArgumentName{"replace_all", "replace_all"},
+};
+constexpr std::array glob_arguments = {
+    ArgumentName{"pattern", "pattern"},
+    ArgumentName{"path", "path"},
+};
+constexpr std::array grep_arguments = {
+    ArgumentName{"pattern", "pattern"},
+    ArgumentName{"path", "path"},
+    ArgumentName{"glob", "include"},
+    ArgumentName{"type", "type"},
+    ArgumentName{"output_mode", "output_mode"},
+    ArgumentName{"-A", "after"},
+    ArgumentName{"-B", "before"},
+    ArgumentName{"-C", "context"},
+    ArgumentName{"context", "context"},
+    ArgumentName{"-n", "-n"},
+    ArgumentName{"-i", "ignore_case"},
+    ArgumentName{"-o", "only_matching"},
+    ArgumentName{"head_limit", "limit"},
+    ArgumentName{"offset", "offset"},
+    ArgumentName{"multiline", "multiline"},
+};
+
+/// `write_file` can append and `grep_files` can search for plain text; here a command does that.
+constexpr std::array phrases = {
+    Phrase{"write_file with a part of it, then more calls with mode append",
+           "Write a part of it, then append the others with Bash"},
+    Phrase{"a long file in pieces with write_file and mode append",
+           "a long file in pieces, the first with Write and the others appended with Bash"},
+    Phrase{"write_file writes a large file in pieces, the first as usual and the others with mode "
+           "\"append\"",
+           "a large file in pieces, the first with Write and the others appended with Bash"},
+    Phrase{"set `fixed` to search for the text as it stands",
+           "write a backslash before what is meant as it stands"},
+    Phrase{"`include`", "`glob`"},
+};
+
+template <class T>
+constexpr DialectTool line(std::string_view tool, std::string_view name, std::string_view title,
+                           std::string_view schema, std::string_view bodies,
+                           std::span<const ArgumentName> arguments)
+{
+    DialectTool result{.tool = tool,
+                       .name = name,
+                       .title = title,
+                       .input_schema = schema,
+                       .bodies = bodies,
+                       .arguments = arguments,
+                       .describe = &T::describe,
+                       .canonical = &T::canonical,
+                       .phrase = &T::phrase,
+                       .explain = nullptr};
+    if constexpr (requires { &T::explain; }) {
+        result.explain = &T::explain;
+    }
+    return result;
+}
+
+namespace json = schemas;
+// The diff of an edit is not in the text here, so it is no body.
+// clang-format off
+constexpr std::array tools = {
+    line<Bash>("bash_exec", "Bash", "Run a command", json::claude_bash, "stdout stderr", bash_arguments),
+    line<Edit>("edit_file", "Edit", "Edit a file", json::claude_edit, "", edit_arguments),
+    line<Glob>("glob_files", "Glob", "Find files by name", json::claude_glob, "paths", glob_arguments),
+    line<Grep>("grep_files", "Grep", "Search in files", json::claude_grep, "files", grep_arguments),
+    line<Read>("read_file", "Read", "Read a file", json::claude_read, "content entries", read_arguments),
+    line<Write>("write_file", "Write", "Write a file", json::claude_write, "", write_arguments),
+};
+// clang-format on
+
+} // namespace
+
+const Dialect& dialect()
+{
+    static constexpr Dialect claude{.name = "claude", .tools = tools, .phrases = phrases};
+    return claude;
+}
+
+const nlohmann::json* given(const nlohmann::json& arguments, std::string_view name)
+{
+    const auto found = arguments.find(name);
+    return found == arguments.end() || found->is_null() ? nullptr : &*found;
+}
+
+nlohmann::json renamed(const nlohmann::json& arguments, std::string_view tool)
+{
+    auto result = nlohmann::json::object();
+    const auto* const row = std::find_if(tools.begin(), tools.end(),
+                                         [&](const auto& each) { return each.tool == tool; });
+    for (const auto& argument : row->arguments) {
+        if (const auto* value = given(arguments, argument.name)) {
+            result[std::string(argument.canonical)] = *value;
+        }
+    }
+    return result;
+}
+
+std::optional<Error> explain_missing(const Error& error, const std::string& what)
+{
+    const auto cwd = error.details().find("cwd");
+    if (error.code() != ErrorCode::not_found || cwd == error.details().end()) {
+        return std::nullopt;
+    }
+    return with_facts_of(
+        error,
+        Error(error.code(), what + " Note: your current working directory is " + cwd->second + '.',
+              std::string(error.what()) + "; " + error.hint()));
+}
+
+} // namespace berth::tools::claude

@@ -1,0 +1,93 @@
+#include "tools/claude/dialect.hpp"
+#include "tools/claude/shown_path.hpp"
+#include "tools/decode.hpp"
+#include "tools/render.hpp"
+#include "tools/unreadable.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace berth::tools::claude {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t most_paths = 100;
+
+std::string unreadable(const json& data)
+{
+    const auto count = data.at("unreadable_directories").get<std::uint64_t>();
+    return unreadable_phrase(count, data.at("unreadable_paths").get<std::vector<std::string>>());
+}
+
+} // namespace
+
+std::string Glob::describe(const Settings& settings, sandbox::Backend& /*backend*/)
+{
+    return "Finds files of the sandbox by name, newest first, one path per line, at most " +
+           std::to_string(std::min<std::uint64_t>(most_paths, settings.glob_limit)) +
+           ". A pattern without a slash is a file name at any depth (*.py); one with a slash is "
+           "relative to path (src/**/*.{c,h}). ** stands for any number of directories, hidden "
+           "files are found, .git only if it is named (.git/**). Only files are listed; Grep finds "
+           "files by their content.\n\n"
+           "Paths are relative to the working directory unless path is absolute.\n\n"
+           "Example: {\"pattern\": \"**/*_test.go\", \"path\": \"project\"}";
+}
+
+json Glob::canonical(const json& arguments, const Settings& settings)
+{
+    std::string pattern;
+    std::string path;
+    Decoder in(arguments);
+    in.required("pattern", pattern, Length{1});
+    in.optional("path", path, Length{1});
+    in.finish();
+    json own{{"pattern", pattern},
+             {"limit",
+              std::min<std::int64_t>(most_paths, static_cast<std::int64_t>(settings.glob_limit))}};
+    if (!path.empty()) {
+        own["path"] = path;
+    }
+    return own;
+}
+
+void Glob::phrase(const json& arguments, const Settings& /*settings*/, Result& result)
+{
+    const auto& data = *result.data;
+    const auto total = data.at("total").get<std::uint64_t>();
+    const auto listed = data.at("count").get<std::uint64_t>();
+    const bool complete = data.at("complete") == true;
+    std::string text = total == 0 ? "No files found\n" : "";
+    for (const auto& path : data.at("paths")) {
+        text += shown_path(arguments, data, path.get<std::string>()) + '\n';
+    }
+    if (listed < total) {
+        text += "(Showing " + std::to_string(listed) + " of " + std::to_string(total) +
+                (complete ? "" : " or more") + " matching files; " +
+                std::to_string(total - listed) +
+                " more are not listed. Narrow the pattern or path to see the rest.)\n";
+    }
+    const auto ignore_files = data.at("capped_ignore_files").get<std::uint64_t>();
+    text += status_line({complete ? "" : "the search was stopped for its time: narrow the path",
+                         total == 0 && data.at("git_left_out") == true
+                             ? ".git is left out: name it in path or pattern (.git/**)"
+                             : "",
+                         unreadable(data),
+                         ignore_files == 0
+                             ? ""
+                             : counted(ignore_files, "ignore file") + " too long to obey whole"});
+    text.erase(text.find_last_not_of('\n') + 1);
+    result.text = std::move(text);
+}
+
+std::optional<Error> Glob::explain(const json& arguments, const Error& error)
+{
+    const auto* path = given(arguments, "path");
+    return path == nullptr
+               ? std::nullopt
+               : explain_missing(error, "Directory does not exist: " +
+                                            visible(path->get_ref<const std::string&>()) + ".");
+}
+
+} // namespace berth::tools::claude
