@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 using nlohmann::json;
 using namespace berth::tools; // NOLINT(google-build-using-namespace): the tested namespace
@@ -17,7 +18,7 @@ namespace {
 const std::string png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+"
                         "M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-json cell(const json& source, const json& outputs = json::array())
+json cell(const json& source, const std::vector<json>& outputs = {})
 {
     return {
         {"cell_type", "code"}, {"execution_count", 4},
@@ -43,7 +44,8 @@ json display(const json& data)
     return {{"output_type", "display_data"}, {"data", data}, {"metadata", json::object()}};
 }
 
-Result report(const json& cells, const CellRange& range = {0, 2000}, const Settings& settings = {})
+Result report(const std::vector<json>& cells, const CellRange& range = {0, 2000},
+              const Settings& settings = {})
 {
     berth::protocol::ReadFileReply reply;
     reply.path = "/home/user/n.ipynb";
@@ -64,12 +66,12 @@ Result report(const json& cells, const CellRange& range = {0, 2000}, const Setti
 
 TEST_CASE("cells are shown with their source and what they printed")
 {
-    const auto result =
-        report({{{"cell_type", "markdown"}, {"source", "# Title"}, {"metadata", json::object()}},
-                cell({"a = 1\n", "print(a)"},
-                     {stream("stdout", {"1\n", "2\n"}), stream("stderr", "careful\n"),
-                      display({{"text/plain", "'x'"}, {"text/html", "<b>"}})}),
-                cell("")});
+    const auto result = report(
+        {json{{"cell_type", "markdown"}, {"source", "# Title"}, {"metadata", json::object()}},
+         cell({"a = 1\n", "print(a)"},
+              {stream("stdout", {"1\n", "2\n"}), stream("stderr", "careful\n"),
+               display({{"text/plain", "'x'"}, {"text/html", "<b>"}})}),
+         cell("")});
     CHECK(result.text ==
           "[notebook in python: 3 cells · edit_file takes the text that raw: true shows · sha256 "
           "1a2b3c4d5e6f]\n"
@@ -85,10 +87,10 @@ TEST_CASE("cells are shown with their source and what they printed")
 TEST_CASE("an error is its name, its value and its traceback without colours")
 {
     const auto result =
-        report({cell("x", {{{"output_type", "error"},
-                            {"ename", "NameError"},
-                            {"evalue", "no x"},
-                            {"traceback", {"\x1b[0;31mNameError\x1b[0m", "line 1"}}}})});
+        report({cell("x", {json{{"output_type", "error"},
+                                {"ename", "NameError"},
+                                {"evalue", "no x"},
+                                {"traceback", {"\x1b[0;31mNameError\x1b[0m", "line 1"}}}})});
     CHECK(result.text.ends_with("[error: NameError: no x]\nNameError\nline 1\n"));
 }
 
@@ -130,7 +132,7 @@ TEST_CASE("pictures of outputs are shown, other forms named where there is no te
                {0, 9}, settings);
     CHECK(few.images.size() == 1);
     CHECK(few.text.find("too many or too large pictures") != std::string::npos);
-    json many = json::array();
+    std::vector<json> many;
     for (int i = 0; i < 12; ++i) {
         many.push_back(display({{"image/png", png}}));
     }
@@ -139,9 +141,9 @@ TEST_CASE("pictures of outputs are shown, other forms named where there is no te
 
 TEST_CASE("offset and limit count cells, also from the end; the budget keeps whole cells")
 {
-    json cells = json::array();
+    std::vector<json> cells;
     for (int i = 1; i <= 9; ++i) {
-        cells.push_back({{"cell_type", "raw"}, {"source", "s" + std::to_string(i)}});
+        cells.push_back(json{{"cell_type", "raw"}, {"source", "s" + std::to_string(i)}});
     }
     auto result = report(cells, {2, 3});
     CHECK(result.text.find("cells 3–5 of 9 · next: offset 5") != std::string::npos);
@@ -154,19 +156,19 @@ TEST_CASE("offset and limit count cells, also from the end; the budget keeps who
     CHECK(report(cells, {-2, 9}).data->at("next_offset") == 0);
     CHECK(report(cells, {9, 9}).text.find("offset 9 is past the end: it has 9 cells") !=
           std::string::npos);
-    CHECK(report(json::array()).text.starts_with("[notebook in python: no cells · "));
+    CHECK(report({}).text.starts_with("[notebook in python: no cells · "));
 
     Settings settings;
-    settings.read_budget = 60; // a cell is 28 characters
+    settings.read_budget = 60; // a cell is 24 characters
     result = report(cells, {0, 9}, settings);
     CHECK(result.data->at("line_count") == 2);
     CHECK(result.data->at("truncated_by") == "budget");
     CHECK(result.data->at("next_offset") == 2);
-    settings.read_budget = 27;
+    settings.read_budget = 20;
     result = report(cells, {3, 9}, settings);
     CHECK(result.data->at("truncated_by") == "line");
     CHECK(result.data->at("next_offset") == 4);
-    CHECK(result.text.find("cell 4 is too long and is cut: its first 27 of 28 characters") !=
+    CHECK(result.text.find("cell 4 is too long and is cut: its first 20 of 24 characters") !=
           std::string::npos);
 }
 

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -145,6 +147,15 @@ void check_agreement(const Entry& tool, const json& arguments)
            (by_schema.empty() && schema_cannot_say(tool.name, by_decoder))));
 }
 
+/// valijson takes a number above the largest of 64 bits with a sign for a negative one, which a
+/// schema without a minimum of 0 may allow.
+bool misread(const json& value, const json& property)
+{
+    return value.is_number_unsigned() &&
+           value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max() &&
+           property.contains("minimum") && property.at("minimum") < 0;
+}
+
 } // namespace
 
 TEST_CASE("schema and decoder accept and refuse the same arguments")
@@ -162,6 +173,10 @@ TEST_CASE("schema and decoder accept and refuse the same arguments")
             without.erase(name);
             check_agreement(tool, without);
             for (const auto& value : odd_values()) {
+                if (misread(value, property)) {
+                    CHECK(decoder_complaint(tool, {{"path", "a"}, {name, value}}) != "");
+                    continue;
+                }
                 auto arguments = minimal;
                 arguments[name] = value;
                 check_agreement(tool, arguments);
