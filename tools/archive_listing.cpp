@@ -57,7 +57,7 @@ if command -v bsdtar >/dev/null; then list() { bsdtar -tvf - <"$BERTH_FILE"; }
 else
     for program in 7z 7zz 7za 7zr ''; do command -v "$program" >/dev/null && break; done
     [ -n "$program" ] || exit 127
-    list() { "$program" l -ba -- "$BERTH_FILE"; }
+    list() { "$program" l -ba -spd -- "$BERTH_FILE"; }
 fi
 list | head -c "$BERTH_BYTES"
 exit "${PIPESTATUS[0]}"

@@ -130,8 +130,10 @@ ShownPages show_pages(const PdfPages& pages, const std::vector<std::string_view>
             shown.text = prefix_characters(text, static_cast<std::size_t>(left));
             shown.text += shown.text.ends_with('\n') ? "" : "\n";
             const std::string digits = std::to_string(number);
-            shown.cut = "page " + digits + " is too long and is cut: pdftotext -f " + digits +
-                        " -l " + digits + " FILE - in bash_exec shows the whole";
+            shown.cut = needed <= left && !pages.complaint.empty()
+                            ? "page " + digits + " is not whole"
+                            : "page " + digits + " is too long and is cut: pdftotext -f " + digits +
+                                  " -l " + digits + " FILE - in bash_exec shows the whole";
             break;
         }
         shown.text += text;
@@ -208,10 +210,10 @@ Result pdf_text(Context& context, const ReadFile::Args& args, const protocol::Re
     }
     pages.text = text;
     // What was cut in the midst of a page has no form feed at its end.
-    pages.cut =
-        !text.empty() && (!text.ends_with('\f') || text.size() >= most_text(context.settings));
-    const bool head_closed = pages.cut && !output.timed_out;
-    pages.complaint = output.exit_code != 0 && !head_closed ? output.complaint : "";
+    const bool full = text.size() >= most_text(context.settings);
+    pages.cut = !text.empty() && (!text.ends_with('\f') || full);
+    // The program was told to stop where there was enough; any other failure is one.
+    pages.complaint = output.exit_code != 0 && !full ? output.complaint : "";
     return pdf_report(reply, pages, context.settings);
 }
 

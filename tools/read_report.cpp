@@ -231,11 +231,15 @@ std::string_view without_end(std::string_view line, bool crlf)
     return line;
 }
 
+/// A sandbox that says more is not believed: the difference of such numbers is not defined.
+constexpr std::uint64_t most_lines = std::uint64_t{1} << 62U;
+
 /// As it is shown: of a file that was not counted, lines are numbered from its end, -1 is the last.
 std::int64_t line_number(const ReadFileReply& reply, std::uint64_t index)
 {
     return reply.lines_from_end > 0
-               ? static_cast<std::int64_t>(index) - static_cast<std::int64_t>(reply.lines_from_end)
+               ? static_cast<std::int64_t>(index) -
+                     static_cast<std::int64_t>(std::min(reply.lines_from_end, most_lines))
                : static_cast<std::int64_t>(reply.first_line + index);
 }
 

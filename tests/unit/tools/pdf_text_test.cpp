@@ -45,6 +45,19 @@ std::string refused(json arguments)
 
 } // namespace
 
+TEST_CASE("a page on which the program failed is not called long")
+{
+    const auto result = report({.total = 2,
+                                .first = 1,
+                                .asked = 20,
+                                .text = "half a pa",
+                                .cut = true,
+                                .complaint = "pdftotext was ended by SIGSEGV"});
+    CHECK(result.text.find("page 1 is not whole · ") != std::string::npos);
+    CHECK(result.text.find("pdftotext was ended by SIGSEGV") != std::string::npos);
+    CHECK(result.text.find("too long") == std::string::npos);
+}
+
 TEST_CASE("pages of a PDF with their numbers, and how to go on")
 {
     auto result = report({.total = 7, .first = 2, .asked = 2, .text = "two\n\n\fthree \xff\n\f"});
