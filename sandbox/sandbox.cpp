@@ -19,6 +19,9 @@ constexpr std::chrono::milliseconds retry_time{20};
 
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
+/// Of what may take longer than it should: the start of a job, and its output, which may be
+/// gigabytes that a filter goes through.
+constexpr std::chrono::seconds read_time{120};
 
 std::string_view name_of(Operation operation) noexcept
 {
@@ -47,6 +50,12 @@ std::string_view name_of(Operation operation) noexcept
         return "bringing files in";
     case Operation::shutdown:
         return "the shutdown";
+    case Operation::job_output:
+        return "reading a job's output";
+    case Operation::job_input:
+        return "writing to a job";
+    case Operation::job_kill:
+        return "ending a job";
     }
     return "a call";
 }
@@ -242,7 +251,32 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
     const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
     const auto turn = commands_.enter(stop);
-    return call<protocol::ExecuteReply>(Operation::execute, request, stop, timeout + answer_time);
+    return call<protocol::ExecuteReply>(Operation::execute, request, stop,
+                                        request.background ? read_time : timeout + answer_time);
+}
+
+protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& request,
+                                             const std::stop_token& stop)
+{
+    // One that waits is no quick call; one that does not must get through however many wait.
+    const auto turn = request.wait > 0 ? commands_.enter(stop) : Turns::Turn();
+    const std::chrono::milliseconds wait(static_cast<std::chrono::milliseconds::rep>(
+        std::min<std::uint64_t>(request.wait, 1'000'000'000)));
+    return call<protocol::JobOutputReply>(Operation::job_output, request, stop, wait + read_time);
+}
+
+protocol::JobInputReply Sandbox::job_input(const protocol::JobInputRequest& request,
+                                           const std::stop_token& stop)
+{
+    return call<protocol::JobInputReply>(Operation::job_input, request, stop, answer_time);
+}
+
+protocol::JobKillReply Sandbox::job_kill(const protocol::JobKillRequest& request,
+                                         const std::stop_token& stop)
+{
+    const std::chrono::milliseconds grace(static_cast<std::chrono::milliseconds::rep>(
+        std::min<std::uint64_t>(request.grace, 1'000'000'000)));
+    return call<protocol::JobKillReply>(Operation::job_kill, request, stop, grace + answer_time);
 }
 
 protocol::ReadFileReply Sandbox::read_file(const protocol::ReadFileRequest& request,

@@ -69,6 +69,14 @@ class Sandbox {
     [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {});
     [[nodiscard]] protocol::ExecuteReply execute(const protocol::ExecuteRequest& request,
                                                  const std::stop_token& stop);
+    /// Of jobs, whichever server of the session started them. A stop request ends the waiting, not
+    /// the job.
+    [[nodiscard]] protocol::JobOutputReply job_output(const protocol::JobOutputRequest& request,
+                                                      const std::stop_token& stop);
+    [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request,
+                                                    const std::stop_token& stop);
+    [[nodiscard]] protocol::JobKillReply job_kill(const protocol::JobKillRequest& request,
+                                                  const std::stop_token& stop);
     [[nodiscard]] protocol::ReadFileReply read_file(const protocol::ReadFileRequest& request,
                                                     const std::stop_token& stop);
     [[nodiscard]] protocol::WriteFileReply write_file(const protocol::WriteFileRequest& request,

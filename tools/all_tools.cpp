@@ -1,4 +1,7 @@
 #include "tools/bash_exec.hpp"
+#include "tools/bash_input.hpp"
+#include "tools/bash_kill.hpp"
+#include "tools/bash_output.hpp"
 #include "tools/delete_workspace_file.hpp"
 #include "tools/edit_file.hpp"
 #include "tools/entry.hpp"
@@ -23,6 +26,9 @@ const std::vector<Entry>& all_tools()
     // clang-format off
     static const std::vector<Entry> table = {
         entry<BashExec>(json::bash_exec, json::bash_exec_output),
+        entry<BashInput>(json::bash_input, json::bash_input_output),
+        entry<BashKill>(json::bash_kill, json::bash_kill_output),
+        entry<BashOutput>(json::bash_output, json::bash_output_output),
         entry<DeleteWorkspaceFile>(json::delete_workspace_file, json::delete_workspace_file_output),
         entry<EditFile>(json::edit_file, json::edit_file_output),
         entry<GlobFiles>(json::glob_files, json::glob_files_output),

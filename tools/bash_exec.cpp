@@ -30,8 +30,8 @@ std::string timeout_hint(std::int64_t value, std::int64_t most)
         return "timeout is in seconds; did you mean " + std::to_string(meant) + " s?";
     }
     return "timeout is in seconds, at most " + std::to_string(most) +
-           ". What takes longer can run on as a job: append & to the command, "
-           "send its output to a file and read that.";
+           ". What takes longer can run on as a job: background starts one, and on_timeout "
+           "makes one of a command that is not done in time.";
 }
 
 std::string hint_above_schema(std::int64_t value)
@@ -41,9 +41,11 @@ std::string hint_above_schema(std::int64_t value)
 
 std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
 {
-    const std::int64_t most = settings.exec_max_timeout.count();
-    const std::int64_t timeout =
-        args.timeout.value_or(std::min<std::int64_t>(settings.exec_timeout.count(), most));
+    const auto most = std::min<std::int64_t>(
+        (args.background ? settings.job_max_timeout : settings.exec_max_timeout).count(),
+        args.background ? longest_timeout : settings.exec_max_timeout.count());
+    const auto usual = (args.background ? settings.job_timeout : settings.exec_timeout).count();
+    const std::int64_t timeout = args.timeout.value_or(std::min<std::int64_t>(usual, most));
     if (timeout > most) {
         throw Error(ErrorCode::invalid_argument,
                     "timeout: " + std::to_string(timeout) + " is above the maximum of " +
@@ -94,10 +96,6 @@ void check_environment(const std::map<std::string, std::string>& environment)
 
 std::span<const Alias> BashExec::aliases()
 {
-    // Jobs in the background are a later issue; `false` is what foreground is.
-    static constexpr std::string_view background =
-        "Append & to the command: what it leaves running goes on as a job that the result names. "
-        "Send its output to a file and read that.";
     static constexpr std::array table = {
         Alias{"cmd", "command"},
         Alias{"timeout_sec", "timeout"},
@@ -105,8 +103,7 @@ std::span<const Alias> BashExec::aliases()
         Alias{"environment", "env"},
         Alias{"input", "stdin"},
         Alias{"dangerouslyDisableSandbox", ""},
-        Alias{.from = "background", .to = "", .unsupported = background},
-        Alias{.from = "run_in_background", .to = "", .unsupported = background},
+        Alias{"run_in_background", "background"},
     };
     return table;
 }
@@ -121,6 +118,11 @@ BashExec::Args BashExec::decode(const nlohmann::json& arguments)
     in.optional("workdir", args.workdir, Length{1});
     in.optional("env", args.env);
     in.optional("stdin", args.input);
+    in.optional("background", args.background);
+    in.choice(
+        "on_timeout", args.on_timeout,
+        {{"kill", protocol::OnTimeout::kill}, {"background", protocol::OnTimeout::background}});
+    in.optional("stdin_open", args.stdin_open);
     in.optional("description", description);
     in.finish();
     return args;
@@ -138,14 +140,17 @@ std::string BashExec::describe(const Settings& settings, sandbox::Backend& backe
            "timeout is in seconds (default " + std::to_string(settings.exec_timeout.count()) +
            ", at most " + std::to_string(most) +
            "); at the timeout the command and all it started are stopped and you get what it had "
-           "printed. There is no terminal, and standard input is empty unless you pass stdin.\n\n"
+           "printed, or with on_timeout=background it runs on. There is no terminal, and standard "
+           "input is empty unless you pass stdin.\n\n"
            "The result is standard output, then standard error below [stderr], then one line in "
            "brackets when there is something to say, such as [exit 1]; a failing command is an "
            "ordinary result. Output above " +
            std::to_string(settings.output_budget) +
            " characters loses its middle; the whole of it is in a file in the sandbox that the "
-           "line names.\n\nThe call returns when the shell exits. A server started with "
-           "`server >log 2>&1 &` runs on as a job. Use read_file, edit_file, glob_files and "
+           "line names.\n\nThe call returns when the shell exits. For servers, watchers and long "
+           "builds pass background: the call returns at once with a job id; bash_output then shows "
+           "what the job prints and how it ended, bash_kill ends it. What any other command leaves "
+           "running (`server &`) becomes a job as well. Use read_file, edit_file, glob_files and "
            "grep_files on files: they see the same file system.\n\n"
            "Example: {\"command\": \"make -j4 && ./run_tests\", \"timeout\": 600}";
 }
@@ -154,6 +159,10 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
 {
     check_command(args.command);
     check_environment(args.env);
+    if (args.stdin_open && !args.background) {
+        throw Error(ErrorCode::invalid_argument, "stdin_open is for commands in the background",
+                    "Add background: true, or pass all of the input as stdin.");
+    }
     // In bytes: enough for the budget in characters even where each takes four.
     constexpr std::uint64_t widest_character = 4;
     const std::uint64_t kept = settings.output_budget * widest_character;
@@ -168,6 +177,10 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
     request.tail_limit = kept - request.head_limit;
     request.spill_above = settings.output_budget;
     request.sticky_cwd = settings.sticky_cwd;
+    request.background = args.background;
+    request.on_timeout = args.on_timeout;
+    request.job_lifetime = static_cast<std::uint64_t>(settings.job_max_timeout.count()) * 1000;
+    request.stdin_open = args.stdin_open;
     return request;
 }
 

@@ -25,6 +25,9 @@ struct BashExec {
         std::string workdir;
         std::map<std::string, std::string> env;
         std::optional<std::string> input;
+        bool background = false;
+        protocol::OnTimeout on_timeout = protocol::OnTimeout::kill;
+        bool stdin_open = false;
     };
 
     [[nodiscard]] static std::span<const Alias> aliases();

@@ -13,63 +13,24 @@ namespace {
 using protocol::ExecuteReply;
 using protocol::Fate;
 
-std::string_view fate_word(Fate fate)
-{
-    switch (fate) {
-    case Fate::exited:
-        return "exited";
-    case Fate::signaled:
-        return "signaled";
-    case Fate::timed_out:
-        return "timed_out";
-    case Fate::cancelled:
-        return "cancelled";
-    case Fate::oom_killed:
-        return "oom_killed";
-    case Fate::lost:
-        break;
-    }
-    return "lost";
-}
-
-std::string_view proof_word(protocol::StopProof proof)
-{
-    switch (proof) {
-    case protocol::StopProof::cgroup:
-        return "cgroup";
-    case protocol::StopProof::subreaper:
-        return "subreaper";
-    case protocol::StopProof::none:
-        break;
-    }
-    return "none";
-}
-
 /// Empty for an ordinary end with exit code 0.
 std::string fate_phrase(const ExecuteReply& reply, std::chrono::seconds timeout)
 {
-    switch (reply.fate) {
-    case Fate::exited:
-        return reply.exit_code == 0 ? "" : "exit " + std::to_string(reply.exit_code);
-    case Fate::signaled:
-        return "killed by " + signal_name(reply.signal) + " (exit " +
-               std::to_string(reply.exit_code) + ")";
-    case Fate::timed_out:
-        return "timed out after " + thousands(static_cast<std::uint64_t>(timeout.count())) + " s";
-    case Fate::cancelled:
-        return "cancelled";
-    case Fate::oom_killed:
-        return "killed: out of memory (exit " + std::to_string(reply.exit_code) + ")";
-    case Fate::lost:
-        break;
+    if (reply.background) {
+        return {};
     }
-    return "the outcome was lost";
+    if (reply.fate == Fate::timed_out) {
+        return "timed out after " + thousands(static_cast<std::uint64_t>(timeout.count())) + " s";
+    }
+    return reply.fate == Fate::exited && reply.exit_code == 0
+               ? ""
+               : ended_phrase(reply.fate, reply.exit_code, reply.signal);
 }
 
 /// What became of the processes of a command that was stopped.
 std::string stop_phrase(const ExecuteReply& reply)
 {
-    if (reply.fate != Fate::timed_out && reply.fate != Fate::cancelled) {
+    if (reply.background || (reply.fate != Fate::timed_out && reply.fate != Fate::cancelled)) {
         return {};
     }
     if (reply.survivors > 0) {
@@ -105,9 +66,36 @@ std::string truncation_phrase(std::string_view name, const protocol::StreamOutpu
            spill_phrase(stream);
 }
 
+/// How the job is reached, for a model that has never done it.
+std::string job_phrase(const ExecuteReply& reply)
+{
+    if (reply.job_id.empty()) {
+        return {};
+    }
+    const bool fresh = reply.background && reply.duration == 0;
+    return (reply.job_remaining
+                ? "stopped in " + human_duration(std::chrono::milliseconds(*reply.job_remaining)) +
+                      " at the latest · "
+                : std::string()) +
+           "bash_output {\"job_id\": \"" + reply.job_id + "\"" +
+           (fresh || reply.job_cursor.empty() ? "" : ", \"since\": \"" + reply.job_cursor + "\"") +
+           ", \"wait\": 30} shows what it prints, bash_kill ends it";
+}
+
+std::string background_phrase(const ExecuteReply& reply)
+{
+    if (!reply.background) {
+        return {};
+    }
+    return reply.duration == 0 ? "running in the background as " + reply.job_id
+                               : "still running after " +
+                                     human_duration(std::chrono::milliseconds(reply.duration)) +
+                                     ": it goes on in the background as " + reply.job_id;
+}
+
 std::string left_running_phrase(const ExecuteReply& reply)
 {
-    if (reply.job_id.empty() && reply.left_running.empty()) {
+    if (reply.background || (reply.job_id.empty() && reply.left_running.empty())) {
         return {};
     }
     constexpr std::size_t named = 5;
@@ -144,20 +132,14 @@ std::string status(const ExecuteReply& reply, const ShownStream& out, const Show
         truncation_phrase("stdout", reply.out, out),
         truncation_phrase("stderr", reply.err, err),
         left_running_phrase(reply),
+        background_phrase(reply),
+        job_phrase(reply),
     };
     const std::string fate = fate_phrase(reply, timeout);
-    if (!fate.empty() || duration >= long_run) {
+    if (!fate.empty() || (duration >= long_run && !reply.background)) {
         parts.insert(parts.begin(), {fate, human_duration(duration)});
     }
     return status_line(parts);
-}
-
-void append_block(std::string& text, const std::string& block)
-{
-    if (!text.empty() && text.back() != '\n') {
-        text += '\n';
-    }
-    text += block;
 }
 
 nlohmann::json stream_data(const protocol::StreamOutput& stream, const ShownStream& shown)
@@ -176,6 +158,9 @@ nlohmann::json stream_data(const protocol::StreamOutput& stream, const ShownStre
 
 std::string message(const ExecuteReply& reply, std::chrono::seconds timeout)
 {
+    if (reply.background) {
+        return "The command runs in the background as " + reply.job_id;
+    }
     const std::string fate = fate_phrase(reply, timeout);
     return "The command ended: " + (fate.empty() ? "exit 0" : fate);
 }
@@ -191,16 +176,82 @@ nlohmann::json processes(const ExecuteReply& reply)
 
 } // namespace
 
-std::string exec_text(const ExecuteReply& reply, const ShownStream& out, const ShownStream& err,
-                      std::chrono::seconds timeout)
+std::string_view fate_word(Fate fate)
+{
+    switch (fate) {
+    case Fate::exited:
+        return "exited";
+    case Fate::signaled:
+        return "signaled";
+    case Fate::timed_out:
+        return "timed_out";
+    case Fate::cancelled:
+        return "cancelled";
+    case Fate::oom_killed:
+        return "oom_killed";
+    case Fate::lost:
+        break;
+    }
+    return "lost";
+}
+
+std::string_view proof_word(protocol::StopProof proof)
+{
+    switch (proof) {
+    case protocol::StopProof::cgroup:
+        return "cgroup";
+    case protocol::StopProof::subreaper:
+        return "subreaper";
+    case protocol::StopProof::none:
+        break;
+    }
+    return "none";
+}
+
+std::string ended_phrase(Fate fate, std::int32_t exit_code, std::int32_t signal)
+{
+    const std::string code = " (exit " + std::to_string(exit_code) + ")";
+    switch (fate) {
+    case Fate::exited:
+        return "exit " + std::to_string(exit_code);
+    case Fate::signaled:
+        return "killed by " + signal_name(signal) + code;
+    case Fate::timed_out:
+        return "timed out";
+    case Fate::cancelled:
+        return "cancelled";
+    case Fate::oom_killed:
+        return "killed: out of memory" + code;
+    case Fate::lost:
+        break;
+    }
+    return "the outcome was lost";
+}
+
+std::string streams_text(const ShownStream& out, const ShownStream& err)
 {
     std::string text = out.text;
     if (!err.text.empty()) {
         append_block(text, "[stderr]\n" + err.text);
     }
+    return text;
+}
+
+void append_block(std::string& text, const std::string& block)
+{
+    if (!text.empty() && text.back() != '\n') {
+        text += '\n';
+    }
+    text += block;
+}
+
+std::string exec_text(const ExecuteReply& reply, const ShownStream& out, const ShownStream& err,
+                      std::chrono::seconds timeout)
+{
+    std::string text = streams_text(out, err);
     const std::string line = status(reply, out, err, timeout);
-    if (text.empty()) {
-        text = "(no output)";
+    if (text.empty() && !(reply.background && reply.duration == 0)) {
+        text = reply.background ? "(no output yet)" : "(no output)";
     }
     if (!line.empty()) {
         append_block(text, line);
@@ -217,9 +268,9 @@ nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, cons
         {"stdout", out.text},
         {"stderr", err.text},
         {"exit_code", reply.exit_code},
-        {"fate", fate_word(reply.fate)},
+        {"fate", reply.background ? "running" : fate_word(reply.fate)},
         {"signal", reply.signal > 0 ? signal_name(reply.signal) : ""},
-        {"timed_out", reply.fate == Fate::timed_out},
+        {"timed_out", !reply.background && reply.fate == Fate::timed_out},
         {"duration_ms", reply.duration},
         {"cwd", utf8::sanitize(reply.cwd)},
         {"cwd_changed", reply.cwd_changed},
@@ -230,7 +281,10 @@ nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, cons
         {"peak_memory_bytes", reply.peak_memory},
         {"cpu_time_ms", reply.cpu_time / microseconds},
         {"usage_scope", reply.usage_scope},
+        {"background", reply.background},
         {"job_id", reply.job_id},
+        {"job_cursor", reply.job_cursor},
+        {"job_remaining_ms", reply.job_remaining.value_or(0)},
         {"left_running", processes(reply)},
         {"survivors", reply.survivors},
         {"stop_verified_by", proof_word(reply.stop_proof)},

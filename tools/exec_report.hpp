@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace berth::tools {
 
@@ -16,6 +17,21 @@ struct ShownStream {
     std::uint64_t omitted_bytes = 0;
     std::uint64_t omitted_lines = 0;
 };
+
+/// As results name it: "exited", "timed_out" …
+[[nodiscard]] std::string_view fate_word(protocol::Fate fate);
+
+[[nodiscard]] std::string_view proof_word(protocol::StopProof proof);
+
+/// "exit 3", "killed by SIGTERM (exit 143)"; not for an end by timeout.
+[[nodiscard]] std::string ended_phrase(protocol::Fate fate, std::int32_t exit_code,
+                                       std::int32_t signal);
+
+/// stdout, and stderr below "[stderr]"; empty when there is neither.
+[[nodiscard]] std::string streams_text(const ShownStream& out, const ShownStream& err);
+
+/// `block` on a line of its own.
+void append_block(std::string& text, const std::string& block);
 
 /// For the model: stdout, stderr below "[stderr]", and a status line when it says something.
 [[nodiscard]] std::string exec_text(const protocol::ExecuteReply& reply, const ShownStream& out,

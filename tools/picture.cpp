@@ -9,9 +9,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// The API of the models refuses more in either direction.
-constexpr std::uint32_t most_pixels = 8000;
-
 const std::string cut_off = "it is damaged or cut off";
 
 /// Big-endian, 1 to 4 bytes at `at`; 0 behind the end.
@@ -168,7 +165,40 @@ std::string jpeg_fault(std::string_view data)
     return cut_off;
 }
 
-/// RFC 9649. The picture's size is in its first chunk, in one of three forms.
+/// Of the first frame header; none: no size.
+PictureSize jpeg_size(std::string_view data)
+{
+    for (std::size_t at = 2; at + 9 <= data.size() && data[at] == '\xff';) {
+        const std::uint32_t marker = big(data, at + 1, 1);
+        if (is_frame_header(marker)) {
+            return {big(data, at + 7, 2), big(data, at + 5, 2)};
+        }
+        at += marker == 0xff ? std::size_t{1} : std::size_t{2} + big(data, at + 2, 2);
+    }
+    return {};
+}
+
+/// RFC 9649. The picture's size is in its first chunk, in one of three forms; none: no size.
+std::optional<PictureSize> webp_size(std::string_view data)
+{
+    constexpr std::size_t before_content = 20;
+    if (data.size() < before_content + 10) {
+        return std::nullopt;
+    }
+    const auto chunk = data.substr(12, 4);
+    if (chunk == "VP8X") {
+        return PictureSize{little(data, 24, 3) + 1, little(data, 27, 3) + 1};
+    }
+    if (chunk == "VP8L" && data[before_content] == '\x2f') {
+        const std::uint32_t bits = little(data, 21, 4);
+        return PictureSize{(bits & 0x3fffU) + 1, ((bits >> 14U) & 0x3fffU) + 1};
+    }
+    if (chunk == "VP8 " && data.substr(23, 3) == "\x9d\x01\x2a"sv) {
+        return PictureSize{little(data, 26, 2) & 0x3fffU, little(data, 28, 2) & 0x3fffU};
+    }
+    return std::nullopt;
+}
+
 std::string webp_fault(std::string_view data)
 {
     constexpr std::size_t before_content = 20; // RIFF, size, WEBP, the chunk's name and size
@@ -177,21 +207,26 @@ std::string webp_fault(std::string_view data)
         little(data, 16, 4) > data.size() - before_content) {
         return cut_off;
     }
-    const auto chunk = data.substr(12, 4);
-    if (chunk == "VP8X") {
-        return judge_size(little(data, 24, 3) + 1, little(data, 27, 3) + 1);
-    }
-    if (chunk == "VP8L" && data[before_content] == '\x2f') {
-        const std::uint32_t bits = little(data, 21, 4);
-        return judge_size((bits & 0x3fffU) + 1, ((bits >> 14U) & 0x3fffU) + 1);
-    }
-    if (chunk == "VP8 " && data.substr(23, 3) == "\x9d\x01\x2a"sv) {
-        return judge_size(little(data, 26, 2) & 0x3fffU, little(data, 28, 2) & 0x3fffU);
-    }
-    return cut_off;
+    const auto size_in_pixels = webp_size(data);
+    return size_in_pixels ? judge_size(size_in_pixels->width, size_in_pixels->height) : cut_off;
 }
 
 } // namespace
+
+std::optional<PictureSize> picture_size(std::string_view beginning, std::string_view mime_type)
+{
+    PictureSize size;
+    if (mime_type == "image/png" && beginning.substr(0, 16).ends_with("IHDR")) {
+        size = {big(beginning, 16, 4), big(beginning, 20, 4)};
+    } else if (mime_type == "image/gif") {
+        size = {little(beginning, 6, 2), little(beginning, 8, 2)};
+    } else if (mime_type == "image/jpeg") {
+        size = jpeg_size(beginning);
+    } else if (mime_type == "image/webp") {
+        size = webp_size(beginning).value_or(PictureSize{});
+    }
+    return size.width > 0 && size.height > 0 ? std::optional(size) : std::nullopt;
+}
 
 std::string picture_fault(std::string_view data, std::string_view mime_type)
 {

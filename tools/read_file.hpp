@@ -25,6 +25,8 @@ struct ReadFile {
         std::optional<std::int64_t> limit;
         bool line_numbers = true;
         bool base64 = false;
+        bool raw = false;   ///< nothing is converted: a notebook is its lines
+        bool pages = false; ///< offset and limit were given as pages
     };
 
     [[nodiscard]] static std::span<const Alias> aliases();
@@ -35,7 +37,8 @@ struct ReadFile {
     [[nodiscard]] static protocol::ReadFileRequest request(const Args& args,
                                                            const Settings& settings);
     [[nodiscard]] static Result render(const Args& args, protocol::ReadFileReply reply,
-                                       const Settings& settings);
+                                       const Settings& settings,
+                                       const std::string& picture_advice = {});
 };
 
 } // namespace berth::tools

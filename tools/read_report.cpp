@@ -32,7 +32,9 @@ std::string_view kind_word(FileKind kind)
     return "binary";
 }
 
-json common_data(const ReadFileReply& reply, std::string message)
+} // namespace
+
+json read_data(const ReadFileReply& reply, std::string message)
 {
     return {
         {"message", std::move(message)},
@@ -56,6 +58,14 @@ json common_data(const ReadFileReply& reply, std::string message)
     };
 }
 
+std::uint64_t first_of(std::int64_t offset, std::uint64_t total)
+{
+    return offset >= 0 ? static_cast<std::uint64_t>(offset)
+                       : total - std::min(static_cast<std::uint64_t>(-offset), total);
+}
+
+namespace {
+
 std::string what_it_is(const ReadFileReply& reply)
 {
     return reply.mime_type.empty() ? "binary file" : reply.mime_type;
@@ -73,7 +83,8 @@ std::string entry_line(const protocol::DirectoryEntry& entry)
     return line + "  " + (entry.type == "file" ? human_bytes(entry.size) : entry.type);
 }
 
-/// A file that is not shown: what it is, why if that is to be said, and its first bytes.
+} // namespace
+
 Result described(const ReadFileReply& reply, const std::string& remark)
 {
     constexpr std::size_t shown = 256;
@@ -84,13 +95,12 @@ Result described(const ReadFileReply& reply, const std::string& remark)
         counted(head.size(), "byte") +
         " in hex; read it with encoding base64, or with a program in the sandbox]\n" +
         hexdump(head);
-    return {text, common_data(reply, about)};
+    return {text, read_data(reply, about)};
 }
 
-} // namespace
-
-Result base64_report(const ReadFileReply& reply, std::uint64_t offset, std::string_view cut_by)
+Result base64_report(const ReadFileReply& reply, std::int64_t asked, std::string_view cut_by)
 {
+    const auto offset = asked < 0 ? reply.skipped : static_cast<std::uint64_t>(asked);
     const std::uint64_t end = offset + reply.content.size();
     const bool more = end < reply.size;
     std::string range;
@@ -106,7 +116,7 @@ Result base64_report(const ReadFileReply& reply, std::uint64_t offset, std::stri
     const std::string header =
         status_line({range, more && end > offset ? "next: offset " + std::to_string(end) : ""});
     const std::string body = base64_encode(reply.content);
-    auto data = common_data(reply, range.empty() ? counted(reply.size, "byte") : range);
+    auto data = read_data(reply, range.empty() ? counted(reply.size, "byte") : range);
     data["content"] = body;
     data["encoding"] = "base64";
     data["truncated_by"] = more && end > offset ? cut_by : "";
@@ -114,31 +124,36 @@ Result base64_report(const ReadFileReply& reply, std::uint64_t offset, std::stri
     return {header + (header.empty() || body.empty() ? "" : "\n") + body, std::move(data)};
 }
 
-Result image_report(ReadFileReply reply)
+Result image_report(ReadFileReply reply, const std::string& advice)
 {
     // Checked here: one picture that the model's API refuses would make it refuse the conversation.
     if (auto fault = picture_fault(reply.content, reply.mime_type); !fault.empty()) {
         reply.kind = FileKind::binary;
-        return described(reply, "not shown as a picture: " + fault);
+        return described(reply, "not shown as a picture: " + fault +
+                                    (advice.empty() ? "" : " · " + advice));
     }
     const std::string about =
         what_it_is(reply) + ", " + human_bytes(reply.size) + ", " + visible(reply.path);
-    Result result("[" + about + "]", common_data(reply, about));
+    Result result("[" + about + "]", read_data(reply, about));
     result.images.push_back({std::move(reply.content), std::move(reply.mime_type)});
     return result;
 }
 
-Result binary_report(const ReadFileReply& reply, std::uint64_t picture_limit)
+Result binary_report(const ReadFileReply& reply, std::uint64_t picture_limit,
+                     const std::string& advice)
 {
     const bool large_picture = reply.mime_type.starts_with("image/") && reply.size > picture_limit;
-    return described(reply, large_picture
-                                ? "too large to show as a picture (" + human_bytes(picture_limit) +
-                                      " at most): make a smaller copy in the sandbox"
-                                : "");
+    return described(
+        reply, large_picture ? "too large to show as a picture (" + human_bytes(picture_limit) +
+                                   " at most): " +
+                                   (advice.empty() ? "make a smaller copy in the sandbox" : advice)
+                             : "");
 }
 
-Result directory_report(const ReadFileReply& reply, std::uint64_t offset, std::uint64_t budget)
+Result directory_report(const ReadFileReply& reply, std::int64_t asked, std::uint64_t budget)
 {
+    const bool from_end = asked < 0;
+    const auto offset = from_end ? reply.skipped : static_cast<std::uint64_t>(asked);
     std::string lines;
     auto entries = json::array();
     for (const auto& entry : reply.entries) {
@@ -156,7 +171,11 @@ Result directory_report(const ReadFileReply& reply, std::uint64_t offset, std::u
     const std::uint64_t listed = entries.size();
     const std::uint64_t next = offset + listed;
     const bool more = next < reply.total_entries;
-    const bool can_be_listed = next < protocol::max_listed_entries;
+    const bool can_be_listed = from_end || next < protocol::max_listed_entries;
+    const std::int64_t next_offset = !more || !can_be_listed ? 0
+                                     : next < protocol::max_listed_entries
+                                         ? static_cast<std::int64_t>(next)
+                                         : -static_cast<std::int64_t>(reply.total_entries - next);
     std::string header =
         visible(reply.path) + ": " +
         (reply.total_entries == 0 ? "empty directory"
@@ -167,15 +186,15 @@ Result directory_report(const ReadFileReply& reply, std::uint64_t offset, std::u
         header += " · listed: " + thousands(offset + 1) + "–" + thousands(next);
     }
     if (more && can_be_listed) {
-        header += " · next: offset " + std::to_string(next);
+        header += " · next: offset " + std::to_string(next_offset);
     } else if (more) {
         header +=
             " · only the first " + thousands(protocol::max_listed_entries) +
             " by name can be listed: for the others use glob_files, or ls | tail in bash_exec";
     }
-    auto data = common_data(reply, header);
+    auto data = read_data(reply, header);
     data["truncated_by"] = !more ? "" : listed < reply.entries.size() ? "budget" : "limit";
-    data["next_offset"] = more && can_be_listed ? next : 0;
+    data["next_offset"] = next_offset;
     data["entries"] = std::move(entries);
     return {"[" + header + "]\n" + lines, std::move(data)};
 }
@@ -212,6 +231,20 @@ std::string_view without_end(std::string_view line, bool crlf)
     return line;
 }
 
+/// As it is shown: of a file that was not counted, lines are numbered from its end, -1 is the last.
+std::int64_t line_number(const ReadFileReply& reply, std::uint64_t index)
+{
+    return reply.lines_from_end > 0
+               ? static_cast<std::int64_t>(index) - static_cast<std::int64_t>(reply.lines_from_end)
+               : static_cast<std::int64_t>(reply.first_line + index);
+}
+
+std::string shown_number(std::int64_t number)
+{
+    return number < 0 ? "-" + thousands(static_cast<std::uint64_t>(-number))
+                      : thousands(static_cast<std::uint64_t>(number));
+}
+
 /// A first line that alone is longer than the budget is cut; any other that does not fit is left
 /// for the next call.
 ShownLines show_lines(const ReadFileReply& reply, bool numbers, std::uint64_t budget)
@@ -223,7 +256,7 @@ ShownLines show_lines(const ReadFileReply& reply, bool numbers, std::uint64_t bu
         const auto line = take_line(rest);
         const auto body = without_end(line, reply.line_ending == "crlf");
         const std::string prefix =
-            numbers ? std::to_string(reply.first_line + shown.lines) + "\t" : std::string();
+            numbers ? std::to_string(line_number(reply, shown.lines)) + "\t" : std::string();
         const std::uint64_t needed = prefix.size() + utf8::count(body) + 1;
         if (needed > left) {
             if (shown.lines > 0) {
@@ -263,7 +296,17 @@ std::string total_lines(const ReadFileReply& reply)
     return (reply.totals_partial ? "at least " : "") + thousands(reply.total_lines);
 }
 
-std::string lines_phrase(const ReadFileReply& reply, const ShownLines& shown, std::uint64_t offset)
+/// "lines 101–200"
+std::string range_phrase(const ReadFileReply& reply, const ShownLines& shown)
+{
+    const std::string first = shown_number(line_number(reply, 0));
+    const std::string last = shown_number(line_number(reply, shown.lines - 1));
+    return first == last ? "line " + first
+                         : "lines " + first + (reply.lines_from_end > 0 ? " to " : "–") + last;
+}
+
+std::string lines_phrase(const ReadFileReply& reply, const ShownLines& shown, std::int64_t asked,
+                         std::uint64_t offset)
 {
     if (reply.total_lines == 0) {
         return reply.size == 0 ? "the file is empty" : "";
@@ -272,15 +315,18 @@ std::string lines_phrase(const ReadFileReply& reply, const ShownLines& shown, st
         return "offset " + thousands(offset) + " is past the end: the file has " +
                counted(reply.total_lines, "line");
     }
+    if (reply.lines_from_end > 0) {
+        return range_phrase(reply, shown) +
+               ", counted from the end: of a file above 1 GiB the lines before are not counted";
+    }
     if (offset == 0 && shown.lines == reply.total_lines && !reply.totals_partial) {
         return {};
     }
-    const std::string last = thousands(reply.first_line + shown.lines - 1);
-    const std::string first = thousands(reply.first_line);
     const std::string skipped = std::to_string(offset);
-    return (first == last ? "line " + first : "lines " + first + "–" + last) + " of " +
-           total_lines(reply) +
-           (offset == 0 ? "" : " (offset " + skipped + " skips " + skipped + ")");
+    return range_phrase(reply, shown) + " of " + total_lines(reply) +
+           (offset == 0 ? ""
+            : asked < 0 ? " (offset " + std::to_string(asked) + ")"
+                        : " (offset " + skipped + " skips " + skipped + ")");
 }
 
 std::string cut_phrase(const ReadFileReply& reply, const ShownLines& shown)
@@ -289,7 +335,7 @@ std::string cut_phrase(const ReadFileReply& reply, const ShownLines& shown)
                            : reply.total_lines == 1 && !reply.totals_partial
                                ? " characters of " + counted(reply.size, "byte")
                                : " characters";
-    return "line " + thousands(reply.first_line) + " is too long and is cut: its first " +
+    return "line " + shown_number(line_number(reply, 0)) + " is too long and is cut: its first " +
            thousands(shown.characters) + of +
            "; bash_exec with cut -c, or encoding base64, shows the rest";
 }
@@ -315,7 +361,8 @@ std::vector<std::string> peculiarities(const ReadFileReply& reply)
         carriage_return + 1 < reply.content.size()) {
         parts.emplace_back("lines end with CR alone and count as one");
     }
-    if (!reply.final_newline && reply.size > 0 && !reply.totals_partial) {
+    const bool end_seen = !reply.totals_partial || reply.lines_from_end > 0;
+    if (!reply.final_newline && reply.size > 0 && end_seen) {
         parts.emplace_back("no newline at the end");
     }
     return parts;
@@ -323,15 +370,22 @@ std::vector<std::string> peculiarities(const ReadFileReply& reply)
 
 } // namespace
 
-Result text_report(const ReadFileReply& reply, std::uint64_t offset, bool line_numbers,
+Result text_report(const ReadFileReply& reply, std::int64_t asked, bool line_numbers,
                    std::uint64_t budget)
 {
     const ShownLines shown = show_lines(reply, line_numbers, budget);
     const std::string truncated_by = truncation(reply, shown);
-    const std::uint64_t next = offset + shown.lines;
-    const bool more = shown.lines > 0 && (next < reply.total_lines || reply.totals_partial);
+    const std::uint64_t first = std::max<std::uint64_t>(reply.first_line, 1);
+    const std::uint64_t offset = asked < 0 ? first - 1 : static_cast<std::uint64_t>(asked);
+    const std::int64_t next = reply.lines_from_end > 0
+                                  ? line_number(reply, shown.lines)
+                                  : static_cast<std::int64_t>(offset + shown.lines);
+    const bool more =
+        shown.lines > 0 && (reply.lines_from_end > 0
+                                ? next < 0
+                                : offset + shown.lines < reply.total_lines || reply.totals_partial);
 
-    std::vector<std::string> parts = {lines_phrase(reply, shown, offset)};
+    std::vector<std::string> parts = {lines_phrase(reply, shown, asked, offset)};
     const auto peculiar = peculiarities(reply);
     parts.insert(parts.end(), peculiar.begin(), peculiar.end());
     if (truncated_by == "line") {
@@ -341,9 +395,9 @@ Result text_report(const ReadFileReply& reply, std::uint64_t offset, bool line_n
     parts.push_back(short_hash("", reply.sha256));
 
     const std::string header = status_line(parts);
-    auto data = common_data(reply, counted(shown.lines, "line") + " of " + total_lines(reply));
+    auto data = read_data(reply, counted(shown.lines, "line") + " of " + total_lines(reply));
     data["content"] = utf8::sanitize(std::string_view(reply.content).substr(0, shown.bytes));
-    data["first_line"] = shown.lines > 0 ? reply.first_line : 0;
+    data["first_line"] = shown.lines > 0 ? line_number(reply, 0) : 0;
     data["line_count"] = shown.lines;
     data["truncated_by"] = truncated_by;
     data["next_offset"] = more ? next : 0;

@@ -95,10 +95,26 @@ std::string jobs_text(const std::vector<protocol::JobEntry>& jobs)
     std::string text;
     for (const auto& job : jobs) {
         text += "  " + job.job_id + "  " + job.status + ", " + counted(job.processes, "process") +
-                ", " + human_duration(std::chrono::milliseconds(job.age)) + ": " +
-                visible(job.command) + "\n";
+                ", " + human_duration(std::chrono::milliseconds(job.age)) +
+                (job.remaining
+                     ? ", stopped in " + human_duration(std::chrono::milliseconds(*job.remaining)) +
+                           " at the latest"
+                     : "") +
+                ": " + visible(job.command) + "\n";
     }
     return text.empty() ? text : "jobs:\n" + text;
+}
+
+std::string ended_jobs_text(const std::vector<protocol::JobEntry>& jobs)
+{
+    std::string text;
+    for (const auto& job : jobs) {
+        text += "  " + job.job_id + "  " +
+                (job.exit_code ? "exit " + std::to_string(*job.exit_code) : "ended") + ", " +
+                human_duration(std::chrono::milliseconds(job.age)) + ": " + visible(job.command) +
+                "\n";
+    }
+    return text.empty() ? text : "ended jobs (bash_output shows them):\n" + text;
 }
 
 json limits_data(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
@@ -124,6 +140,8 @@ json limits_data(const sandbox::Limits& limits, const std::vector<sandbox::Layer
         {"timeout_s", settings.exec_timeout.count()},
         {"max_timeout_s", settings.exec_max_timeout.count()},
         {"output_characters", settings.output_budget},
+        {"job_timeout_s", settings.job_timeout.count()},
+        {"job_max_timeout_s", settings.job_max_timeout.count()},
     };
 }
 
@@ -131,11 +149,28 @@ json jobs_data(const std::vector<protocol::JobEntry>& jobs)
 {
     auto list = json::array();
     for (const auto& job : jobs) {
-        list.push_back({{"job_id", job.job_id},
-                        {"command", utf8::sanitize(job.command)},
-                        {"status", job.status},
-                        {"processes", job.processes},
-                        {"age_ms", job.age}});
+        auto& entry = list.emplace_back(json{{"job_id", job.job_id},
+                                             {"command", utf8::sanitize(job.command)},
+                                             {"status", job.status},
+                                             {"processes", job.processes},
+                                             {"age_ms", job.age},
+                                             {"remaining_ms", job.remaining.value_or(0)}});
+        if (job.exit_code) {
+            entry["exit_code"] = *job.exit_code;
+        }
+    }
+    return list;
+}
+
+json ended_jobs_data(const std::vector<protocol::JobEntry>& jobs)
+{
+    auto list = json::array();
+    for (const auto& job : jobs) {
+        auto& entry = list.emplace_back(json{
+            {"job_id", job.job_id}, {"command", utf8::sanitize(job.command)}, {"age_ms", job.age}});
+        if (job.exit_code) {
+            entry["exit_code"] = *job.exit_code;
+        }
     }
     return list;
 }
@@ -160,7 +195,8 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("network", std::string(network_word(facts.network))) +
            field("mounts", mounts_text(facts.mounts)) +
            field("limits", limits_text(facts.limits, machine.layers, settings)) +
-           jobs_text(machine.info.jobs) + layers_text(machine.layers) +
+           jobs_text(machine.info.jobs) + ended_jobs_text(machine.info.ended) +
+           layers_text(machine.layers) +
            (facts.state == "running" || machine.layers.empty()
                 ? ""
                 : "  what else isolates a sandbox is told once there is one\n");
@@ -196,6 +232,7 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
         {"limits", limits_data(facts.limits, machine.layers, settings)},
         {"layers", std::move(layers)},
         {"jobs", jobs_data(machine.info.jobs)},
+        {"ended_jobs", ended_jobs_data(machine.info.ended)},
     };
 }
 

@@ -20,6 +20,8 @@ namespace berth::tools {
 struct Settings {
     std::chrono::seconds exec_timeout{120};
     std::chrono::seconds exec_max_timeout{7200};
+    std::chrono::seconds job_timeout{1800};
+    std::chrono::seconds job_max_timeout{7200};
     std::uint64_t output_budget = 30'000; ///< characters of text in a result
     std::uint64_t read_limit = 2000;      ///< lines
     std::uint64_t read_budget = 50'000;   ///< characters

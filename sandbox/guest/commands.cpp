@@ -105,8 +105,12 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
            [this](const Command& asking, const std::vector<ProcessStat>& all) {
                return unowned_children(asking, all);
            },
-           [this](Command& command) { drop(command); }},
+           [this](Command& command) { drop(command); },
+           [this](const Command& command) {
+               job_calls.changed(command.job_id(), command.is_job());
+           }},
       cgroups(config.commands_cgroup_fd >= 0),
+      job_calls(loop, [this](const std::string& job_id) { return view_job(job_id); }),
       reaper(
           loop, [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); },
           [this](pid_t pid) { stopped(pid); })
@@ -120,12 +124,16 @@ bool Commands::State::start(const protocol::ExecuteRequest& request, const Done&
         throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already",
                     "Each command needs an id of its own.");
     }
-    if (config.max_calls != 0 && call_count() >= config.max_calls) {
+    if (request.background) {
+        if (config.max_jobs != 0 && job_count() >= config.max_jobs) {
+            throw too_many_jobs();
+        }
+    } else if (config.max_calls != 0 && call_count() >= config.max_calls) {
         throw Error(ErrorCode::busy,
                     std::to_string(call_count()) + " commands of this session are running, and " +
                         std::to_string(config.max_calls) + " may at once (session.calls)",
                     "Wait for one to end, then try again. What need not be waited for may be "
-                    "started with & instead; the operator can raise session.calls.");
+                    "started with background instead; the operator can raise session.calls.");
     }
     if (is_crowded() && make_room(request, done)) {
         return false;
@@ -151,7 +159,7 @@ void Commands::State::launch(const protocol::ExecuteRequest& request, std::strin
                   " ran the command";
     }
     try {
-        CommandPipes pipes;
+        CommandPipes pipes(request.stdin_open);
         EarlyWatches watches(host.loop, pipes);
         auto cgroup = make_cgroup(request.id);
         const pid_t shim = spawn_command({request, config, shell, workdir, -1}, pipes, cgroup);
@@ -275,6 +283,9 @@ bool Commands::State::is_shim(pid_t pid) const
 
 void Commands::State::drop(Command& command)
 {
+    if (command.was_job()) {
+        remember(command);
+    }
     if (!command.tree().remove_cgroup()) {
         emptied.push_back(command.tree().release_cgroup());
     }
@@ -380,20 +391,6 @@ void Commands::detach(const std::string& id)
     if (found != state_->commands.end()) {
         found->second->detach();
     }
-}
-
-std::vector<protocol::JobEntry> Commands::jobs() const
-{
-    std::vector<protocol::JobEntry> result;
-    for (const auto& [id, command] : state_->commands) {
-        if (command->is_job()) {
-            result.push_back(command->job_entry());
-        }
-    }
-    std::ranges::sort(result, {}, [](const protocol::JobEntry& job) {
-        return std::pair(job.job_id.size(), job.job_id);
-    });
-    return result;
 }
 
 std::size_t Commands::running() const noexcept

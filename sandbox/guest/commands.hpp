@@ -4,6 +4,7 @@
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/oom_score.hpp"
 #include "sandbox/guest/exec/spawn.hpp"
+#include "sandbox/guest/job_calls.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <exception>
@@ -41,6 +42,28 @@ class Commands {
     void detach(const std::string& id);
 
     [[nodiscard]] std::vector<protocol::JobEntry> jobs() const;
+
+    /// The last that did, oldest first.
+    [[nodiscard]] std::vector<protocol::JobEntry> ended_jobs() const;
+
+    using Waiting = JobCalls::Id;
+    using KillDone = std::function<void(protocol::JobKillReply reply, std::exception_ptr error)>;
+
+    // ---- of jobs, running or remembered; all throw Error(not_found) for any other
+
+    /// Throws Error(invalid_argument) for a bad cursor or filter.
+    Waiting job_output(const protocol::JobOutputRequest& request, JobCalls::OutputDone done);
+
+    /// Throws Error as Command::feed does.
+    [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
+
+    /// Answered at once for a signal that is only sent, else when nothing of the job runs.
+    Waiting job_kill(const protocol::JobKillRequest& request, KillDone done);
+
+    /// Nobody waits for the answer any more; what was asked for goes on.
+    void drop(Waiting call);
+
+    // ----
     [[nodiscard]] std::size_t running() const noexcept;
 
     /// What stops a command for sure here: "cgroup-kill" or "subreaper", plus other layers.

@@ -2,11 +2,14 @@
 
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/exec/command.hpp"
+#include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/reaper.hpp"
 #include "sandbox/guest/exec/spill.hpp"
+#include "sandbox/guest/job_calls.hpp"
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +26,13 @@ struct Commands::State {
         Done done;
         std::string notice;
         bool detached = false;
+    };
+
+    /// A job of which nothing runs any more.
+    struct EndedJob {
+        protocol::JobState state;
+        OutputStream out;
+        OutputStream err;
     };
 
     State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
@@ -42,6 +52,18 @@ struct Commands::State {
     [[nodiscard]] bool make_room(const protocol::ExecuteRequest& request, const Done& done);
     void start_waiting(const std::string& id, BootClock::time_point give_up);
     [[nodiscard]] bool cancel_waiting(const std::string& id);
+
+    // ---- commands_jobs.cpp
+
+    /// Null when there is none that has not been dropped yet.
+    [[nodiscard]] std::shared_ptr<Command> find_job(const std::string& job_id) const;
+    /// Throws Error(not_found).
+    [[nodiscard]] JobView view_job(const std::string& job_id);
+    [[nodiscard]] Error unknown_job(const std::string& job_id) const;
+    [[nodiscard]] Error too_many_jobs() const;
+    void remember(Command& command);
+    [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
+    Commands::Waiting job_kill(const protocol::JobKillRequest& request, Commands::KillDone done);
 
     // ----
 
@@ -73,6 +95,8 @@ struct Commands::State {
     std::uint64_t last_job = 0;
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
     std::unordered_map<std::string, Waiting> waiting;                   ///< for room, by id
+    std::deque<EndedJob> ended; ///< oldest first; iterated by nobody while the loop turns
+    JobCalls job_calls;
     std::vector<CommandCgroup> emptied; ///< that the kernel would not remove yet
     Reaper reaper;
 };

@@ -48,6 +48,16 @@ std::string on_files(std::string request, const CallContext& context)
     return protocol::encode(function(decode_and_free<Request>(request), context));
 }
 
+template <class Reply>
+void answer(Call& call, const Reply& reply, const std::exception_ptr& error)
+{
+    if (error) {
+        call.fail(error);
+    } else {
+        call.reply(protocol::encode(reply));
+    }
+}
+
 void ping(const LoopContext& /*context*/, const std::shared_ptr<Call>& call,
           std::string_view /*request*/)
 {
@@ -68,6 +78,7 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call,
     reply.connections = static_cast<std::uint32_t>(services.connections());
     reply.calls = static_cast<std::uint32_t>(services.commands.running());
     reply.jobs = services.commands.jobs();
+    reply.ended = services.commands.ended_jobs();
     reply.layers = services.commands.layers();
     if (::prctl(PR_GET_SECCOMP) == 2) {
         reply.layers.emplace_back("seccomp");
@@ -84,17 +95,58 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     call->on_gone([&commands, id = decoded.id] { commands.detach(id); });
     const bool started = commands.start(
         decoded, [call](const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
-            if (error) {
-                call->fail(error);
-            } else {
-                call->reply(protocol::encode(reply));
-            }
+            answer(*call, reply, error);
         });
     if (started) {
         // Its shim has the request now. Kept for hours by a command with much input, the room would
         // be missing to every large write, also to one that the command waits for.
         call->keep_room(nullptr);
     }
+}
+
+/// For a call that waits: whoever has left is not answered, whoever cancels is told so.
+void end_waiting(const std::shared_ptr<Call>& call, Commands& commands, Commands::Waiting waiting)
+{
+    call->on_gone([&commands, waiting] { commands.drop(waiting); });
+    call->on_cancel([&commands, waiting, weak = std::weak_ptr(call)] {
+        commands.drop(waiting);
+        if (const auto cancelled = weak.lock()) {
+            cancelled->fail(std::make_exception_ptr(Error(ErrorCode::cancelled,
+                                                          "the call was cancelled; the job goes on",
+                                                          "bash_output tells how the job is.")));
+        }
+    });
+    call->keep_room(nullptr);
+}
+
+void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
+                std::string_view request)
+{
+    Commands& commands = context.services.commands;
+    const auto waiting = commands.job_output(
+        protocol::decode<protocol::JobOutputRequest>(request),
+        [call](const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
+            answer(*call, reply, error);
+        });
+    end_waiting(call, commands, waiting);
+}
+
+void job_input(const LoopContext& context, const std::shared_ptr<Call>& call,
+               std::string_view request)
+{
+    call->reply(protocol::encode(
+        context.services.commands.job_input(protocol::decode<protocol::JobInputRequest>(request))));
+}
+
+void job_kill(const LoopContext& context, const std::shared_ptr<Call>& call,
+              std::string_view request)
+{
+    Commands& commands = context.services.commands;
+    const auto waiting =
+        commands.job_kill(protocol::decode<protocol::JobKillRequest>(request),
+                          [call](const protocol::JobKillReply& reply,
+                                 const std::exception_ptr& error) { answer(*call, reply, error); });
+    end_waiting(call, commands, waiting);
 }
 
 void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,
@@ -133,6 +185,9 @@ constexpr std::array table = {
           .kind = Workers::Kind::transfer,
           .takes_data = true},
     Entry{.operation = Operation::shutdown, .on_loop = shutdown},
+    Entry{.operation = Operation::job_output, .on_loop = job_output},
+    Entry{.operation = Operation::job_input, .on_loop = job_input},
+    Entry{.operation = Operation::job_kill, .on_loop = job_kill},
 };
 
 void run_on_worker(FileOperation operation, const Services& services,

@@ -7,6 +7,7 @@
 #include "sandbox/protocol/messages/execute.hpp"
 #include "sandbox/protocol/messages/files.hpp"
 #include "sandbox/protocol/messages/info.hpp"
+#include "sandbox/protocol/messages/jobs.hpp"
 #include "sandbox/protocol/messages/patch.hpp"
 #include "sandbox/protocol/messages/search.hpp"
 #include "sandbox/protocol/messages/transfer.hpp"
@@ -29,6 +30,9 @@ enum class Operation : std::uint16_t {
     export_files = 9,  ///< guest -> host: data frames (see transfer.hpp) before the reply
     import_files = 10, ///< host -> guest: data frames (see transfer.hpp) after the request
     shutdown = 11,     ///< ends the machine: the reply is sent first
+    job_output = 12,
+    job_input = 13,
+    job_kill = 14,
     patch_files = 16,
 };
 

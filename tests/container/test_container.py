@@ -18,9 +18,9 @@ from state_directory import StateDirectory
 
 USER = 65534
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-TOOLS = ["bash_exec", "delete_workspace_file", "edit_file", "glob_files", "grep_files",
-         "list_workspace_files", "load_from_workspace", "read_file", "save_to_workspace",
-         "session_info", "write_file"]
+TOOLS = ["bash_exec", "bash_input", "bash_kill", "bash_output", "delete_workspace_file", "edit_file",
+         "glob_files", "grep_files", "list_workspace_files", "load_from_workspace", "read_file",
+         "save_to_workspace", "session_info", "write_file"]
 NEED_NO_SANDBOX = ("delete_workspace_file", "list_workspace_files", "session_info")
 PROBE = {"command": "id -u; grep -c . /proc/self/uid_map; cat /proc/sys/kernel/ostype; "
                     "for path in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /etc/passwd; do "

@@ -21,32 +21,50 @@ constexpr std::chrono::milliseconds drain_silence{50};
 constexpr int reads_per_wakeup = 4;
 constexpr std::chrono::seconds shim_patience{1};
 
+std::chrono::milliseconds milliseconds_of(std::uint64_t count)
+{
+    return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(
+        std::min<std::uint64_t>(count, 1'000'000'000'000)));
+}
+
 } // namespace
 
 Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std::string workdir,
                  std::string notice, pid_t shim, CommandPipes pipes,
                  std::optional<CommandCgroup> cgroup, std::uint64_t oom_kills, Done done)
     : host_(host), id_(request.id), text_(utf8::prefix_bytes(request.command, kept_text)),
-      workdir_(std::move(workdir)), timeout_(static_cast<std::chrono::milliseconds::rep>(
-                                        std::min<std::uint64_t>(request.timeout, 1'000'000'000))),
+      workdir_(std::move(workdir)), timeout_(milliseconds_of(request.timeout)),
       keep_leftovers_(request.on_exit == protocol::OnExit::keep),
       in_session_directory_(request.workdir.empty()),
-      moves_session_(request.sticky_cwd && request.workdir.empty()),
-      spill_above_(request.spill_above), done_(std::move(done)), oom_kills_(oom_kills),
-      tree_(shim, std::move(cgroup)), report_(std::move(pipes.report.read)),
+      moves_session_(request.sticky_cwd && request.workdir.empty() && !request.background),
+      spill_above_(request.spill_above), background_(request.background),
+      background_at_timeout_(request.on_timeout == protocol::OnTimeout::background),
+      lifetime_(milliseconds_of(request.job_lifetime)), done_(std::move(done)),
+      oom_kills_(oom_kills), tree_(shim, std::move(cgroup)), report_(std::move(pipes.report.read)),
       out_(std::move(pipes.output.read), request.head_limit, request.tail_limit, host.spill,
            "stdout"),
       err_(std::move(pipes.error.read), request.head_limit, request.tail_limit, host.spill,
-           "stderr")
+           "stderr"),
+      input_(std::move(pipes.input.write)), had_input_(input_.valid())
 {
     reply_.notice = std::move(notice);
+    if (background_) {
+        job_id_ = host.new_job_id();
+        out_.keep_newest();
+        err_.keep_newest();
+    }
+    if (had_input_ && request.input) {
+        pending_input_ = *request.input;
+    }
 }
 
 Command::~Command()
 {
     host_.loop.cancel(timer_);
     host_.loop.cancel(orphans_timer_);
-    for (const int fd : {report_.get(), out_.fd(), err_.fd()}) {
+    host_.loop.cancel(lifetime_timer_);
+    host_.loop.cancel(grace_timer_);
+    for (const int fd : {report_.get(), out_.fd(), err_.fd(), input_watched_ ? input_.get() : -1}) {
         if (fd >= 0) {
             host_.loop.unwatch(fd);
         }
@@ -58,7 +76,12 @@ void Command::watch()
     host_.loop.hand_over(report_.get(), guarded([](Command& command) { command.read_reports(); }));
     watch_stream(out_);
     watch_stream(err_);
-    arm_timeout();
+    if (background_) {
+        set_lifetime(timeout_);
+    } else {
+        arm_timeout();
+    }
+    flush_input();
 }
 
 void Command::watch_stream(OutputStream& stream)
@@ -81,6 +104,9 @@ bool Command::read_stream(OutputStream& stream, int reads)
     const auto state = stream.read_some(host_.buffer, reads);
     if (stream.total_bytes() != before) {
         drain_last_ = BootClock::now();
+        if (is_job()) {
+            host_.job_changed(*this);
+        }
     }
     if (state == OutputStream::State::ended) {
         end_stream(stream);
@@ -142,8 +168,8 @@ void Command::settle()
             add_notice(
                 "too many jobs are running, " + std::to_string(host_.config.max_jobs) +
                 " may at once (session.jobs): what the command left running was stopped. "
-                "End one (session_info lists them, kill in bash_exec ends what they run), or let "
-                "the operator raise session.jobs");
+                "End one with bash_kill (session_info lists them), or let the operator raise "
+                "session.jobs");
         }
         stop(StopReason::leftovers);
         return;
@@ -162,7 +188,11 @@ void Command::keep_as_job(const std::vector<ProcessStat>& living)
     if (job_id_.empty()) {
         job_id_ = host_.new_job_id();
     }
+    if (!background_) {
+        set_lifetime(lifetime_);
+    }
     reply_.job_id = job_id_;
+    reply_.job_remaining = remaining();
     for (const auto& process : living) {
         reply_.left_running.push_back({process.pid, process_name(process.pid)});
     }
@@ -192,8 +222,9 @@ void Command::answer()
 {
     const auto self = shared_from_this();
     phase_ = Phase::answered;
+    judge();
     if (reply_.job_id.empty()) {
-        job_id_.clear();
+        become_over();
         // A shim that the command has stopped would be there for ever.
         timer_ = host_.loop.call_at(BootClock::now() + shim_patience, guarded([](Command& command) {
                                         if (!command.tree_.shim_gone()) {
@@ -203,38 +234,51 @@ void Command::answer()
     }
     const Done done = std::exchange(done_, nullptr);
     if (done && !failed_) {
-        fill_fate();
-        tell_oom();
         fill_usage();
         move_session();
-        reply_.duration =
-            static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                           std::chrono::steady_clock::now() - started_)
-                                           .count());
+        reply_.duration = running_time();
         spill_for_host();
         reply_.out = out_.result();
         reply_.err = err_.result();
+        reply_.job_cursor = reply_.job_id.empty() ? "" : cursor();
         done(std::move(reply_), nullptr);
     }
-    out_.drop_kept();
-    err_.drop_kept();
+    for (OutputStream* stream : {&out_, &err_}) {
+        if (was_job()) {
+            stream->keep_newest();
+        } else {
+            stream->drop_kept();
+        }
+    }
+    if (is_job()) {
+        host_.job_changed(*this); // its shell has ended
+    }
     if (const auto after = std::exchange(after_stop_, nullptr)) {
         after();
     }
     check_gone();
 }
 
-protocol::JobEntry Command::job_entry()
+/// Once: what a job's shell came to is not changed by the end of what it left.
+void Command::judge()
 {
-    protocol::JobEntry entry;
-    entry.job_id = job_id_;
-    entry.command = text_;
-    entry.status = "running";
-    entry.processes = static_cast<std::uint32_t>(living().size());
-    entry.age = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                               std::chrono::steady_clock::now() - started_)
-                                               .count());
-    return entry;
+    if (judgement_) {
+        return;
+    }
+    if (failed_) {
+        judgement_ = {.notice = reply_.notice};
+        return;
+    }
+    fill_fate();
+    tell_oom();
+    judgement_ = {reply_.fate, reply_.exit_code, reply_.signal, reply_.notice};
+}
+
+std::uint64_t Command::running_time() const
+{
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                          std::chrono::steady_clock::now() - started_)
+                                          .count());
 }
 
 } // namespace berth::guest

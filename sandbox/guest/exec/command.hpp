@@ -40,6 +40,8 @@ struct CommandHost {
         unowned_children;
     /// Nothing of the command is left: it may be dropped.
     std::function<void(Command&)> gone;
+    /// A job has printed something, or ended, or its shell has.
+    std::function<void(const Command&)> job_changed;
 };
 
 /// The limit on the session's processes is reached.
@@ -68,6 +70,9 @@ struct ShellEnd {
 ///        └─ timeout, cancel ─→ stopping ─────────┘      │  ↑       (a job while something of it
 ///                                                       └→ stopping   runs on)
 ///                                                (what it left is not to be kept)
+///
+/// A job has an id and nobody who waits for its reply: from the start on (background), from its
+/// timeout on, from when its connection was gone, or because it left something running.
 class Command : public std::enable_shared_from_this<Command> {
   public:
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
@@ -107,7 +112,12 @@ class Command : public std::enable_shared_from_this<Command> {
         return phase_ < Phase::answered && job_id_.empty();
     }
 
-    [[nodiscard]] bool is_job() const noexcept { return !job_id_.empty(); }
+    [[nodiscard]] bool is_job() const noexcept { return !job_id_.empty() && !over_; }
+
+    /// Is one, or was one that has ended.
+    [[nodiscard]] bool was_job() const noexcept { return !job_id_.empty(); }
+
+    [[nodiscard]] const std::string& job_id() const noexcept { return job_id_; }
 
     [[nodiscard]] bool is_stopping() const noexcept { return phase_ == Phase::stopping; }
 
@@ -115,6 +125,39 @@ class Command : public std::enable_shared_from_this<Command> {
     void end_job(std::function<void()> then);
 
     [[nodiscard]] protocol::JobEntry job_entry();
+
+    // ---- of a job (command_job.cpp)
+
+    /// Reads /proc.
+    [[nodiscard]] protocol::JobState job_state();
+
+    /// Its shell did, and how is known.
+    [[nodiscard]] bool shell_ended() const noexcept { return judgement_.has_value(); }
+
+    [[nodiscard]] const OutputStream& out() const noexcept { return out_; }
+
+    [[nodiscard]] const OutputStream& err() const noexcept { return err_; }
+
+    /// Both streams, closed, for the time after the command.
+    [[nodiscard]] OutputStream release_out() { return std::move(out_); }
+
+    [[nodiscard]] OutputStream release_err() { return std::move(err_); }
+
+    /// To its standard input, all of it, with an end of file behind it if it is to be closed.
+    /// Throws Error and takes nothing where there is no input that is open (unsupported, conflict)
+    /// or too much waits in it (busy, too_large).
+    void feed(std::string_view input, bool close);
+
+    /// Of what feed() has taken, what is not in the pipe yet.
+    [[nodiscard]] std::uint64_t waiting_input() const noexcept { return pending_input_.size(); }
+
+    /// Sends a signal to every process of it; returns to how many.
+    std::uint32_t signal_all(int number);
+
+    /// SIGTERM for all, and the end of what is left after `grace`; nothing if it is stopping.
+    void end_softly(std::chrono::milliseconds grace);
+
+    // ----
 
     /// What runs of it, once its tree has adopted the orphans of a shim that was killed. Reads
     /// /proc; `unread` as for CommandTree::living.
@@ -129,6 +172,14 @@ class Command : public std::enable_shared_from_this<Command> {
   private:
     enum class Phase { running, stopping, draining, answered };
     enum class StopReason { none, timed_out, cancelled, leftovers, ended };
+
+    /// How the command ended, kept when the reply is gone.
+    struct Judgement {
+        protocol::Fate fate = protocol::Fate::lost;
+        std::int32_t exit_code = -1;
+        std::int32_t signal = 0;
+        std::string notice;
+    };
 
     /// A callback that does nothing once the command is gone.
     template <class Function>
@@ -164,6 +215,18 @@ class Command : public std::enable_shared_from_this<Command> {
     void spill_for_host();
     void keep_as_job(const std::vector<ProcessStat>& living);
     void answer();
+    void judge();
+    [[nodiscard]] std::uint64_t running_time() const;
+    void answer_started();
+    void move_to_background();
+    void set_lifetime(std::chrono::milliseconds time);
+    void arm_lifetime();
+    void lifetime_due();
+    [[nodiscard]] std::optional<std::uint64_t> remaining() const;
+    [[nodiscard]] std::string cursor() const;
+    void become_over();
+    void flush_input();
+    void close_input();
     void fill_fate();
     [[nodiscard]] std::uint64_t oom_killed() const;
     void tell_oom();
@@ -182,6 +245,9 @@ class Command : public std::enable_shared_from_this<Command> {
     bool in_session_directory_;
     bool moves_session_;
     std::uint64_t spill_above_;
+    bool background_;                    ///< goes on without its shell being waited for
+    bool background_at_timeout_;         ///< it becomes so then
+    std::chrono::milliseconds lifetime_; ///< of what becomes a job later; 0: not limited
     Done done_;
 
     Phase phase_ = Phase::running;
@@ -190,6 +256,11 @@ class Command : public std::enable_shared_from_this<Command> {
     BootClock::time_point drain_since_;
     BootClock::time_point drain_last_;
     EventLoop::TimerId timer_ = 0;
+    EventLoop::TimerId lifetime_timer_ = 0; ///< of a job
+    EventLoop::TimerId grace_timer_ = 0;
+    /// When a job is stopped; by a clock that stands still with the host.
+    std::optional<std::chrono::steady_clock::time_point> lifetime_end_;
+    std::string ended_by_;                 ///< who stopped the job
     EventLoop::TimerId orphans_timer_ = 0; ///< 0: not set
     BootClock::time_point looked_;         ///< for orphans, the last time
     bool to_look_ = false;                 ///< what ended since then may have left some
@@ -207,7 +278,15 @@ class Command : public std::enable_shared_from_this<Command> {
     bool left_something_ = false;
     OutputStream out_;
     OutputStream err_;
+    UniqueFd input_;
+    bool had_input_;
+    bool close_input_ = false; ///< once what waits has been written
+    bool input_watched_ = false;
+    std::string pending_input_;
     protocol::ExecuteReply reply_;
+    std::optional<Judgement> judgement_;
+    bool over_ = false; ///< a job: nothing of it runs any more
+    std::uint64_t final_age_ = 0;
     bool failed_ = false;  ///< the shell never ran
     bool dropped_ = false; ///< the host has been told that nothing is left
 };

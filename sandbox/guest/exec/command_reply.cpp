@@ -74,6 +74,15 @@ Error session_directory_error(int error, const std::string& workdir, const std::
                       " now: give the command again if that is the right place for it."};
 }
 
+std::string text_of(const std::exception_ptr& error)
+{
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& told) {
+        return told.what();
+    }
+}
+
 } // namespace
 
 void Command::start_failed(const ShimReport& report)
@@ -85,6 +94,11 @@ void Command::start_failed(const ShimReport& report)
     const Done done = std::exchange(done_, nullptr);
     const std::exception_ptr error = failure(report);
     const auto self = shared_from_this();
+    if (done) {
+        job_id_.clear(); // who asked for the job is told that there is none
+    } else {
+        add_notice(text_of(error));
+    }
     settle();
     if (done) {
         done({}, error);
@@ -144,6 +158,13 @@ void Command::tell_oom()
 void Command::fill_fate()
 {
     using protocol::Fate;
+    if (stop_reason_ == StopReason::ended && !end_) {
+        // Stopped so fast that nobody was left to say how the shell ended.
+        reply_.fate = Fate::signaled;
+        reply_.signal = SIGKILL;
+        reply_.exit_code = 128 + SIGKILL;
+        return;
+    }
     if (stop_reason_ == StopReason::timed_out || stop_reason_ == StopReason::cancelled || !end_) {
         reply_.fate = stop_reason_ == StopReason::timed_out   ? Fate::timed_out
                       : stop_reason_ == StopReason::cancelled ? Fate::cancelled

@@ -55,6 +55,7 @@ void Command::take_report(const ShimReport& report, std::string cwd)
     case ReportKind::started:
         shell_ = report.shell;
         tree_.set_started();
+        answer_started();
         break;
     case ReportKind::ended: {
         ShellEnd end;
@@ -200,6 +201,7 @@ void Command::check_gone()
         dropped_ = true;
         end_stream(out_);
         end_stream(err_);
+        become_over();
         host_.gone(*this);
     }
 }

@@ -1,5 +1,6 @@
 #include "sandbox/guest/exec/command.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -28,6 +29,15 @@ void Command::timeout_due()
         arm_timeout();
         return;
     }
+    if (background_at_timeout_ && done_) {
+        if (!host_.job_table_full()) {
+            move_to_background();
+            return;
+        }
+        add_notice("too many jobs are running, " + std::to_string(host_.config.max_jobs) +
+                   " may at once (session.jobs): the command was stopped at its timeout instead of "
+                   "going on in the background. End one with bash_kill");
+    }
     stop(StopReason::timed_out);
 }
 
@@ -41,26 +51,34 @@ void Command::cancel()
 void Command::end_job(std::function<void()> then)
 {
     after_stop_ = std::move(then);
+    ended_by_ = "room";
     stop(StopReason::ended);
 }
 
 void Command::detach()
 {
     done_ = nullptr;
-    if (phase_ == Phase::running && job_id_.empty()) {
-        job_id_ = host_.new_job_id();
-        out_.spill_all();
-        err_.spill_all();
-        out_.drop_kept();
-        err_.drop_kept();
+    if (phase_ == Phase::answered || !job_id_.empty() || failed_) {
+        return;
+    }
+    // Also of one that is about to end: nobody has seen how it did.
+    job_id_ = host_.new_job_id();
+    out_.keep_newest();
+    err_.keep_newest();
+    if (phase_ == Phase::running) {
+        host_.loop.cancel(timer_);
+        set_lifetime(std::max(timeout_ - std::chrono::milliseconds(running_time()),
+                              std::chrono::milliseconds(1)));
     }
 }
 
 void Command::stop(StopReason reason)
 {
     host_.loop.cancel(timer_);
+    host_.loop.cancel(grace_timer_);
     phase_ = Phase::stopping;
     stop_reason_ = reason;
+    reply_.job_id.clear(); // nothing of it is to be left
     if (!tree_.shim_gone()) {
         // It has to reap; the command may have stopped it. Its pid is the guest's own child's.
         ::kill(tree_.shim(), SIGCONT);

@@ -9,17 +9,14 @@
 namespace berth::guest {
 namespace {
 
-std::uint64_t count_newlines(std::string_view text)
-{
-    return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
-}
+/// Of a job's stream, in memory.
+constexpr std::uint64_t job_tail = 8UL * 1024;
 
 } // namespace
 
 OutputStream::OutputStream(UniqueFd pipe, std::uint64_t head_limit, std::uint64_t tail_limit,
                            SpillStore& store, std::string name)
-    : pipe_(std::move(pipe)), head_limit_(head_limit), tail_limit_(tail_limit), store_(store),
-      name_(std::move(name))
+    : pipe_(std::move(pipe)), kept_(head_limit, tail_limit), log_(store, std::move(name))
 {
 }
 
@@ -43,80 +40,67 @@ void OutputStream::add(std::string_view data)
     if (data.empty()) {
         return;
     }
-    if (!spill_ && total_bytes_ + data.size() > head_limit_ + tail_limit_) {
+    if (!log_.started() && !kept_.has_room(data.size())) {
         spill_all();
     }
-    if (spill_) {
-        spill_->write(data);
+    log_.write(total_bytes(), data);
+    if (const auto newline = data.rfind('\n'); newline != std::string_view::npos) {
+        lines_end_ = total_bytes() + newline + 1;
     }
-    total_bytes_ += data.size();
-    newlines_ += count_newlines(data);
-    ends_with_newline_ = data.back() == '\n';
-    keep(data);
+    kept_.add(data);
+    last_data_ = BootClock::now();
 }
 
 void OutputStream::spill_all()
 {
-    if (!spill_) {
-        spill_ = store_.create(name_);
+    if (!log_.started()) {
+        log_.start();
         // Nothing has been left out yet: the two are one piece.
-        spill_->write(head_);
-        spill_->write(tail());
+        log_.write(0, kept_.head());
+        log_.write(kept_.head().size(), kept_.tail());
     }
 }
 
-void OutputStream::keep(std::string_view data)
+void OutputStream::keep_newest()
 {
-    const std::size_t room = head_limit_ - std::min<std::uint64_t>(head_.size(), head_limit_);
-    head_.append(data.substr(0, room));
-    data.remove_prefix(std::min(room, data.size()));
-    if (tail_limit_ == 0 || data.empty()) {
-        return;
+    if (pipe_ && total_bytes() > job_tail) {
+        spill_all();
     }
-    if (data.size() >= tail_limit_) {
-        ring_.assign(data.substr(data.size() - tail_limit_));
-        ring_start_ = 0;
-        return;
-    }
-    const std::size_t growth = std::min<std::size_t>(tail_limit_ - ring_.size(), data.size());
-    ring_.append(data.substr(0, growth));
-    data.remove_prefix(growth);
-    while (!data.empty()) {
-        const std::size_t piece = std::min(data.size(), ring_.size() - ring_start_);
-        data.copy(ring_.data() + ring_start_, piece);
-        ring_start_ = (ring_start_ + piece) % ring_.size();
-        data.remove_prefix(piece);
-    }
+    kept_.keep_end(job_tail);
+    log_.rotate();
 }
 
-std::string OutputStream::tail() const
+std::string OutputStream::read(std::uint64_t& offset, std::uint64_t end, std::size_t size) const
 {
-    return ring_.substr(ring_start_) + ring_.substr(0, ring_start_);
-}
-
-void OutputStream::drop_kept() noexcept
-{
-    head_limit_ = 0;
-    tail_limit_ = 0;
-    head_ = {};
-    ring_ = {};
-    ring_start_ = 0;
+    end = std::min(end, total_bytes());
+    const std::uint64_t in_memory = total_bytes() - kept_.kept_bytes();
+    if (offset < in_memory) {
+        std::string piece = log_.read(offset, std::min(end, in_memory), size);
+        if (!piece.empty()) {
+            return piece;
+        }
+        offset = std::min(end, in_memory);
+    }
+    return offset >= end ? std::string()
+                         : kept_.tail().substr(offset - in_memory,
+                                               std::min<std::uint64_t>(size, end - offset));
 }
 
 protocol::StreamOutput OutputStream::result() const
 {
     protocol::StreamOutput out;
-    out.head = head_;
-    out.tail = tail();
-    out.total_bytes = total_bytes_;
-    out.total_lines = newlines_ + (ends_with_newline_ ? 0 : 1);
-    out.omitted_bytes = total_bytes_ - out.head.size() - out.tail.size();
-    out.omitted_lines = newlines_ - count_newlines(out.head) - count_newlines(out.tail);
-    if (spill_) {
-        spill_->check();
-        out.spill_path = spill_->path();
-        out.spill_bytes = spill_->bytes();
-        out.spill_error = spill_->error();
+    out.head = kept_.head();
+    out.tail = kept_.tail();
+    out.total_bytes = kept_.total_bytes();
+    out.total_lines = kept_.total_lines();
+    out.omitted_bytes = kept_.omitted_bytes();
+    out.omitted_lines = kept_.omitted_lines();
+    if (log_.started()) {
+        SpillFile& file = log_.file();
+        file.check();
+        out.spill_path = file.path();
+        out.spill_bytes = file.bytes();
+        out.spill_error = file.error();
     }
     out.held_open = pipe_.valid();
     return out;
@@ -125,9 +109,7 @@ protocol::StreamOutput OutputStream::result() const
 void OutputStream::close() noexcept
 {
     pipe_.reset();
-    if (spill_) {
-        spill_->close();
-    }
+    log_.close();
 }
 
 } // namespace berth::guest

@@ -1,11 +1,11 @@
 #pragma once
 
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/guest/exec/spill.hpp"
+#include "sandbox/guest/exec/kept_text.hpp"
+#include "sandbox/guest/exec/stream_log.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +13,8 @@
 namespace berth::guest {
 
 /// One stream of a command: counts everything, remembers beginning and end, and hands the whole to
-/// a spill file once it no longer fits. Memory: at most head_limit + tail_limit.
+/// a spill file once it no longer fits. Memory: at most head_limit + tail_limit. Of a job's, the
+/// newest bytes are remembered instead, and any that are kept can be read by their number.
 class OutputStream {
   public:
     /// `pipe` must not block. `store` must outlive this. `name`: "stdout" or "stderr".
@@ -37,32 +38,43 @@ class OutputStream {
     void spill_all();
 
     /// Nobody will ask for the kept text again.
-    void drop_kept() noexcept;
+    void drop_kept() { kept_.keep_end(0); }
+
+    /// From now on it is a job's: its newest bytes are kept, in memory and on disk. What fits into
+    /// neither any more is lost.
+    void keep_newest();
 
     [[nodiscard]] protocol::StreamOutput result() const;
 
+    /// At most `size` bytes of a job's stream from the byte `offset` on, which moves to the first
+    /// one after it that is still kept; empty at `end`, which is no more than total_bytes().
+    [[nodiscard]] std::string read(std::uint64_t& offset, std::uint64_t end,
+                                   std::size_t size) const;
+
+    /// Behind the last newline.
+    [[nodiscard]] std::uint64_t lines_end() const noexcept { return lines_end_; }
+
     [[nodiscard]] int fd() const noexcept { return pipe_.get(); }
 
-    [[nodiscard]] std::uint64_t total_bytes() const noexcept { return total_bytes_; }
+    [[nodiscard]] std::uint64_t total_bytes() const noexcept { return kept_.total_bytes(); }
+
+    /// Of the first byte in the file that result() names.
+    [[nodiscard]] std::uint64_t spill_begin() const
+    {
+        return log_.started() ? log_.file_begin() : 0;
+    }
+
+    /// When something came the last time.
+    [[nodiscard]] BootClock::time_point last_data() const noexcept { return last_data_; }
 
     void close() noexcept;
 
   private:
-    void keep(std::string_view data);
-    [[nodiscard]] std::string tail() const;
-
     UniqueFd pipe_;
-    std::uint64_t head_limit_;
-    std::uint64_t tail_limit_;
-    SpillStore& store_;
-    std::string name_;
-    std::string head_;
-    std::string ring_;           ///< grows to tail_limit_, then is written round
-    std::size_t ring_start_ = 0; ///< of the oldest byte, once it is full
-    std::uint64_t total_bytes_ = 0;
-    std::uint64_t newlines_ = 0;
-    bool ends_with_newline_ = true;
-    std::unique_ptr<SpillFile> spill_;
+    KeptText kept_;
+    StreamLog log_;
+    std::uint64_t lines_end_ = 0;
+    BootClock::time_point last_data_;
 };
 
 } // namespace berth::guest

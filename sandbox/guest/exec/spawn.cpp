@@ -21,6 +21,8 @@ namespace {
 
 /// MAX_ARG_STRLEN is 128 KiB for one argument; longer commands go by descriptor.
 constexpr std::size_t max_argument = 100UL * 1000;
+/// It waits in the guest's memory until the command reads.
+constexpr std::size_t longest_first_input = 64UL * 1024;
 /// The shell has 0 to 3 for itself, so nothing that it gets may sit there before.
 constexpr int lowest_fd = 4;
 
@@ -49,6 +51,17 @@ Pipe command_pipe()
         throw_errno("fcntl pipe");
     }
     pipe.write = raise_fd(std::move(pipe.write));
+    return pipe;
+}
+
+/// The other way round.
+Pipe input_pipe()
+{
+    Pipe pipe = make_pipe();
+    if (::fcntl(pipe.write.get(), F_SETFL, O_NONBLOCK) != 0) {
+        throw_errno("fcntl pipe");
+    }
+    pipe.read = raise_fd(std::move(pipe.read));
     return pipe;
 }
 
@@ -180,6 +193,13 @@ void validate(const protocol::ExecuteRequest& request)
     if (request.timeout == 0) {
         throw Error(ErrorCode::invalid_argument, "the timeout is 0", "Give at least 1 ms.");
     }
+    if (request.stdin_open && request.input && request.input->size() > longest_first_input) {
+        throw Error(ErrorCode::invalid_argument,
+                    "stdin has " + std::to_string(request.input->size()) +
+                        " bytes, and beside stdin_open at most " +
+                        std::to_string(longest_first_input) + " can be given",
+                    "Send the rest with bash_input, or put it into a file.");
+    }
     if (has_nul(request.workdir) || request.workdir.size() >= max_cwd) {
         throw Error(ErrorCode::invalid_path,
                     "the workdir contains a NUL byte or is longer than 4095 bytes",
@@ -215,7 +235,9 @@ std::string absolute_workdir(const protocol::ExecuteRequest& request,
     return session_cwd + (session_cwd.ends_with('/') ? "" : "/") + workdir;
 }
 
-CommandPipes::CommandPipes() : report(command_pipe()), output(command_pipe()), error(command_pipe())
+CommandPipes::CommandPipes(bool with_input)
+    : report(command_pipe()), output(command_pipe()), error(command_pipe()),
+      input(with_input ? input_pipe() : Pipe())
 {
 }
 
@@ -228,8 +250,9 @@ pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes)
     const auto argv = pointers(argument_strings);
     auto envp = pointers(environment_strings);
 
-    const bool has_input = request.input && !request.input->empty();
-    const UniqueFd input = has_input ? make_memfd("stdin") : open_null();
+    const bool by_pipe = pipes.input.read.valid(); // the guest writes it
+    const bool has_input = !by_pipe && request.input && !request.input->empty();
+    const UniqueFd input = by_pipe ? UniqueFd() : has_input ? make_memfd("stdin") : open_null();
     const UniqueFd script = by_descriptor ? make_memfd("command") : UniqueFd();
     std::vector<int> v1_tasks(options.config.v1_tasks_fds.begin(),
                               options.config.v1_tasks_fds.end());
@@ -240,7 +263,7 @@ pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes)
     plan.environment = envp.data();
     plan.workdir = options.workdir.c_str();
     plan.report = pipes.report.write.get();
-    plan.input = input.get();
+    plan.input = by_pipe ? pipes.input.read.get() : input.get();
     plan.output = pipes.output.write.get();
     plan.error = pipes.error.write.get();
     plan.script = script.get();

@@ -39,11 +39,12 @@ struct SpawnOptions {
 /// Made before the command, so that nothing which can fail is left to do once it runs. The guest's
 /// ends do not block.
 struct CommandPipes {
-    CommandPipes();
+    explicit CommandPipes(bool with_input = false);
 
     Pipe report;
     Pipe output;
     Pipe error;
+    Pipe input; ///< empty unless it was wanted
 };
 
 /// Starts shim and shell with one clone, and returns the shim's pid; its first report is yet to

@@ -94,6 +94,48 @@ void SpillFile::check() noexcept
     }
 }
 
+UniqueFd SpillFile::reopen() const
+{
+    const UniqueFd directory = path_.empty() ? UniqueFd() : store_.open_directory();
+    if (!directory) {
+        return {};
+    }
+    // A FIFO or a link that a command put in its place leads nowhere.
+    UniqueFd file(::openat(directory.get(), path_.substr(path_.rfind('/') + 1).c_str(),
+                           O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat there = {};
+    if (!file || ::fstat(file.get(), &there) != 0 || there.st_ino != inode_ ||
+        there.st_dev != device_) {
+        return {};
+    }
+    return file;
+}
+
+std::string SpillFile::read(std::uint64_t offset, std::size_t size) const
+{
+    const UniqueFd opened = fd_ ? UniqueFd() : reopen();
+    const int fd = fd_ ? fd_.get() : opened.get();
+    std::string bytes;
+    if (fd < 0) {
+        return bytes;
+    }
+    bytes.resize(size);
+    std::size_t filled = 0;
+    while (filled < size) {
+        const ssize_t got =
+            ::pread(fd, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            break;
+        }
+        filled += static_cast<std::size_t>(got);
+    }
+    bytes.resize(filled);
+    return bytes;
+}
+
 void SpillFile::close() noexcept
 {
     check();
@@ -148,12 +190,17 @@ std::unique_ptr<SpillFile> SpillStore::create(std::string_view stream)
         // O_APPEND: in a file that a command has cut the beginning is then missing, and seen to be.
         const int fd =
             ::openat(directory.get(), name.c_str(),
-                     O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                     O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0) {
             file->fd_.reset(fd);
             file->path_ = directory_ + "/" + name;
             file->entry_ = entries_.insert(entries_.end(), {name, 0, true});
             file->listed_ = true;
+            struct stat own = {};
+            if (::fstat(fd, &own) == 0) {
+                file->device_ = own.st_dev;
+                file->inode_ = own.st_ino;
+            }
             return file;
         }
         if (errno != EEXIST) {
@@ -162,6 +209,22 @@ std::unique_ptr<SpillFile> SpillStore::create(std::string_view stream)
     }
     file->error_ = "create a file in " + directory_ + ": " + reason(errno);
     return file;
+}
+
+void SpillStore::remove(const SpillFile& file)
+{
+    const std::string name = file.path_.substr(file.path_.rfind('/') + 1);
+    const auto entry = std::ranges::find_if(entries_, [&](const SpillFile::Entry& candidate) {
+        return !candidate.open && candidate.name == name;
+    });
+    if (entry == entries_.end()) {
+        return;
+    }
+    if (const UniqueFd directory = open_directory()) {
+        ::unlinkat(directory.get(), name.c_str(), 0);
+    }
+    total_ -= entry->bytes;
+    entries_.erase(entry);
 }
 
 std::uint64_t SpillStore::make_room(std::uint64_t wanted)

@@ -2,11 +2,14 @@
 
 #include "sandbox/base/unique_fd.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include <sys/types.h>
 
 namespace berth::guest {
 
@@ -29,6 +32,13 @@ class SpillFile {
     /// cut it. Then path(), bytes() and error() say so. Without effect once it is closed.
     void check() noexcept;
 
+    /// At most `size` bytes from `offset` on, also after close(): fewer, or none, where a command
+    /// or the limit of the session took them away.
+    [[nodiscard]] std::string read(std::uint64_t offset, std::size_t size) const;
+
+    /// What is written now gets there.
+    [[nodiscard]] bool is_open() const noexcept { return fd_.valid(); }
+
     /// Empty when the file could not be made, or is gone.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -50,11 +60,14 @@ class SpillFile {
 
     void fail(std::string error) noexcept;
     void release() noexcept;
+    [[nodiscard]] UniqueFd reopen() const;
 
     SpillStore& store_;
     UniqueFd fd_;
     std::list<Entry>::iterator entry_;
     bool listed_ = false;
+    dev_t device_ = 0; ///< what the file is known by
+    ino_t inode_ = 0;
     std::string path_;
     std::string error_;
     std::uint64_t bytes_ = 0;
@@ -71,6 +84,11 @@ class SpillStore {
 
     /// A new file `<n>.<stream>`. Never fails: see SpillFile::error().
     [[nodiscard]] std::unique_ptr<SpillFile> create(std::string_view stream);
+
+    /// Deletes a file that is closed, if nobody did yet.
+    void remove(const SpillFile& file);
+
+    [[nodiscard]] std::uint64_t stream_limit() const noexcept { return stream_limit_; }
 
   private:
     friend class SpillFile;

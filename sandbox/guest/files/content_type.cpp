@@ -93,6 +93,10 @@ std::string_view mime_type(std::string_view beginning) noexcept
             return magic.mime_type;
         }
     }
+    constexpr std::size_t tar_magic = 257; // POSIX: the field "magic" of the first header
+    if (beginning.size() > tar_magic && beginning.substr(tar_magic).starts_with("ustar")) {
+        return "application/x-tar";
+    }
     if (beginning.starts_with("RIFF") && beginning.size() >= 12) {
         const auto form = beginning.substr(8, 4);
         if (form == "WEBP") {

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -60,7 +61,8 @@ protocol::DirectoryEntry describe(int directory, std::string name)
     return entry;
 }
 
-/// Keeps the first `wanted` of the names that pass by, in order.
+/// Keeps the first `wanted` of the names that pass by, in the order of `Before`.
+template <class Before>
 class FirstNames {
   public:
     explicit FirstNames(std::size_t wanted) : wanted_(wanted) {}
@@ -71,7 +73,7 @@ class FirstNames {
         names_.emplace_back(name);
         if (names_.size() >= 2 * wanted_ + 1024) {
             std::nth_element(names_.begin(), names_.begin() + static_cast<std::ptrdiff_t>(wanted_),
-                             names_.end());
+                             names_.end(), Before());
             names_.resize(wanted_);
         }
     }
@@ -80,7 +82,7 @@ class FirstNames {
 
     [[nodiscard]] std::vector<std::string> take()
     {
-        std::sort(names_.begin(), names_.end());
+        std::sort(names_.begin(), names_.end(), Before());
         names_.resize(std::min(names_.size(), wanted_));
         return std::move(names_);
     }
@@ -91,28 +93,18 @@ class FirstNames {
     std::vector<std::string> names_;
 };
 
-} // namespace
-
-protocol::ReadFileReply read_directory(Opened directory, const protocol::ReadFileRequest& request,
-                                       const CallContext& context)
+/// Feeds the names of all entries to `names`.
+template <class Names>
+void list_names(DIR* stream, const std::string& path, Names& names, const CallContext& context)
 {
-    constexpr std::uint64_t most = protocol::max_listed_entries;
-    const std::uint64_t offset = std::min(request.offset, most);
-    const std::uint64_t end = offset + std::min(request.limit, most - offset);
-    const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.fd.get()), &::closedir);
-    if (!stream) {
-        throw errno_error(errno, "list " + printable(directory.path));
-    }
-    const int fd = directory.fd.release(); // closedir closes it
-    FirstNames names(static_cast<std::size_t>(end));
     while (true) {
         errno = 0;
-        const dirent* entry = ::readdir(stream.get());
+        const dirent* entry = ::readdir(stream);
         if (entry == nullptr) {
             if (errno != 0) {
-                throw errno_error(errno, "list " + printable(directory.path));
+                throw errno_error(errno, "list " + printable(path));
             }
-            break;
+            return;
         }
         const std::string_view name = entry->d_name;
         if (name != "." && name != "..") {
@@ -122,15 +114,64 @@ protocol::ReadFileReply read_directory(Opened directory, const protocol::ReadFil
             throw_if_stopped(context);
         }
     }
+}
+
+/// The names that are asked for, and how many there are before them and in all.
+struct Names {
+    std::vector<std::string> wanted;
+    std::uint64_t skipped = 0;
+    std::uint64_t total = 0;
+};
+
+Names names_from_begin(DIR* stream, const std::string& path,
+                       const protocol::ReadFileRequest& request, const CallContext& context)
+{
+    constexpr std::uint64_t most = protocol::max_listed_entries;
+    const std::uint64_t offset = std::min(request.offset, most);
+    const std::uint64_t end = offset + std::min(request.limit, most - offset);
+    FirstNames<std::less<>> names(static_cast<std::size_t>(end));
+    list_names(stream, path, names, context);
+    auto first = names.take();
+    const auto skipped = std::min<std::size_t>(static_cast<std::size_t>(offset), first.size());
+    first.erase(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(skipped));
+    return {std::move(first), request.offset, names.total()};
+}
+
+Names names_from_end(DIR* stream, const std::string& path, const protocol::ReadFileRequest& request,
+                     const CallContext& context)
+{
+    FirstNames<std::greater<>> names(
+        static_cast<std::size_t>(std::min(request.from_end, protocol::max_listed_entries)));
+    list_names(stream, path, names, context);
+    auto last = names.take();
+    std::reverse(last.begin(), last.end());
+    const std::uint64_t skipped = names.total() - last.size();
+    last.resize(static_cast<std::size_t>(std::min<std::uint64_t>(last.size(), request.limit)));
+    return {std::move(last), skipped, names.total()};
+}
+
+} // namespace
+
+protocol::ReadFileReply read_directory(Opened directory, const protocol::ReadFileRequest& request,
+                                       const CallContext& context)
+{
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.fd.get()), &::closedir);
+    if (!stream) {
+        throw errno_error(errno, "list " + printable(directory.path));
+    }
+    const int fd = directory.fd.release(); // closedir closes it
+    Names names = request.from_end > 0
+                      ? names_from_end(stream.get(), directory.path, request, context)
+                      : names_from_begin(stream.get(), directory.path, request, context);
     protocol::ReadFileReply reply;
     reply.path = std::move(directory.path);
     reply.kind = protocol::FileKind::directory;
-    reply.total_entries = names.total();
-    auto wanted = names.take();
-    for (std::size_t i = static_cast<std::size_t>(offset); i < wanted.size(); ++i) {
-        reply.entries.push_back(describe(fd, std::move(wanted[i])));
+    reply.skipped = names.skipped;
+    reply.total_entries = names.total;
+    for (auto& name : names.wanted) {
+        reply.entries.push_back(describe(fd, std::move(name)));
     }
-    if (request.offset + reply.entries.size() < reply.total_entries) {
+    if (reply.skipped + reply.entries.size() < reply.total_entries) {
         reply.truncated_by = "limit";
     }
     return reply;

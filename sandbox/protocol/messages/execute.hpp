@@ -15,6 +15,11 @@ enum class OnExit : std::uint8_t {
     kill = 1, ///< it is stopped
 };
 
+enum class OnTimeout : std::uint8_t {
+    kill = 0,
+    background = 1, ///< the command goes on as a job; the reply is sent
+};
+
 struct ExecuteRequest {
     std::string id; ///< 32 hex digits, minted by the host: the command's name for ever
     std::string command;
@@ -31,6 +36,12 @@ struct ExecuteRequest {
     /// of it: the host shows less than that and must be able to name the whole. 0: never for this
     /// reason.
     std::uint64_t spill_above = 0;
+    /// A job from the start: the reply is sent once the shell runs, and `timeout` is its deadline.
+    bool background = false;
+    OnTimeout on_timeout = OnTimeout::kill;
+    /// Of what becomes a job later, from then on; 0: not limited.
+    std::uint64_t job_lifetime = 0;
+    bool stdin_open = false; ///< stdin is a pipe that stays open for job_input behind `input`
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -46,6 +57,10 @@ struct ExecuteRequest {
         field(9, self.tail_limit);
         field(10, self.sticky_cwd);
         field(11, self.spill_above);
+        field(12, self.background);
+        field(13, self.on_timeout);
+        field(14, self.job_lifetime);
+        field(15, self.stdin_open);
     }
 };
 
@@ -112,6 +127,10 @@ struct ExecuteReply {
     std::uint32_t survivors = 0; ///< after a stop: processes that could not be ended
     StopProof stop_proof = StopProof::none;
     bool cwd_changed = false; ///< by this command
+    /// The shell runs on as `job_id`: neither fate nor exit code are known yet.
+    bool background = false;
+    std::string job_cursor;                     ///< of what the job prints behind `out` and `err`
+    std::optional<std::uint64_t> job_remaining; ///< until the job is stopped
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -132,6 +151,9 @@ struct ExecuteReply {
         field(14, self.survivors);
         field(15, self.stop_proof);
         field(16, self.cwd_changed);
+        field(17, self.background);
+        field(18, self.job_cursor);
+        field(19, self.job_remaining);
     }
 };
 

@@ -17,6 +17,8 @@ struct ReadFileRequest {
     std::uint64_t budget = 0; ///< at most so many bytes of text in the reply
     Encoding encoding = Encoding::text;
     std::uint64_t image_limit = 0; ///< an image above it is described, not returned
+    /// Not 0: begin that many lines, bytes or entries before the end; offset is not looked at.
+    std::uint64_t from_end = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -27,6 +29,7 @@ struct ReadFileRequest {
         field(4, self.budget);
         field(5, self.encoding);
         field(6, self.image_limit);
+        field(7, self.from_end);
     }
 };
 
@@ -65,6 +68,9 @@ struct ReadFileReply {
     std::vector<DirectoryEntry> entries;
     std::uint64_t total_entries = 0;
     bool totals_partial = false; ///< too large: lines, ending and encoding are of what was read
+    std::uint64_t skipped = 0;   ///< bytes and entries: how many are before content
+    /// Not 0: content begins with this line, counted from the end, whose number is not known.
+    std::uint64_t lines_from_end = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -85,6 +91,8 @@ struct ReadFileReply {
         field(14, self.entries);
         field(15, self.total_entries);
         field(16, self.totals_partial);
+        field(17, self.skipped);
+        field(18, self.lines_from_end);
     }
 };
 

@@ -3,6 +3,7 @@
 // What a guest says of itself.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,9 +12,11 @@ namespace berth::protocol {
 struct JobEntry {
     std::string job_id;
     std::string command; ///< its beginning
-    std::string status;  ///< "running"
+    std::string status;  ///< "running", "ended"
     std::uint32_t processes = 0;
-    std::uint64_t age = 0;
+    std::uint64_t age = 0;                  ///< of one that has ended: when it did
+    std::optional<std::uint64_t> remaining; ///< until it is stopped
+    std::optional<std::int32_t> exit_code;  ///< of its shell, once that has ended
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -23,6 +26,8 @@ struct JobEntry {
         field(3, self.status);
         field(4, self.processes);
         field(5, self.age);
+        field(6, self.remaining);
+        field(7, self.exit_code);
     }
 };
 
@@ -35,7 +40,8 @@ struct InfoReply {
     std::uint32_t calls = 0; ///< commands in flight
     std::vector<JobEntry> jobs;
     std::vector<std::string>
-        layers; ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
+        layers;                  ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
+    std::vector<JobEntry> ended; ///< the last jobs that did
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -48,6 +54,7 @@ struct InfoReply {
         field(6, self.calls);
         field(7, self.jobs);
         field(8, self.layers);
+        field(9, self.ended);
     }
 };
 

@@ -23,9 +23,9 @@ TEST_CASE("the spellings of Claude's built-in tools are understood")
 {
     CHECK(canonical("bash_exec", {{"command", "ls"},
                                   {"description", "list"},
-                                  {"run_in_background", false},
+                                  {"run_in_background", true},
                                   {"dangerouslyDisableSandbox", true}}) ==
-          json{{"command", "ls"}, {"description", "list"}});
+          json{{"command", "ls"}, {"description", "list"}, {"background", true}});
     CHECK(canonical("read_file", {{"file_path", "/a"}, {"offset", 1}, {"limit", 2}}) ==
           json{{"path", "/a"}, {"offset", 1}, {"limit", 2}});
     CHECK(canonical("edit_file", {{"file_path", "/a"}, {"old_string", "a"}, {"new_string", "b"}}) ==
@@ -90,16 +90,15 @@ TEST_CASE("null is not given, also beside the canonical name")
     CHECK(canonical("bash_exec", {{"command", nullptr}, {"cmd", "ls"}}) == json{{"command", "ls"}});
 }
 
-TEST_CASE("what is not there yet is refused with the way round it")
+TEST_CASE("what Claude calls a shell or a task is a job")
 {
-    for (const auto* name : {"background", "run_in_background"}) {
-        const auto error = berth::tools::test::caught(
-            [&] { (void)canonical("bash_exec", {{"command", "ls"}, {name, true}}); });
-        CHECK(error.code() == ErrorCode::unsupported);
-        CHECK(error.hint().find('&') != std::string::npos);
-        CHECK(canonical("bash_exec", {{"command", "ls"}, {name, false}}) ==
-              json{{"command", "ls"}});
+    for (const auto* name : {"bash_id", "shell_id", "task_id"}) {
+        CHECK(canonical("bash_output", {{name, "job-1"}}) == json{{"job_id", "job-1"}});
+        CHECK(canonical("bash_kill", {{name, "job-1"}, {"signal", "SIGINT"}}) ==
+              json{{"job_id", "job-1"}, {"signal", "INT"}});
     }
+    CHECK(canonical("bash_output", {{"job_id", "job-1"}, {"cursor", "1-0"}}) ==
+          json{{"job_id", "job-1"}, {"since", "1-0"}});
 }
 
 TEST_CASE("edits have aliases of their own")

@@ -38,7 +38,7 @@ class NoBackend final : public berth::sandbox::Backend {
 TEST_CASE("the table is sorted, so that it can be searched and lists in one order")
 {
     const auto& tools = all_tools();
-    CHECK(tools.size() == 11);
+    CHECK(tools.size() == 14);
     CHECK(std::is_sorted(tools.begin(), tools.end(),
                          [](const Entry& a, const Entry& b) { return a.name < b.name; }));
     for (const auto& tool : tools) {
@@ -52,16 +52,19 @@ TEST_CASE("the table is sorted, so that it can be searched and lists in one orde
 TEST_CASE("descriptions are short, have an example that the tool takes, and follow the settings")
 {
     NoBackend backend;
+    std::size_t listed = 0; // as tools/list has them, without what is said of the sandbox
     for (const auto& tool : all_tools()) {
         INFO(tool.name);
         const auto text = tool.describe(Settings{}, backend);
         CHECK(text.size() < 2000);
+        listed += text.size() + tool.input_schema.size() + tool.name.size() + 300;
         const auto example = text.find("Example: {");
         REQUIRE(example != std::string::npos);
         const auto arguments = nlohmann::json::parse(text.substr(text.find('{', example)));
         CHECK_NOTHROW(tool.check(tool.canonical(arguments)));
         CHECK(tool.canonical(arguments) == arguments); // canonical names only
     }
+    CHECK(listed < 24 * 1024);
     Settings settings;
     settings.exec_timeout = std::chrono::seconds(77);
     const auto bash = find_tool("bash_exec")->describe(settings, backend);
@@ -71,13 +74,13 @@ TEST_CASE("descriptions are short, have an example that the tool takes, and foll
 
 TEST_CASE("annotations are true to the tool")
 {
-    for (const auto* name :
-         {"read_file", "glob_files", "grep_files", "list_workspace_files", "session_info"}) {
+    for (const auto* name : {"read_file", "glob_files", "grep_files", "list_workspace_files",
+                             "session_info", "bash_output"}) {
         CHECK(find_tool(name)->annotations.read_only);
         CHECK_FALSE(find_tool(name)->annotations.destructive);
     }
-    for (const auto* name : {"bash_exec", "write_file", "edit_file", "save_to_workspace",
-                             "load_from_workspace", "delete_workspace_file"}) {
+    for (const auto* name : {"bash_exec", "bash_input", "bash_kill", "write_file", "edit_file",
+                             "save_to_workspace", "load_from_workspace", "delete_workspace_file"}) {
         CHECK_FALSE(find_tool(name)->annotations.read_only);
         CHECK(find_tool(name)->annotations.destructive);
     }

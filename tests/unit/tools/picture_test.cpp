@@ -1,12 +1,15 @@
 #include "tools/base64.hpp"
 #include "tools/picture.hpp"
+#include "tools/picture_advice.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
+#include <string_view>
 
 using berth::tools::base64_decode;
 using berth::tools::picture_fault;
+using berth::tools::picture_size;
 using namespace std::string_literals;
 
 namespace {
@@ -89,4 +92,42 @@ TEST_CASE("whatever the bytes of a picture are, none is read behind its end")
             CHECK_NOTHROW((void)picture_fault(data, sample.type));
         }
     }
+}
+
+TEST_CASE("the size of a picture is in its beginning")
+{
+    const auto size = [](std::string_view data, std::string_view type) {
+        const auto found = picture_size(data, type);
+        return found ? std::to_string(found->width) + "x" + std::to_string(found->height) : "none";
+    };
+    for (const auto& sample : samples) {
+        CAPTURE(sample.type);
+        const std::string whole = bytes(sample);
+        CHECK(size(std::string_view(whole).substr(0, 30), sample.type) == "1x1");
+        CHECK(size("", sample.type) == "none");
+        CHECK(size(std::string_view(whole).substr(0, 7), sample.type) == "none");
+    }
+    CHECK(size(jpeg("\x01\x02"s, ""), "image/jpeg") == "1x258");
+    const std::string preview =
+        "\xff\xe1\xff\xff"s + std::string(65533, 'x'); // Exif with a picture
+    std::string camera = jpeg();
+    camera.insert(2, "\xff" + preview); // a byte of filling
+    CHECK(size(camera, "image/jpeg") == "1x2");
+    CHECK(size(std::string_view(camera).substr(0, 256), "image/jpeg") == "none");
+    CHECK(size("\xff\xd8\xff\xe1"s + std::string(20, '\0'), "image/jpeg") == "none");
+    CHECK(size(jpeg(), "image/tiff") == "none");
+    CHECK(size("GIF89a\0\0\x01\0"s, "image/gif") == "none"); // no pixels
+}
+
+TEST_CASE("the command that makes a smaller copy takes the file's name as one word")
+{
+    using berth::tools::shrinking_command;
+    CHECK(shrinking_command("magick", "/a/it's.png", "image/png") ==
+          "magick '/a/it'\\''s.png' -resize '1568x1568>' /tmp/smaller.png");
+    CHECK(shrinking_command("gm", "/a b", "image/jpeg") ==
+          "gm convert '/a b' -resize '1568x1568>' /tmp/smaller.jpg");
+    CHECK(shrinking_command("pillow", "/a", "image/png").starts_with("python3 -c '"));
+    CHECK(shrinking_command("convert", "/a\nb", "image/png").starts_with("convert FILE "));
+    CHECK(shrinking_command("", "/a", "image/png").empty());
+    CHECK(shrinking_command("rm -rf /", "/a", "image/png").empty());
 }

@@ -90,6 +90,60 @@ TEST_CASE("totals of a file that was not read to its end are told as partial")
     CHECK(render(text_reply("a\n")).data->at("totals_partial") == false);
 }
 
+TEST_CASE("the end of a file says which lines these are, also where they have no number")
+{
+    auto result = render(text_reply("l299\nl300\n", 299, 300), {.offset = -2});
+    CHECK(result.text == "[lines 299–300 of 300 (offset -2)]\n299\tl299\n300\tl300\n");
+    CHECK(result.data->at("next_offset") == 0);
+    result = render(text_reply("l299\n", 299, 300), {.offset = -2, .limit = 1});
+    CHECK(result.text == "[line 299 of 300 (offset -2) · next: offset 299]\n299\tl299\n");
+    CHECK(render(text_reply("a\nb\n"), {.offset = -9}).text == "1\ta\n2\tb\n");
+    CHECK(render(text_reply(""), {.offset = -9}).text == "[the file is empty]");
+
+    auto large = text_reply("a\nb\nc", 0, 4);
+    large.lines_from_end = 4;
+    large.first_line = 0;
+    large.totals_partial = true;
+    large.size = 2'000'000'000;
+    result = render(large, {.offset = -4});
+    CHECK(result.text == "[lines -4 to -2, counted from the end: of a file above 1 GiB the lines "
+                         "before are not counted · no newline at the end · next: offset -1]\n"
+                         "-4\ta\n-3\tb\n-2\tc\n");
+    CHECK(result.data->at("first_line") == -4);
+    CHECK(result.data->at("next_offset") == -1);
+    large.lines_from_end = 3;
+    CHECK(render(large, {.offset = -3}).data->at("next_offset") == 0);
+    Settings settings;
+    settings.read_budget = 20;
+    large.content = std::string(100, 'x') + "\n";
+    CHECK(render(large, {.offset = -3}, settings).text.find("line -3 is too long and is cut") !=
+          std::string::npos);
+    CHECK(ReadFile::request({.offset = -7}, Settings{}).from_end == 7);
+    CHECK(ReadFile::request({.offset = 7}, Settings{}).from_end == 0);
+}
+
+TEST_CASE("the end of bytes and of a directory says where it is")
+{
+    protocol::ReadFileReply reply;
+    reply.path = "/b";
+    reply.kind = protocol::FileKind::binary;
+    reply.size = 10;
+    reply.skipped = 7;
+    reply.content = "foo";
+    CHECK(render(reply, {.offset = -3, .base64 = true}).text == "[bytes 7–9 of 10]\nZm9v");
+    reply.kind = protocol::FileKind::directory;
+    reply.content.clear();
+    reply.entries = {{"x", "directory", 0, ""}, {"y", "directory", 0, ""}};
+    reply.total_entries = 9;
+    CHECK(render(reply, {.offset = -2}).text ==
+          "[/b: directory, 9 entries · listed: 8–9]\nx/\ny/\n");
+    reply.skipped = 3;
+    CHECK(render(reply, {.offset = -6}).data->at("next_offset") == 5);
+    reply.total_entries = 200'000; // what a count from the beginning cannot reach
+    reply.skipped = 199'990;
+    CHECK(render(reply, {.offset = -10}).data->at("next_offset") == -8);
+}
+
 TEST_CASE("empty files and offsets behind the end are told apart")
 {
     CHECK(render(text_reply("")).text == "[the file is empty]");
@@ -199,6 +253,9 @@ TEST_CASE("pictures are shown, unless they are too large")
     CHECK(described.images.empty());
     CHECK(described.text.find("too large to show as a picture (3.9 MB at most)") !=
           std::string::npos);
+    CHECK(described.text.find("at most): make a smaller copy") != std::string::npos);
+    CHECK(ReadFile::render({}, reply, Settings{}, "it has 1x1 pixels; ask")
+              .text.find("at most): it has 1x1 pixels; ask · the first") != std::string::npos);
     CHECK(ReadFile::request({}, Settings{}).image_limit == 5UL * 1024 * 1024 / 4 * 3);
 }
 

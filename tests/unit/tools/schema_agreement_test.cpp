@@ -46,6 +46,7 @@ const std::vector<json>& odd_values()
         "x",
         "utf-8",
         "base64",
+        "2-5",
         "text",
         "overwrite",
         "files_with_matches",
@@ -77,6 +78,9 @@ const std::map<std::string, json, std::less<>>& minimal_arguments()
 {
     static const std::map<std::string, json, std::less<>> table = {
         {"bash_exec", {{"command", "true"}}},
+        {"bash_input", {{"job_id", "job-1"}, {"input", "x"}}},
+        {"bash_kill", {{"job_id", "job-1"}}},
+        {"bash_output", {{"job_id", "job-1"}}},
         {"delete_workspace_file", {{"workspace_path", "/a"}}},
         {"edit_file", {{"path", "a"}, {"old_text", "a"}, {"new_text", "b"}}},
         {"glob_files", {{"pattern", "*"}}},
@@ -109,6 +113,8 @@ bool schema_cannot_say(std::string_view tool, std::string_view complaint)
 {
     static const std::multimap<std::string, std::string, std::less<>> table = {
         {"bash_exec", "command: there is nothing to run"},
+        {"bash_exec", "stdin_open is for commands in the background"},
+        {"bash_input", "neither input nor close was given"},
         {"edit_file", "both old_text/new_text and edits were given"},
         {"edit_file", "missing: new_text"},
         {"edit_file", "missing: old_text"},
@@ -117,6 +123,8 @@ bool schema_cannot_say(std::string_view tool, std::string_view complaint)
         {"edit_file", "neither old_text and new_text nor edits were given"},
         {"edit_file", "old_text and new_text are the same, there is nothing to change"},
         {"edit_file", "replace_all does not apply to edits"},
+        {"read_file", "both pages and offset or limit were given"},
+        {"read_file", "pages: the range ends before it begins"},
     };
     const auto [begin, end] = table.equal_range(tool);
     return std::any_of(begin, end, [&](const auto& row) { return row.second == complaint; });
@@ -189,6 +197,21 @@ TEST_CASE("what the schema of edit_file cannot say is refused")
         complaints.insert(complaint);
     }
     CHECK(complaints.size() == std::size(refused)); // each of the exceptions is one
+}
+
+TEST_CASE("what the schema of read_file cannot say is refused")
+{
+    const auto* tool = find_tool("read_file");
+    REQUIRE(tool != nullptr);
+    const json refused[] = {
+        {{"path", "f"}, {"pages", "5-2"}},
+        {{"path", "f"}, {"pages", "5"}, {"limit", 3}},
+    };
+    for (const auto& arguments : refused) {
+        INFO(arguments.dump());
+        CHECK(test::schema_complaint(tool->input_schema, arguments).empty());
+        CHECK(schema_cannot_say("read_file", decoder_complaint(*tool, arguments)));
+    }
 }
 
 TEST_CASE("120.0 is a whole number by JSON Schema 2020-12, so the decoder takes it")

@@ -114,6 +114,30 @@ void files(Session& session)
           std::string::npos);
 }
 
+/// What read_file makes of files that are no text, also by programs of the sandbox.
+void other_kinds(Session& session)
+{
+    session.run(
+        "bash_exec",
+        {{"command", "mkdir -p ~/kinds ~/.local/bin; cd ~/kinds; seq 9 >lines; "
+                     "tar -cf a.tar lines; printf '%%PDF-1.4' >\"it's.pdf\"; "
+                     "printf '#!/bin/bash\nprintf \"%%s\\f\" \"$8\"' >~/.local/bin/pdftotext; "
+                     "printf 'exit 1' >~/.local/bin/pdfinfo; chmod +x ~/.local/bin/*; "
+                     "echo '{\"cells\": [{\"source\": \"a = 1\"}]}' >n.ipynb"}});
+    const auto kind = [&](const char* path, const char* wanted) {
+        const auto result = session.run("read_file", {{"path", path}});
+        CHECK(result.data->at("kind") == wanted);
+        return result.text;
+    };
+    CHECK(session.run("read_file", {{"path", "lines"}, {"offset", -2}}).text.ends_with("9\t9\n"));
+    CHECK(kind("a.tar", "archive").ends_with(" lines\n"));
+    CHECK(kind("n.ipynb", "notebook").ends_with("\na = 1\n"));
+    CHECK(kind("it's.pdf", "pdf").ends_with("/kinds/it's.pdf\n"));
+    CHECK(session.refused("read_file", {{"path", "lines"}, {"pages", "1"}}) ==
+          ErrorCode::invalid_argument);
+    session.run("bash_exec", {{"command", "cd ~/src"}});
+}
+
 void searches(Session& session)
 {
     const auto found = session.run("glob_files", {{"pattern", "*.txt"}, {"path", "~/src"}});
@@ -233,6 +257,25 @@ void saved_names(Session& session)
     CHECK(saved("~/app/{p,q}.ts", "/to") == "/to/p.ts ");
 }
 
+void jobs(Session& session)
+{
+    const auto started = session.run("bash_exec", {{"command", "read -r name; echo hello $name"},
+                                                   {"background", true},
+                                                   {"stdin_open", true}});
+    const auto job = started.data->at("job_id").get<std::string>();
+    CHECK(started.data->at("fate") == "running");
+    CHECK(started.text.find("running in the background as " + job) != std::string::npos);
+    CHECK(session.run("session_info", json::object()).data->at("jobs")[0].at("job_id") == job);
+    session.run("bash_input", {{"job_id", job}, {"input", "berth\n"}});
+    const auto told = session.run("bash_output", {{"job_id", job}, {"wait", 20}});
+    CHECK(told.data->at("stdout") == "hello berth\n");
+    const auto ended = session.run("bash_kill", {{"job_id", job}});
+    CHECK(ended.data->at("status") == "ended");
+    CHECK(ended.data->at("exit_code") == 0);
+    CHECK(session.run("session_info", json::object()).data->at("ended_jobs").size() == 1);
+    CHECK(session.refused("bash_output", {{"job_id", "job-99"}}) == ErrorCode::not_found);
+}
+
 } // namespace
 
 TEST_CASE("every tool on a real guest")
@@ -240,9 +283,12 @@ TEST_CASE("every tool on a real guest")
     Session session(BERTH_GUEST);
     // Asking about a session must not make a machine.
     CHECK(session.run("session_info", json::object()).data->at("state") == "absent");
+    CHECK(session.refused("bash_output", {{"job_id", "job-1"}}) == ErrorCode::not_found);
     CHECK(session.run("session_info", json::object()).data->at("state") == "absent");
     commands(session);
+    jobs(session);
     files(session);
+    other_kinds(session);
     searches(session);
     const auto info = session.run("session_info", json::object());
     CHECK(info.data->at("state") == "running");

@@ -3,6 +3,7 @@
 #include "sandbox/guest/exec/process_tree.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -54,6 +55,7 @@ std::string name_of(Mode mode)
 Guest::Guest(Mode mode, const Configure& configure, ShellProgram shell)
 {
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ::signal(SIGPIPE, SIG_IGN); // the guest blocks every signal
     const std::string suffix = std::to_string(::getpid()) + "-" + std::to_string(next_number());
     home_ = "/tmp/berth-test-" + suffix;
     std::filesystem::create_directories(home_);

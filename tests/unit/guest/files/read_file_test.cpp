@@ -142,6 +142,9 @@ TEST_CASE("binary files are described, images handed over, any file given in byt
     machine.put("w", "RIFF\x10\x00\x00\x00WEBPVP8 ...."s);
     CHECK(read_file(read_request("w"), machine.context).mime_type == "image/webp");
 
+    machine.put("t", std::string(257, '\0') + "ustar" + std::string(250, '\0'));
+    CHECK(read_file(read_request("t"), machine.context).mime_type == "application/x-tar");
+
     request = read_request("b", 2, 3);
     request.encoding = protocol::Encoding::bytes;
     reply = read_file(request, machine.context);

@@ -89,6 +89,8 @@ TEST_CASE("the defaults are the design's, and every default is within its own ra
     CHECK(options.backend == "local");
     CHECK(options.tools.exec_timeout == std::chrono::seconds(120));
     CHECK(options.tools.exec_max_timeout == std::chrono::seconds(7200));
+    CHECK(options.tools.job_timeout == std::chrono::seconds(1800));
+    CHECK(options.tools.job_max_timeout == std::chrono::seconds(7200));
     CHECK(options.tools.output_budget == 30'000);
     CHECK(options.sessions.limits.memory == 2ULL << 30U);
     CHECK(options.sessions.limits.spill_stream == 64ULL << 20U);
@@ -138,6 +140,10 @@ TEST_CASE("a value out of range names key, value, range and origin")
     }
     bench.variables["BERTH_EXEC_TIMEOUT"] = "8000"; // above exec.max_timeout
     CHECK(has(bench.refusal(), "exec.max_timeout"));
+    bench.variables = {{"BERTH_JOB_MAX_TIMEOUT", "600s"}}; // below job.timeout
+    CHECK(has(bench.refusal(), "job.max_timeout"));
+    bench.variables["BERTH_JOB_TIMEOUT"] = "300s";
+    CHECK(bench.make().tools.job_timeout == std::chrono::seconds(300));
 }
 
 TEST_CASE("the largest message has room beside others in flight")

@@ -1,0 +1,210 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/commands_state.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+// The jobs of a session, as those see them who ask by their ids.
+
+namespace berth::guest {
+namespace {
+
+/// Of jobs that ended: each has 16 KiB of output in memory at most.
+constexpr std::size_t remembered = 32;
+/// Of them in an error.
+constexpr std::size_t named = 12;
+
+void sort_by_id(std::vector<protocol::JobEntry>& jobs)
+{
+    std::ranges::sort(jobs, {}, [](const protocol::JobEntry& job) {
+        return std::pair(job.job_id.size(), job.job_id);
+    });
+}
+
+protocol::JobEntry entry_of(const protocol::JobState& state)
+{
+    protocol::JobEntry entry;
+    entry.job_id = state.job_id;
+    entry.command = state.command;
+    entry.status = state.running ? "running" : "ended";
+    entry.processes = state.processes;
+    entry.age = state.age;
+    entry.remaining = state.remaining;
+    if (state.shell_ended) {
+        entry.exit_code = state.exit_code;
+    }
+    return entry;
+}
+
+void check_signal(int number)
+{
+    if (number < 1 || number > SIGRTMAX) {
+        throw Error(ErrorCode::invalid_argument, std::to_string(number) + " is no signal",
+                    "Give one of kill -l, such as TERM, INT or KILL.");
+    }
+}
+
+} // namespace
+
+std::shared_ptr<Command> Commands::State::find_job(const std::string& job_id) const
+{
+    const auto found = std::ranges::find_if(commands, [&](const auto& entry) {
+        return entry.second->was_job() && entry.second->job_id() == job_id;
+    });
+    return found == commands.end() ? nullptr : found->second;
+}
+
+JobView Commands::State::view_job(const std::string& job_id)
+{
+    if (const auto command = find_job(job_id)) {
+        return {command->out(), command->err(), command->is_job(), command->shell_ended(),
+                [command] { return command->job_state(); }};
+    }
+    const auto found = std::ranges::find_if(
+        ended, [&](const EndedJob& job) { return job.state.job_id == job_id; });
+    if (found == ended.end()) {
+        throw unknown_job(job_id);
+    }
+    return {found->out, found->err, false, true, [&state = found->state] { return state; }};
+}
+
+Error Commands::State::unknown_job(const std::string& job_id) const
+{
+    std::vector<protocol::JobEntry> jobs;
+    for (const auto& [id, command] : commands) {
+        if (command->was_job()) {
+            jobs.push_back(command->job_entry());
+        }
+    }
+    for (const auto& job : ended) {
+        jobs.push_back(entry_of(job.state));
+    }
+    sort_by_id(jobs);
+    std::string list;
+    const std::size_t skipped = jobs.size() - std::min(jobs.size(), named);
+    for (std::size_t i = skipped; i < jobs.size(); ++i) {
+        list += (list.empty() ? "" : ", ") + jobs[i].job_id + " (" + jobs[i].status + ")";
+    }
+    return {ErrorCode::not_found, "there is no job " + job_id.substr(0, 60) + " in this session",
+            list.empty()
+                ? "No job was started in this sandbox yet: bash_exec with background "
+                  "starts one."
+                : "The jobs are: " + list +
+                      (skipped > 0 ? ", and " + std::to_string(skipped) + " older ones" : "") +
+                      ". session_info tells what they run."};
+}
+
+Error Commands::State::too_many_jobs() const
+{
+    return {ErrorCode::busy,
+            std::to_string(job_count()) + " jobs of this session are running, and " +
+                std::to_string(config.max_jobs) + " may at once (session.jobs)",
+            "Nothing was run. End one with bash_kill (session_info lists them) or wait for one "
+            "with bash_output; the operator can raise session.jobs."};
+}
+
+void Commands::State::remember(Command& command)
+{
+    auto state = command.job_state();
+    ended.push_back({std::move(state), command.release_out(), command.release_err()});
+    if (ended.size() > remembered) {
+        ended.pop_front();
+    }
+}
+
+protocol::JobInputReply Commands::State::job_input(const protocol::JobInputRequest& request)
+{
+    const auto command = find_job(request.job_id);
+    if (!command || !command->is_job()) {
+        (void)view_job(request.job_id); // throws when there was none
+        throw Error(ErrorCode::conflict, request.job_id + " has ended: nothing reads its input",
+                    "bash_output tells how it ended and what it printed.");
+    }
+    protocol::JobInputReply reply;
+    command->feed(request.input, request.close);
+    reply.taken = request.input.size();
+    reply.waiting = command->waiting_input();
+    reply.state = command->job_state();
+    return reply;
+}
+
+Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& request,
+                                            Commands::KillDone done)
+{
+    check_signal(request.signal);
+    const JobView job = view_job(request.job_id);
+    const auto command = find_job(request.job_id);
+    protocol::JobKillReply reply;
+    if (!job.running || !command) {
+        reply.state = job.state();
+        host.loop.post([done = std::move(done), reply]() { done(reply, nullptr); });
+        return 0;
+    }
+    reply.signalled = static_cast<std::uint32_t>(command->living().size());
+    if (request.signal != SIGTERM && request.signal != SIGKILL) {
+        reply.signalled = command->signal_all(request.signal);
+        reply.state = command->job_state();
+        host.loop.post([done = std::move(done), reply]() { done(reply, nullptr); });
+        return 0;
+    }
+    const auto grace = std::chrono::milliseconds(
+        request.signal == SIGKILL ? 0 : std::min<std::uint64_t>(request.grace, 60'000));
+    command->end_softly(grace);
+    return job_calls.end(request.job_id,
+                         [done = std::move(done), reply](protocol::JobState state,
+                                                         const std::exception_ptr& error) mutable {
+                             reply.state = std::move(state);
+                             done(std::move(reply), error);
+                         });
+}
+
+Commands::Waiting Commands::job_output(const protocol::JobOutputRequest& request,
+                                       JobCalls::OutputDone done)
+{
+    return state_->job_calls.output(request, std::move(done));
+}
+
+protocol::JobInputReply Commands::job_input(const protocol::JobInputRequest& request)
+{
+    return state_->job_input(request);
+}
+
+Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, KillDone done)
+{
+    return state_->job_kill(request, std::move(done));
+}
+
+void Commands::drop(Waiting call)
+{
+    state_->job_calls.drop(call);
+}
+
+std::vector<protocol::JobEntry> Commands::jobs() const
+{
+    std::vector<protocol::JobEntry> result;
+    for (const auto& [id, command] : state_->commands) {
+        if (command->is_job()) {
+            result.push_back(command->job_entry());
+        }
+    }
+    sort_by_id(result);
+    return result;
+}
+
+std::vector<protocol::JobEntry> Commands::ended_jobs() const
+{
+    std::vector<protocol::JobEntry> result;
+    for (const auto& [id, command] : state_->commands) {
+        if (command->was_job() && !command->is_job()) {
+            result.push_back(command->job_entry());
+        }
+    }
+    for (const auto& job : state_->ended) {
+        result.push_back(entry_of(job.state));
+    }
+    sort_by_id(result);
+    return result;
+}
+
+} // namespace berth::guest

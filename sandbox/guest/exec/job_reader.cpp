@@ -1,0 +1,164 @@
+#include "sandbox/guest/exec/job_reader.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/search/search_limits.hpp"
+
+#include <charconv>
+#include <chrono>
+#include <stop_token>
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+/// Read in one turn of the loop, so that it gets back to the others.
+constexpr std::uint64_t bytes_per_turn = 1UL << 20;
+constexpr std::size_t piece_size = 64UL * 1024;
+/// An unfinished line is handed out after so long: a prompt has no newline.
+constexpr std::chrono::milliseconds prompt_time{200};
+/// A line that is longer is taken in pieces.
+constexpr std::uint64_t longest_line = 64UL * 1024;
+/// For the regular expression, one piece of a stream.
+constexpr std::uint64_t filter_time = 500;
+
+bool take_number(std::string_view& text, std::uint64_t& number)
+{
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end == text.data()) {
+        return false;
+    }
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return true;
+}
+
+} // namespace
+
+JobCursor JobCursor::parse(const std::string& text)
+{
+    JobCursor cursor;
+    std::string_view rest = text;
+    if (rest.empty()) {
+        return cursor;
+    }
+    bool good = take_number(rest, cursor.out) && rest.starts_with('-');
+    if (good) {
+        rest.remove_prefix(1);
+        good = take_number(rest, cursor.err) && rest.empty();
+    }
+    if (!good) {
+        throw Error(ErrorCode::invalid_argument,
+                    "since: " + text.substr(0, 60) + " is no cursor of a job",
+                    "Give the cursor of an earlier result as it stands, such as 120-0, or leave it "
+                    "out to begin at the beginning.");
+    }
+    return cursor;
+}
+
+std::string JobCursor::to_text() const
+{
+    return std::to_string(out) + "-" + std::to_string(err);
+}
+
+JobReader::JobReader(std::uint64_t begin, std::uint64_t head_limit, std::uint64_t tail_limit,
+                     const search::Matcher* filter)
+    : filter_(filter), begin_(begin), at_(begin), kept_(head_limit, tail_limit)
+{
+}
+
+bool JobReader::read_on(const OutputStream& stream, std::uint64_t end)
+{
+    const std::uint64_t turn_end = at_ + bytes_per_turn;
+    while (at_ < end && at_ < turn_end) {
+        std::uint64_t found = at_;
+        const std::string piece = stream.read(found, end, piece_size);
+        if (found > at_) {
+            finish_line(); // its rest is lost
+            dropped_ += found - at_;
+        }
+        at_ = found + piece.size();
+        add(piece);
+        if (piece.empty()) {
+            dropped_ += end - std::min(end, at_);
+            at_ = std::max(at_, end);
+        }
+    }
+    return at_ >= end;
+}
+
+void JobReader::add(std::string_view piece)
+{
+    if (filter_ == nullptr) {
+        kept_.add(piece);
+        return;
+    }
+    while (!piece.empty()) {
+        const auto newline = piece.find('\n');
+        const std::size_t size = newline == std::string_view::npos ? piece.size() : newline + 1;
+        line_ += piece.substr(0, size);
+        piece.remove_prefix(size);
+        if (newline != std::string_view::npos || line_.size() >= longest_line) {
+            finish_line();
+        }
+    }
+}
+
+void JobReader::finish_line()
+{
+    if (!line_.empty()) {
+        add_line(std::exchange(line_, {}));
+    }
+}
+
+void JobReader::add_line(std::string_view line)
+{
+    search::SearchLimits limits(std::stop_token(), filter_time);
+    search::ScanMeter meter(limits);
+    meter.begin_block();
+    const std::string_view text = line.ends_with('\n') ? line.substr(0, line.size() - 1) : line;
+    if (filter_->find(text, 0, meter) || meter.exhausted()) {
+        kept_.add(line); // rather shown than lost where it took too long to tell
+    } else {
+        ++filtered_lines_;
+        filtered_bytes_ += line.size();
+    }
+}
+
+protocol::JobStream JobReader::result(const OutputStream& stream) const
+{
+    protocol::JobStream out;
+    out.text = stream.result(); // for its file
+    out.text.head = kept_.head();
+    out.text.tail = kept_.tail();
+    out.text.total_bytes = kept_.total_bytes();
+    out.text.total_lines = kept_.total_lines();
+    out.text.omitted_bytes = kept_.omitted_bytes();
+    out.text.omitted_lines = kept_.omitted_lines();
+    out.begin = begin_;
+    out.end = at_;
+    out.dropped = dropped_;
+    out.filtered_lines = filtered_lines_;
+    out.filtered_bytes = filtered_bytes_;
+    out.written = stream.total_bytes();
+    out.spill_begin = stream.spill_begin();
+    return out;
+}
+
+std::uint64_t readable_end(const OutputStream& stream, std::uint64_t at,
+                           std::optional<BootClock::time_point>* again)
+{
+    const std::uint64_t total = stream.total_bytes();
+    const std::uint64_t lines = stream.lines_end();
+    if (stream.fd() < 0 || lines == total || total - std::max(lines, at) >= longest_line) {
+        return total;
+    }
+    const auto prompt = stream.last_data() + prompt_time;
+    if (BootClock::now() >= prompt) {
+        return total;
+    }
+    if (again != nullptr && total > at) {
+        *again = *again ? std::min(**again, prompt) : prompt;
+    }
+    return lines;
+}
+
+} // namespace berth::guest

@@ -1,0 +1,74 @@
+#include "sandbox/guest/exec/kept_text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+std::uint64_t count_newlines(std::string_view text)
+{
+    return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
+}
+
+} // namespace
+
+void KeptText::add(std::string_view data)
+{
+    if (data.empty()) {
+        return;
+    }
+    total_bytes_ += data.size();
+    newlines_ += count_newlines(data);
+    ends_with_newline_ = data.back() == '\n';
+    keep(data);
+}
+
+void KeptText::keep(std::string_view data)
+{
+    const std::size_t room = head_limit_ - std::min<std::uint64_t>(head_.size(), head_limit_);
+    head_.append(data.substr(0, room));
+    data.remove_prefix(std::min(room, data.size()));
+    if (tail_limit_ == 0 || data.empty()) {
+        return;
+    }
+    if (data.size() >= tail_limit_) {
+        ring_.assign(data.substr(data.size() - tail_limit_));
+        ring_start_ = 0;
+        return;
+    }
+    const std::size_t growth = std::min<std::size_t>(tail_limit_ - ring_.size(), data.size());
+    ring_.append(data.substr(0, growth));
+    data.remove_prefix(growth);
+    while (!data.empty()) {
+        const std::size_t piece = std::min(data.size(), ring_.size() - ring_start_);
+        data.copy(ring_.data() + ring_start_, piece);
+        ring_start_ = (ring_start_ + piece) % ring_.size();
+        data.remove_prefix(piece);
+    }
+}
+
+std::string KeptText::tail() const
+{
+    return ring_.substr(ring_start_) + ring_.substr(0, ring_start_);
+}
+
+std::uint64_t KeptText::omitted_lines() const
+{
+    return newlines_ - count_newlines(head_) - count_newlines(ring_);
+}
+
+void KeptText::keep_end(std::uint64_t limit)
+{
+    std::string end = omitted_bytes() == 0 ? head_ + tail() : tail();
+    if (end.size() > limit) {
+        end.erase(0, end.size() - limit);
+    }
+    head_limit_ = 0;
+    tail_limit_ = limit;
+    std::string().swap(head_);
+    ring_ = std::string(end); // of its own size: what was kept before may have been much more
+    ring_start_ = 0;
+}
+
+} // namespace berth::guest

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/exec/job_reader.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace berth::guest {
+
+/// A job as those see it who ask for it; valid until the loop turns.
+struct JobView {
+    const OutputStream& out;
+    const OutputStream& err;
+    bool running;
+    bool shell_ended;
+    std::function<protocol::JobState()> state; ///< reads /proc
+};
+
+/// The calls about jobs that wait for something: for output, or for an end. Belongs to the loop's
+/// thread and never blocks it.
+class JobCalls {
+  public:
+    using Id = std::uint64_t;
+    using OutputDone =
+        std::function<void(protocol::JobOutputReply reply, std::exception_ptr error)>;
+    using EndDone = std::function<void(protocol::JobState state, std::exception_ptr error)>;
+    /// Throws Error(not_found).
+    using Find = std::function<JobView(const std::string& job_id)>;
+
+    JobCalls(EventLoop& loop, Find find);
+    ~JobCalls();
+    JobCalls(const JobCalls&) = delete;
+    JobCalls& operator=(const JobCalls&) = delete;
+
+    /// `done` is called once, later, unless the call is dropped first. Throws Error (not_found,
+    /// invalid_argument).
+    Id output(const protocol::JobOutputRequest& request, OutputDone done);
+
+    /// When nothing of the job runs any more.
+    Id end(const std::string& job_id, EndDone done);
+
+    /// Nobody waits for it any more. Nothing happens if it has been answered.
+    void drop(Id id);
+
+    /// The job has printed something, or it or its shell has ended.
+    void changed(const std::string& job_id, bool running);
+
+  private:
+    struct Output;
+    struct End;
+
+    void look_soon(Output& call, BootClock::time_point at);
+    void look(Id id);
+    /// False: it goes on.
+    bool advance(Output& call);
+    [[nodiscard]] protocol::JobOutputReply reply_of(Output& call);
+    void answer_end(Id id);
+
+    EventLoop& loop_;
+    Find find_;
+    Id last_ = 0;
+    std::map<Id, std::unique_ptr<Output>> outputs_;
+    std::map<Id, std::unique_ptr<End>> ends_;
+};
+
+} // namespace berth::guest

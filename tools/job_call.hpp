@@ -1,0 +1,27 @@
+#pragma once
+
+#include "sandbox/base/error.hpp"
+#include "tools/sandbox_call.hpp"
+
+#include <string>
+
+namespace berth::tools {
+
+/// Throws Error(not_found).
+[[noreturn]] inline void throw_no_sandbox(const std::string& job_id)
+{
+    throw Error(ErrorCode::not_found, "there is no job " + job_id + ": this session has no sandbox",
+                "Jobs end with the sandbox they run in. bash_exec with background starts one.");
+}
+
+/// As with_sandbox(), for what is asked about a job: none is made for it.
+template <class Call>
+auto with_job(Context& context, const std::string& job_id, Call call)
+{
+    if (context.sessions.facts(context.session).state != "running") {
+        throw_no_sandbox(job_id);
+    }
+    return with_sandbox(context, call);
+}
+
+} // namespace berth::tools

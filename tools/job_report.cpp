@@ -1,0 +1,184 @@
+#include "tools/job_report.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+
+namespace berth::tools {
+namespace {
+
+using protocol::JobState;
+using protocol::JobStream;
+
+std::string time_of(std::uint64_t milliseconds)
+{
+    return human_duration(std::chrono::milliseconds(milliseconds));
+}
+
+std::string condition(const JobState& state)
+{
+    if (state.running && !state.shell_ended) {
+        return state.job_id + " running";
+    }
+    const std::string end = ended_phrase(state.fate, state.exit_code, state.signal);
+    return state.job_id +
+           (state.running ? " running on: its shell ended with " + end : " ended: " + end);
+}
+
+std::string ended_by_phrase(const JobState& state)
+{
+    std::string text;
+    if (state.ended_by == "deadline") {
+        text = "stopped at its deadline";
+    } else if (state.ended_by == "kill") {
+        text = state.running ? "bash_kill is ending it" : "by bash_kill";
+    } else if (state.ended_by == "room") {
+        text = "stopped for another command, which found no process free";
+    }
+    if (state.survivors > 0) {
+        text += (text.empty() ? "" : ", ") + counted(state.survivors, "process") +
+                " could not be stopped";
+    }
+    return text;
+}
+
+/// What is missing in what is shown, and where it is.
+void add_stream_parts(std::vector<std::string>& parts, std::string_view name,
+                      const JobStream& stream, const ShownStream& shown)
+{
+    const std::string title(name);
+    if (stream.dropped > 0) {
+        parts.push_back(title + ": " + human_bytes(stream.dropped) + " are kept no more");
+    }
+    if (shown.omitted_bytes > 0) {
+        const std::string path = visible(stream.text.spill_path);
+        parts.push_back(title + " " + human_bytes(stream.text.total_bytes) + ", middle left out" +
+                        (path.empty() ? ", not kept in a file"
+                         : stream.spill_begin == 0
+                             ? ", whole in " + path
+                             : ", from byte " + thousands(stream.spill_begin) + " on in " + path));
+    }
+    if (!stream.text.spill_error.empty() && shown.omitted_bytes > 0) {
+        parts.push_back(visible(stream.text.spill_error));
+    }
+    if (stream.written > stream.end) {
+        parts.push_back(title + ": an unfinished line of " +
+                        human_bytes(stream.written - stream.end) + " is held back");
+    }
+}
+
+std::string next_call(const protocol::JobOutputReply& reply, const std::string& filter)
+{
+    const nlohmann::json quoted(filter);
+    return "next: bash_output {\"job_id\": \"" + reply.state.job_id + "\", \"since\": \"" +
+           reply.cursor + "\", \"wait\": 30" +
+           (filter.empty()
+                ? ""
+                : ", \"filter\": " +
+                      quoted.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)) +
+           "}";
+}
+
+nlohmann::json stream_data(const JobStream& stream, const ShownStream& shown)
+{
+    return {
+        {"begin", stream.begin},
+        {"end", stream.end},
+        {"written_bytes", stream.written},
+        {"dropped_bytes", stream.dropped},
+        {"omitted_bytes", shown.omitted_bytes},
+        {"omitted_lines", shown.omitted_lines},
+        {"filtered_bytes", stream.filtered_bytes},
+        {"filtered_lines", stream.filtered_lines},
+        {"spill_path", utf8::sanitize(stream.text.spill_path)},
+        {"spill_begin", stream.spill_begin},
+        {"spill_bytes", stream.text.spill_bytes},
+        {"spill_error", utf8::sanitize(stream.text.spill_error)},
+        {"held_open", stream.text.held_open},
+    };
+}
+
+} // namespace
+
+std::vector<std::string> job_parts(const JobState& state)
+{
+    return {
+        condition(state),
+        ended_by_phrase(state),
+        time_of(state.age),
+        state.running ? counted(state.processes, "process") : "",
+        state.remaining ? "stopped in " + time_of(*state.remaining) + " at the latest" : "",
+        visible(state.notice),
+    };
+}
+
+std::string job_message(const JobState& state)
+{
+    const std::string by = ended_by_phrase(state);
+    return condition(state) + (by.empty() ? "" : ", " + by);
+}
+
+nlohmann::json job_data(const JobState& state)
+{
+    const bool known = state.shell_ended;
+    return {
+        {"job_id", state.job_id},
+        {"command", utf8::sanitize(state.command)},
+        {"status", state.running ? "running" : "ended"},
+        {"fate", known ? fate_word(state.fate) : "running"},
+        {"exit_code", known ? state.exit_code : -1},
+        {"signal", known && state.signal > 0 ? signal_name(state.signal) : ""},
+        {"ended_by", state.ended_by},
+        {"processes", state.processes},
+        {"age_ms", state.age},
+        {"remaining_ms", state.remaining.value_or(0)},
+        {"takes_input", state.takes_input},
+        {"survivors", state.survivors},
+        {"stop_verified_by", proof_word(state.stop_proof)},
+    };
+}
+
+std::string job_output_text(const protocol::JobOutputReply& reply, const ShownStream& out,
+                            const ShownStream& err, const std::string& filter)
+{
+    auto parts = job_parts(reply.state);
+    add_stream_parts(parts, "stdout", reply.out, out);
+    add_stream_parts(parts, "stderr", reply.err, err);
+    const auto filtered = reply.out.filtered_lines + reply.err.filtered_lines;
+    if (filtered > 0) {
+        parts.push_back(counted(filtered, "line") + " without a match left out");
+    }
+    std::string text = status_line(parts) + "\n";
+    const std::string streams = streams_text(out, err);
+    const bool from_start = reply.out.begin == 0 && reply.err.begin == 0;
+    if (!streams.empty()) {
+        text += streams;
+    } else {
+        text += filtered > 0          ? "(no new line matches)"
+                : !from_start         ? "(nothing new)"
+                : reply.state.running ? "(no output yet)"
+                                      : "(no output)";
+    }
+    if (reply.state.running) {
+        append_block(text, "[" + next_call(reply, filter) + "]");
+    }
+    return text;
+}
+
+nlohmann::json job_output_data(const protocol::JobOutputReply& reply, const ShownStream& out,
+                               const ShownStream& err)
+{
+    auto data = job_data(reply.state);
+    data["message"] = job_message(reply.state);
+    data["stdout"] = out.text;
+    data["stderr"] = err.text;
+    data["cursor"] = reply.cursor;
+    data["stdout_stream"] = stream_data(reply.out, out);
+    data["stderr_stream"] = stream_data(reply.err, err);
+    return data;
+}
+
+} // namespace berth::tools
