@@ -71,7 +71,7 @@ class FilterTest(Bench):
                          ["Bash", "Read", "session_info"])
         self.assertEqual(self.names("--tools", "Read,read_file"), ["Read"])
         self.assertEqual(self.names("--read-only"),
-                         ["Glob", "Grep", "Read", "list_workspace_files", "session_info"])
+                         ["Glob", "Grep", "Read", "bash_output", "list_workspace_files", "session_info"])
 
     def test_names_of_the_dialect_mean_nothing_in_berth_s_own(self):
         done = subprocess.run([binary_path("berth-direct"), "--tools", "Read"], timeout=20,

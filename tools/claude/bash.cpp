@@ -15,10 +15,10 @@ using nlohmann::json;
 constexpr std::int64_t milliseconds = 1000;
 constexpr std::int64_t longest_timeout = 7'200'000;
 
-std::int64_t most_milliseconds(const Settings& settings)
+std::int64_t most_milliseconds(const Settings& settings, bool background = false)
 {
-    return std::min<std::int64_t>(settings.exec_max_timeout.count() * milliseconds,
-                                  longest_timeout);
+    const auto most = background ? settings.job_max_timeout : settings.exec_max_timeout;
+    return std::min<std::int64_t>(most.count() * milliseconds, longest_timeout);
 }
 
 std::int64_t default_milliseconds(const Settings& settings)
@@ -36,8 +36,8 @@ std::int64_t whole_seconds(std::int64_t timeout)
 std::string timeout_hint(std::int64_t most)
 {
     return "timeout is in milliseconds, at most " + std::to_string(most) +
-           ". What takes longer can run on as a job: append & to the command, send its output to a "
-           "file and read that.";
+           ". What takes longer can run on as a job: run_in_background "
+           "starts one.";
 }
 
 std::string hint_above_schema(std::int64_t /*value*/)
@@ -165,8 +165,11 @@ std::string Bash::describe(const Settings& settings, sandbox::Backend& backend)
            "error that begins with it. Output above " +
            std::to_string(settings.output_budget) +
            " characters loses its middle; the whole of it is in a file in the sandbox that the "
-           "last line names.\n\nThe call returns when the shell exits. A server started with "
-           "`server >log 2>&1 &` runs on as a job. Use Read, Edit, Glob and Grep on files: they "
+           "last line names.\n\nThe call returns when the shell exits. For servers, watchers and "
+           "long "
+           "builds pass run_in_background: the call returns at once with a job's ID; bash_output "
+           "shows what it prints and how it ended, bash_kill ends it. Use Read, Edit, Glob and "
+           "Grep on files: they "
            "see the same file system.\n\n"
            "Example: {\"command\": \"make -j4 && ./run_tests\", \"timeout\": 600000}";
 }
@@ -176,16 +179,21 @@ json Bash::canonical(const json& arguments, const Settings& settings)
     std::string command;
     std::string description;
     std::optional<std::int64_t> timeout;
+    bool background = false;
     Decoder in(arguments);
     in.required("command", command);
     in.optional("timeout", timeout, Range{1, longest_timeout, &hint_above_schema});
     in.optional("description", description);
+    in.optional("run_in_background", background);
     in.finish();
     json own{{"command", command}};
+    if (background) {
+        own["background"] = true;
+    }
     if (!timeout) {
         return own;
     }
-    const auto most = most_milliseconds(settings);
+    const auto most = most_milliseconds(settings, background);
     if (*timeout > most) {
         throw Error(ErrorCode::invalid_argument,
                     "timeout: " + std::to_string(*timeout) + " is above the maximum of " +
@@ -199,6 +207,13 @@ json Bash::canonical(const json& arguments, const Settings& settings)
 void Bash::phrase(const json& arguments, const Settings& settings, Result& result)
 {
     const auto& data = *result.data;
+    if (data.at("fate") == "running") {
+        const auto id = data.at("job_id").get<std::string>();
+        result.text = "Command running in background with ID: " + id +
+                      ". bash_output {\"job_id\": \"" + id +
+                      "\"} shows what it prints, bash_kill ends it.";
+        return;
+    }
     std::string text;
     if (const auto end = ending(arguments, settings, data); end.empty()) {
         text = without_empty_lines_before(printed(data));

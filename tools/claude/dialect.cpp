@@ -14,14 +14,14 @@ constexpr std::array bash_arguments = {
     ArgumentName{"command", "command"},
     ArgumentName{"timeout", "timeout"},
     ArgumentName{"description", "description"},
-    ArgumentName{"run_in_background", "background", true},
+    ArgumentName{"run_in_background", "background"},
     ArgumentName{"dangerouslyDisableSandbox", "dangerouslyDisableSandbox", true},
 };
 constexpr std::array read_arguments = {
     ArgumentName{"file_path", "path"},
     ArgumentName{"offset", "offset"},
     ArgumentName{"limit", "limit"},
-    ArgumentName{"pages", "pages", true},
+    ArgumentName{"pages", "pages"},
     ArgumentName{"allow_large", "allow_large", true},
 };
 constexpr std::array write_arguments = {

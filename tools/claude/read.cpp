@@ -143,10 +143,12 @@ json Read::canonical(const json& arguments, const Settings& /*settings*/)
     std::string path;
     std::int64_t offset = 1;
     std::optional<std::int64_t> limit;
+    std::optional<std::string> pages;
     Decoder in(arguments);
     in.required("file_path", path, Length{1});
     in.optional("offset", offset, Range{0, max_count});
     in.optional("limit", limit, Range{1, max_count});
+    in.optional("pages", pages);
     in.finish();
     json own{{"path", path}};
     if (offset > 1) {
@@ -154,6 +156,9 @@ json Read::canonical(const json& arguments, const Settings& /*settings*/)
     }
     if (limit) {
         own["limit"] = *limit;
+    }
+    if (pages) {
+        own["pages"] = *pages;
     }
     return own;
 }
