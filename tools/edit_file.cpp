@@ -85,9 +85,9 @@ std::string EditFile::describe(const Settings& settings, sandbox::Backend& /*bac
            "empty.\n\n"
            "Line ends (LF or CRLF), byte order mark, final newline and mode stay as they are. If "
            "the text is not found, the error shows the nearest lines; if it is found more than "
-           "once, the line of each. With tolerant a text that is not found also matches where "
-           "nothing differs but tabs for spaces, blanks at the end of lines, CRLF, or typographic "
-           "quotes; lines that stay keep what they have, and the result says what differed. "
+           "once, the line of each. With tolerant a text that is not found matches where only "
+           "tabs, "
+           "blanks at the end of lines, CRLF or typographic quotes differ, which the result says. "
            "if_sha256 edits only if the file is still what you read; "
            "dry_run shows the diff and changes nothing. Files up to " +
            human_bytes(settings.edit_max_file) +
