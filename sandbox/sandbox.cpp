@@ -22,6 +22,8 @@ constexpr std::chrono::seconds answer_time{10};
 /// Of what may take longer than it should: the start of a job, and its output, which may be
 /// gigabytes that a filter goes through.
 constexpr std::chrono::seconds read_time{120};
+/// Of a job's end: a call that may take longer waits for its turn.
+constexpr std::chrono::seconds quick_grace{5};
 
 std::string_view name_of(Operation operation) noexcept
 {
@@ -276,6 +278,8 @@ protocol::JobKillReply Sandbox::job_kill(const protocol::JobKillRequest& request
 {
     const std::chrono::milliseconds grace(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.grace, 1'000'000'000)));
+    // As for output: one that may take long is no quick call.
+    const auto turn = grace > quick_grace ? commands_.enter(stop) : Turns::Turn();
     return call<protocol::JobKillReply>(Operation::job_kill, request, stop, grace + answer_time);
 }
 

@@ -62,8 +62,8 @@ Result BashInput::run(Context& context, const Args& args)
 
 Result BashInput::render(const Args& args, const protocol::JobInputReply& reply)
 {
-    std::string message = "Sent " + human_bytes(reply.taken) + " to " + reply.state.job_id +
-                          (args.close ? ", and an end of file" : "");
+    std::string message = "Sent " + human_bytes(reply.taken) + " to " +
+                          visible(reply.state.job_id) + (args.close ? ", and an end of file" : "");
     if (reply.waiting > 0) {
         message += "; " + human_bytes(reply.waiting) + " wait until it reads on";
     }

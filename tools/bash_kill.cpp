@@ -92,7 +92,7 @@ Result BashKill::render(const Args& args, const protocol::JobKillReply& reply)
         message += reply.state.running ? "; there was no process to signal" : " already";
     } else if (!ends(args.signal)) {
         message = signal_name(args.signal) + " was sent to " + counted(reply.signalled, "process") +
-                  " of " + reply.state.job_id;
+                  " of " + visible(reply.state.job_id);
     }
     auto data = job_data(reply.state);
     data["message"] = message;

@@ -77,8 +77,10 @@ std::string job_phrase(const ExecuteReply& reply)
                 ? "stopped in " + human_duration(std::chrono::milliseconds(*reply.job_remaining)) +
                       " at the latest · "
                 : std::string()) +
-           "bash_output {\"job_id\": \"" + reply.job_id + "\"" +
-           (fresh || reply.job_cursor.empty() ? "" : ", \"since\": \"" + reply.job_cursor + "\"") +
+           "bash_output {\"job_id\": \"" + visible(reply.job_id) + "\"" +
+           (fresh || reply.job_cursor.empty()
+                ? ""
+                : ", \"since\": \"" + visible(reply.job_cursor) + "\"") +
            ", \"wait\": 30} shows what it prints, bash_kill ends it";
 }
 
@@ -87,10 +89,10 @@ std::string background_phrase(const ExecuteReply& reply)
     if (!reply.background) {
         return {};
     }
-    return reply.duration == 0 ? "running in the background as " + reply.job_id
+    return reply.duration == 0 ? "running in the background as " + visible(reply.job_id)
                                : "still running after " +
                                      human_duration(std::chrono::milliseconds(reply.duration)) +
-                                     ": it goes on in the background as " + reply.job_id;
+                                     ": it goes on in the background as " + visible(reply.job_id);
 }
 
 std::string left_running_phrase(const ExecuteReply& reply)
@@ -101,7 +103,7 @@ std::string left_running_phrase(const ExecuteReply& reply)
     constexpr std::size_t named = 5;
     std::string text = "left running";
     if (!reply.job_id.empty()) {
-        text += " as job " + reply.job_id;
+        text += " as job " + visible(reply.job_id);
     }
     for (std::size_t i = 0; i < reply.left_running.size() && i < named; ++i) {
         const auto& process = reply.left_running[i];
@@ -110,13 +112,6 @@ std::string left_running_phrase(const ExecuteReply& reply)
     }
     if (reply.left_running.size() > named) {
         text += " and " + std::to_string(reply.left_running.size() - named) + " more";
-    }
-    std::string_view before = ", whose output goes on in ";
-    for (const auto* stream : {&reply.out, &reply.err}) {
-        if (stream->held_open && !stream->spill_path.empty()) {
-            text += std::string(before) + visible(stream->spill_path);
-            before = " and ";
-        }
     }
     return text;
 }
@@ -159,7 +154,7 @@ nlohmann::json stream_data(const protocol::StreamOutput& stream, const ShownStre
 std::string message(const ExecuteReply& reply, std::chrono::seconds timeout)
 {
     if (reply.background) {
-        return "The command runs in the background as " + reply.job_id;
+        return "The command runs in the background as " + visible(reply.job_id);
     }
     const std::string fate = fate_phrase(reply, timeout);
     return "The command ended: " + (fate.empty() ? "exit 0" : fate);
@@ -282,8 +277,8 @@ nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, cons
         {"cpu_time_ms", reply.cpu_time / microseconds},
         {"usage_scope", reply.usage_scope},
         {"background", reply.background},
-        {"job_id", reply.job_id},
-        {"job_cursor", reply.job_cursor},
+        {"job_id", utf8::sanitize(reply.job_id)},
+        {"job_cursor", utf8::sanitize(reply.job_cursor)},
         {"job_remaining_ms", reply.job_remaining.value_or(0)},
         {"left_running", processes(reply)},
         {"survivors", reply.survivors},

@@ -20,12 +20,12 @@ std::string time_of(std::uint64_t milliseconds)
 
 std::string condition(const JobState& state)
 {
+    const std::string job = visible(state.job_id);
     if (state.running && !state.shell_ended) {
-        return state.job_id + " running";
+        return job + " running";
     }
     const std::string end = ended_phrase(state.fate, state.exit_code, state.signal);
-    return state.job_id +
-           (state.running ? " running on: its shell ended with " + end : " ended: " + end);
+    return job + (state.running ? " running on: its shell ended with " + end : " ended: " + end);
 }
 
 std::string ended_by_phrase(const JobState& state)
@@ -45,6 +45,22 @@ std::string ended_by_phrase(const JobState& state)
     return text;
 }
 
+/// Of what was left out: where it is, and how much of it. Only the newest file has a name here.
+std::string where_kept(const JobStream& stream)
+{
+    const std::string path = visible(stream.text.spill_path);
+    if (path.empty()) {
+        return "not kept in a file";
+    }
+    const std::uint64_t first = stream.spill_begin;
+    if (first == 0 && stream.text.spill_bytes >= stream.written) {
+        return "whole in " + path;
+    }
+    return "bytes " + thousands(first) + " to " + thousands(first + stream.text.spill_bytes) +
+           " in " + path +
+           (first > stream.begin ? "; a since of any two byte numbers pages what is older" : "");
+}
+
 /// What is missing in what is shown, and where it is.
 void add_stream_parts(std::vector<std::string>& parts, std::string_view name,
                       const JobStream& stream, const ShownStream& shown)
@@ -54,12 +70,8 @@ void add_stream_parts(std::vector<std::string>& parts, std::string_view name,
         parts.push_back(title + ": " + human_bytes(stream.dropped) + " are kept no more");
     }
     if (shown.omitted_bytes > 0) {
-        const std::string path = visible(stream.text.spill_path);
-        parts.push_back(title + " " + human_bytes(stream.text.total_bytes) + ", middle left out" +
-                        (path.empty() ? ", not kept in a file"
-                         : stream.spill_begin == 0
-                             ? ", whole in " + path
-                             : ", from byte " + thousands(stream.spill_begin) + " on in " + path));
+        parts.push_back(title + " " + human_bytes(stream.text.total_bytes) + ", middle left out, " +
+                        where_kept(stream));
     }
     if (!stream.text.spill_error.empty() && shown.omitted_bytes > 0) {
         parts.push_back(visible(stream.text.spill_error));
@@ -73,8 +85,8 @@ void add_stream_parts(std::vector<std::string>& parts, std::string_view name,
 std::string next_call(const protocol::JobOutputReply& reply, const std::string& filter)
 {
     const nlohmann::json quoted(filter);
-    return "next: bash_output {\"job_id\": \"" + reply.state.job_id + "\", \"since\": \"" +
-           reply.cursor + "\", \"wait\": 30" +
+    return "next: bash_output {\"job_id\": \"" + visible(reply.state.job_id) + "\", \"since\": \"" +
+           visible(reply.cursor) + "\", \"wait\": 30" +
            (filter.empty()
                 ? ""
                 : ", \"filter\": " +
@@ -125,13 +137,13 @@ nlohmann::json job_data(const JobState& state)
 {
     const bool known = state.shell_ended;
     return {
-        {"job_id", state.job_id},
+        {"job_id", utf8::sanitize(state.job_id)},
         {"command", utf8::sanitize(state.command)},
         {"status", state.running ? "running" : "ended"},
         {"fate", known ? fate_word(state.fate) : "running"},
         {"exit_code", known ? state.exit_code : -1},
         {"signal", known && state.signal > 0 ? signal_name(state.signal) : ""},
-        {"ended_by", state.ended_by},
+        {"ended_by", utf8::sanitize(state.ended_by)},
         {"processes", state.processes},
         {"age_ms", state.age},
         {"remaining_ms", state.remaining.value_or(0)},
@@ -175,7 +187,7 @@ nlohmann::json job_output_data(const protocol::JobOutputReply& reply, const Show
     data["message"] = job_message(reply.state);
     data["stdout"] = out.text;
     data["stderr"] = err.text;
-    data["cursor"] = reply.cursor;
+    data["cursor"] = utf8::sanitize(reply.cursor);
     data["stdout_stream"] = stream_data(reply.out, out);
     data["stderr_stream"] = stream_data(reply.err, err);
     return data;

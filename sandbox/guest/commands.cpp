@@ -92,8 +92,9 @@ class EarlyWatches {
 } // namespace
 
 Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
-                       OomScore oom_score_, ShellProgram shell_)
+                       OomScore oom_score_, ShellProgram shell_, std::string machine_)
     : config(config_), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
+      machine(std::move(machine_)),
       spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
       host{loop,
            config,
@@ -101,7 +102,9 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
            spill,
            buffer,
            [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
-           [this] { return "job-" + std::to_string(++last_job); },
+           [this] {
+               return "job-" + std::to_string(++last_job) + (machine.empty() ? "" : "-" + machine);
+           },
            [this](const Command& asking, const std::vector<ProcessStat>& all) {
                return unowned_children(asking, all);
            },
@@ -352,8 +355,9 @@ std::size_t Commands::State::call_count() const
 }
 
 Commands::Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session,
-                   OomScore oom_score, ShellProgram shell)
-    : state_(std::make_unique<State>(loop, config, session, std::move(oom_score), std::move(shell)))
+                   OomScore oom_score, ShellProgram shell, std::string machine)
+    : state_(std::make_unique<State>(loop, config, session, std::move(oom_score), std::move(shell),
+                                     std::move(machine)))
 {
 }
 

@@ -24,8 +24,11 @@ class Commands {
     /// running.
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
 
+    /// `machine` ends the id of every job (job-1-7c3e), so that one from before, when the session
+    /// had another machine, names no job of this one; empty: they have none (job-1).
     Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session,
-             OomScore oom_score = {}, ShellProgram shell = ShellProgram::find());
+             OomScore oom_score = {}, ShellProgram shell = ShellProgram::find(),
+             std::string machine = {});
     ~Commands();
     Commands(const Commands&) = delete;
     Commands& operator=(const Commands&) = delete;

@@ -136,13 +136,22 @@ Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& requ
     const JobView job = view_job(request.job_id);
     const auto command = find_job(request.job_id);
     protocol::JobKillReply reply;
+    const bool ends = request.signal == SIGTERM || request.signal == SIGKILL;
+    if (command && !job.running && command->survivors() > 0 && !command->is_stopping() && ends) {
+        reply.signalled = static_cast<std::uint32_t>(command->living().size());
+        command->stop_again([command = command.get(), done = std::move(done), reply]() mutable {
+            reply.state = command->job_state();
+            done(std::move(reply), nullptr);
+        });
+        return 0;
+    }
     if (!job.running || !command) {
         reply.state = job.state();
         host.loop.post([done = std::move(done), reply]() { done(reply, nullptr); });
         return 0;
     }
     reply.signalled = static_cast<std::uint32_t>(command->living().size());
-    if (request.signal != SIGTERM && request.signal != SIGKILL) {
+    if (!ends) {
         reply.signalled = command->signal_all(request.signal);
         reply.state = command->job_state();
         host.loop.post([done = std::move(done), reply]() { done(reply, nullptr); });

@@ -36,7 +36,7 @@ struct Commands::State {
     };
 
     State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
-          OomScore oom_score_, ShellProgram shell_);
+          OomScore oom_score_, ShellProgram shell_, std::string machine_);
 
     bool start(const protocol::ExecuteRequest& request, const Done& done);
     /// As start(), for the second time where `notice` says why.
@@ -88,6 +88,7 @@ struct Commands::State {
     protocol::GuestConfig config;
     OomScore oom_score;
     ShellProgram shell;
+    std::string machine; ///< behind the number of a job
     std::array<char, 64UL * 1024> buffer{};
     SpillStore spill;
     CommandHost host;

@@ -104,16 +104,18 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     }
 }
 
-/// For a call that waits: whoever has left is not answered, whoever cancels is told so.
-void end_waiting(const std::shared_ptr<Call>& call, Commands& commands, Commands::Waiting waiting)
+/// For a call that waits: whoever has left is not answered, whoever cancels is told so, and what
+/// becomes of the job.
+void end_waiting(const std::shared_ptr<Call>& call, Commands& commands, Commands::Waiting waiting,
+                 const char* outlook)
 {
     call->on_gone([&commands, waiting] { commands.drop(waiting); });
-    call->on_cancel([&commands, waiting, weak = std::weak_ptr(call)] {
+    call->on_cancel([&commands, waiting, outlook, weak = std::weak_ptr(call)] {
         commands.drop(waiting);
         if (const auto cancelled = weak.lock()) {
-            cancelled->fail(std::make_exception_ptr(Error(ErrorCode::cancelled,
-                                                          "the call was cancelled; the job goes on",
-                                                          "bash_output tells how the job is.")));
+            cancelled->fail(std::make_exception_ptr(
+                Error(ErrorCode::cancelled, std::string("the call was cancelled; ") + outlook,
+                      "bash_output tells how the job is.")));
         }
     });
     call->keep_room(nullptr);
@@ -128,7 +130,7 @@ void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
         [call](const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
             answer(*call, reply, error);
         });
-    end_waiting(call, commands, waiting);
+    end_waiting(call, commands, waiting, "the job goes on");
 }
 
 void job_input(const LoopContext& context, const std::shared_ptr<Call>& call,
@@ -146,7 +148,8 @@ void job_kill(const LoopContext& context, const std::shared_ptr<Call>& call,
         commands.job_kill(protocol::decode<protocol::JobKillRequest>(request),
                           [call](const protocol::JobKillReply& reply,
                                  const std::exception_ptr& error) { answer(*call, reply, error); });
-    end_waiting(call, commands, waiting);
+    end_waiting(call, commands, waiting,
+                "what it asked for goes on: the job has its signal, and is ended after the grace");
 }
 
 void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,

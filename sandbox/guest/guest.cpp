@@ -1,6 +1,7 @@
 #include "sandbox/guest/guest.hpp"
 
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/random.hpp"
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/dispatch.hpp"
 #include "sandbox/guest/event_loop.hpp"
@@ -47,7 +48,8 @@ void tell_ready(int fd)
     EventLoop loop;
     SessionState session(config.home);
     Workers workers;
-    auto commands = std::make_unique<Commands>(loop, config, session, std::move(oom_score));
+    auto commands = std::make_unique<Commands>(loop, config, session, std::move(oom_score),
+                                               ShellProgram::find(), random_hex(2));
     const auto end = [&loop] { loop.stop(); };
     const Server* connections = nullptr;
     const Dispatcher dispatcher({.config = config,

@@ -18,14 +18,30 @@ constexpr std::chrono::milliseconds between_looks{20};
 std::unique_ptr<search::Matcher> make_filter(const std::string& pattern)
 {
     try {
-        return pattern.empty()
-                   ? nullptr
-                   : std::make_unique<search::Matcher>(pattern, search::MatcherOptions());
+        return pattern.empty() ? nullptr
+                               : std::make_unique<search::Matcher>(
+                                     pattern, search::MatcherOptions{.brief = true});
     } catch (const Error& error) {
         throw Error(error.code(), std::string("filter: ") + error.what(),
                     "The syntax is RE2's: escape ( ) [ ] { } . * + ? ^ $ | \\ with a backslash "
-                    "where they are meant literally.");
+                    "where they are meant literally. Lower numbers in {n,m} make it smaller.");
     }
+}
+
+/// After what can be read has been: of a line that is unfinished a filter sees the rest later.
+void leave_unfinished(JobReader& reader, const OutputStream& stream)
+{
+    if (stream.fd() >= 0) {
+        reader.leave_line();
+    } else {
+        reader.finish_line();
+    }
+}
+
+std::string unjudged_notice(std::uint64_t lines)
+{
+    return std::to_string(lines) + (lines == 1 ? " line was" : " lines were") +
+           " too long for so large a filter: shown without a look for a match";
 }
 
 } // namespace
@@ -153,10 +169,21 @@ void JobCalls::look(Id id)
     }
     Output& call = *found->second;
     call.timer = 0;
+    const auto began = BootClock::now();
+    if (call.filter && began < filters_wait_) {
+        look_soon(call, filters_wait_);
+        return;
+    }
     protocol::JobOutputReply reply;
     std::exception_ptr error;
     try {
-        if (!advance(call)) {
+        const bool ready = advance(call);
+        if (call.filter) {
+            // Half of the loop's time at most, however many there are.
+            const auto ended = BootClock::now();
+            filters_wait_ = ended + (ended - began);
+        }
+        if (!ready) {
             return;
         }
         reply = reply_of(call);
@@ -187,9 +214,11 @@ bool JobCalls::advance(Output& call)
     const bool out_read = call.out.read_on(job.out, end.out);
     const bool err_read = call.err.read_on(job.err, end.err);
     if (out_read && err_read) {
-        call.out.finish_line();
-        call.err.finish_line();
+        call.out.take_match();
+        call.err.take_match();
         if (due) {
+            leave_unfinished(call.out, job.out);
+            leave_unfinished(call.err, job.err);
             return true;
         }
     }
@@ -211,6 +240,9 @@ protocol::JobOutputReply JobCalls::reply_of(Output& call)
     reply.state = job.state();
     reply.out = call.out.result(job.out);
     reply.err = call.err.result(job.err);
+    if (const auto lines = call.out.unjudged_lines() + call.err.unjudged_lines(); lines > 0) {
+        reply.state.notice += (reply.state.notice.empty() ? "" : "\n") + unjudged_notice(lines);
+    }
     reply.cursor = JobCursor{call.out.at(), call.err.at()}.to_text();
     return reply;
 }

@@ -68,6 +68,7 @@ class JobCalls {
     Id last_ = 0;
     std::map<Id, std::unique_ptr<Output>> outputs_;
     std::map<Id, std::unique_ptr<End>> ends_;
+    BootClock::time_point filters_wait_; ///< until then no filter runs: others have the loop
 };
 
 } // namespace berth::guest

@@ -64,6 +64,7 @@ Command::~Command()
     host_.loop.cancel(orphans_timer_);
     host_.loop.cancel(lifetime_timer_);
     host_.loop.cancel(grace_timer_);
+    host_.loop.cancel(input_timer_);
     for (const int fd : {report_.get(), out_.fd(), err_.fd(), input_watched_ ? input_.get() : -1}) {
         if (fd >= 0) {
             host_.loop.unwatch(fd);

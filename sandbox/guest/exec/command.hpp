@@ -154,6 +154,12 @@ class Command : public std::enable_shared_from_this<Command> {
     /// Sends a signal to every process of it; returns to how many.
     std::uint32_t signal_all(int number);
 
+    /// Ends what an earlier stop could not, and calls `then` when that has been tried.
+    void stop_again(std::function<void()> then);
+
+    /// Of the last stop.
+    [[nodiscard]] std::uint32_t survivors() const noexcept { return reply_.survivors; }
+
     /// SIGTERM for all, and the end of what is left after `grace`; nothing if it is stopping.
     void end_softly(std::chrono::milliseconds grace);
 
@@ -225,7 +231,9 @@ class Command : public std::enable_shared_from_this<Command> {
     [[nodiscard]] std::optional<std::uint64_t> remaining() const;
     [[nodiscard]] std::string cursor() const;
     void become_over();
-    void flush_input();
+    /// False: nobody reads it any more.
+    bool flush_input();
+    void flush_input_later();
     void close_input();
     void fill_fate();
     [[nodiscard]] std::uint64_t oom_killed() const;
@@ -274,7 +282,8 @@ class Command : public std::enable_shared_from_this<Command> {
     std::string report_bytes_;
     pid_t shell_ = -1;
     std::optional<ShellEnd> end_;
-    bool settled_ = false; ///< the shim has looked for what the shell left
+    bool ended_before_stop_ = false; ///< the stop was that of what it left
+    bool settled_ = false;           ///< the shim has looked for what the shell left
     bool left_something_ = false;
     OutputStream out_;
     OutputStream err_;
@@ -282,6 +291,7 @@ class Command : public std::enable_shared_from_this<Command> {
     bool had_input_;
     bool close_input_ = false; ///< once what waits has been written
     bool input_watched_ = false;
+    EventLoop::TimerId input_timer_ = 0; ///< where it cannot be watched
     std::string pending_input_;
     protocol::ExecuteReply reply_;
     std::optional<Judgement> judgement_;

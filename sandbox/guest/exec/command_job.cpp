@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -16,6 +17,8 @@ namespace {
 
 /// Of input, beside what is in the pipe.
 constexpr std::size_t input_room = 64UL * 1024;
+/// Whether there is room in a pipe that cannot be watched.
+constexpr std::chrono::milliseconds look_again{50};
 
 } // namespace
 
@@ -103,7 +106,7 @@ std::optional<std::uint64_t> Command::remaining() const
 
 std::string Command::cursor() const
 {
-    return JobCursor{out_.total_bytes(), err_.total_bytes()}.to_text();
+    return JobCursor{out_.characters_end(), err_.characters_end()}.to_text();
 }
 
 void Command::become_over()
@@ -187,28 +190,25 @@ void Command::feed(std::string_view input, bool close)
     }
     pending_input_ += input;
     close_input_ = close;
-    flush_input();
-    if (!input_ && !close) {
+    if (!flush_input() && !input.empty()) {
         throw Error(ErrorCode::conflict, job_id_ + " has closed its standard input",
                     "bash_output tells whether it still runs and what it printed.");
     }
 }
 
-void Command::flush_input()
+bool Command::flush_input()
 {
+    bool read = true;
     while (input_ && !pending_input_.empty()) {
         const ssize_t size = ::write(input_.get(), pending_input_.data(), pending_input_.size());
         if (size >= 0) {
             pending_input_.erase(0, static_cast<std::size_t>(size));
         } else if (errno == EAGAIN) {
-            if (!input_watched_) {
-                host_.loop.watch(input_.get(), EPOLLOUT,
-                                 guarded([](Command& command) { command.flush_input(); }));
-                input_watched_ = true;
-            }
-            return;
+            flush_input_later();
+            return true;
         } else if (errno != EINTR) {
-            close_input(); // nobody reads it any more
+            close_input();
+            read = false;
         }
     }
     if (input_watched_) {
@@ -218,10 +218,32 @@ void Command::flush_input()
     if (close_input_) {
         close_input();
     }
+    return read;
+}
+
+void Command::flush_input_later()
+{
+    const auto flush = guarded([](Command& command) {
+        command.input_timer_ = 0;
+        command.flush_input();
+    });
+    if (input_watched_ || input_timer_ != 0) {
+        return;
+    }
+    try {
+        host_.loop.watch(input_.get(), EPOLLOUT, flush);
+        input_watched_ = true;
+    } catch (const std::system_error&) {
+        // The kernel watches no more for this user (max_user_watches). The command runs, and its
+        // input has been taken: neither may fail for that.
+        input_timer_ = host_.loop.call_at(BootClock::now() + look_again, flush);
+    }
 }
 
 void Command::close_input()
 {
+    host_.loop.cancel(input_timer_);
+    input_timer_ = 0;
     if (input_watched_) {
         host_.loop.unwatch(input_.get());
         input_watched_ = false;
@@ -237,6 +259,12 @@ std::uint32_t Command::signal_all(int number)
         signalled += signal_process(process, number) ? 1U : 0U;
     }
     return signalled;
+}
+
+void Command::stop_again(std::function<void()> then)
+{
+    after_stop_ = std::move(then);
+    stop(StopReason::ended);
 }
 
 void Command::end_softly(std::chrono::milliseconds grace)

@@ -165,7 +165,10 @@ void Command::fill_fate()
         reply_.exit_code = 128 + SIGKILL;
         return;
     }
-    if (stop_reason_ == StopReason::timed_out || stop_reason_ == StopReason::cancelled || !end_) {
+    const bool by_stop =
+        (stop_reason_ == StopReason::timed_out || stop_reason_ == StopReason::cancelled) &&
+        !ended_before_stop_;
+    if (by_stop || !end_) {
         reply_.fate = stop_reason_ == StopReason::timed_out   ? Fate::timed_out
                       : stop_reason_ == StopReason::cancelled ? Fate::cancelled
                                                               : Fate::lost;

@@ -16,6 +16,8 @@ namespace {
 
 /// For the orphans of a shim that was killed.
 constexpr std::chrono::milliseconds between_looks{20};
+/// Buffers of 64 KiB that are read once nobody writes any more: a pipe holds no more than that.
+constexpr int last_reads = 16;
 
 } // namespace
 
@@ -199,8 +201,10 @@ void Command::check_gone()
 {
     if (phase_ == Phase::answered && !dropped_ && !to_look_ && tree_.gone()) {
         dropped_ = true;
-        end_stream(out_);
-        end_stream(err_);
+        for (OutputStream* stream : {&out_, &err_}) {
+            read_stream(*stream, last_reads); // one wake-up may tell of the end before the output
+            end_stream(*stream);
+        }
         become_over();
         host_.gone(*this);
     }

@@ -67,8 +67,13 @@ void Command::detach()
     err_.keep_newest();
     if (phase_ == Phase::running) {
         host_.loop.cancel(timer_);
-        set_lifetime(std::max(timeout_ - std::chrono::milliseconds(running_time()),
-                              std::chrono::milliseconds(1)));
+        const auto left = std::max(timeout_ - std::chrono::milliseconds(running_time()),
+                                   std::chrono::milliseconds(1));
+        // At its timeout it would have become a job, and been one for so long.
+        const bool unlimited = background_at_timeout_ && lifetime_.count() == 0;
+        set_lifetime(unlimited                ? std::chrono::milliseconds(0)
+                     : background_at_timeout_ ? left + lifetime_
+                                              : left);
     }
 }
 
@@ -78,6 +83,7 @@ void Command::stop(StopReason reason)
     host_.loop.cancel(grace_timer_);
     phase_ = Phase::stopping;
     stop_reason_ = reason;
+    ended_before_stop_ = end_.has_value();
     reply_.job_id.clear(); // nothing of it is to be left
     if (!tree_.shim_gone()) {
         // It has to reap; the command may have stopped it. Its pid is the guest's own child's.

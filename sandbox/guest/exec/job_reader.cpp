@@ -18,8 +18,10 @@ constexpr std::size_t piece_size = 64UL * 1024;
 constexpr std::chrono::milliseconds prompt_time{200};
 /// A line that is longer is taken in pieces.
 constexpr std::uint64_t longest_line = 64UL * 1024;
-/// For the regular expression, one piece of a stream.
-constexpr std::uint64_t filter_time = 500;
+/// One that grows all the time, such as a row of dots, is not held back for longer.
+constexpr std::chrono::milliseconds longest_hold{1000};
+/// For a regular expression in one turn: between two lines, as RE2 cannot be interrupted.
+constexpr std::chrono::milliseconds filter_time{10};
 
 bool take_number(std::string_view& text, std::uint64_t& number)
 {
@@ -68,15 +70,15 @@ JobReader::JobReader(std::uint64_t begin, std::uint64_t head_limit, std::uint64_
 bool JobReader::read_on(const OutputStream& stream, std::uint64_t end)
 {
     const std::uint64_t turn_end = at_ + bytes_per_turn;
-    while (at_ < end && at_ < turn_end) {
+    const auto leave = BootClock::now() + filter_time;
+    while (at_ < end && at_ < turn_end && (filter_ == nullptr || BootClock::now() < leave)) {
         std::uint64_t found = at_;
         const std::string piece = stream.read(found, end, piece_size);
         if (found > at_) {
             finish_line(); // its rest is lost
             dropped_ += found - at_;
         }
-        at_ = found + piece.size();
-        add(piece);
+        at_ = found + add(piece, leave);
         if (piece.empty()) {
             dropped_ += end - std::min(end, at_);
             at_ = std::max(at_, end);
@@ -85,42 +87,77 @@ bool JobReader::read_on(const OutputStream& stream, std::uint64_t end)
     return at_ >= end;
 }
 
-void JobReader::add(std::string_view piece)
+std::size_t JobReader::add(std::string_view piece, BootClock::time_point turn_end)
 {
     if (filter_ == nullptr) {
         kept_.add(piece);
-        return;
+        return piece.size();
     }
-    while (!piece.empty()) {
-        const auto newline = piece.find('\n');
-        const std::size_t size = newline == std::string_view::npos ? piece.size() : newline + 1;
-        line_ += piece.substr(0, size);
-        piece.remove_prefix(size);
+    std::size_t taken = 0;
+    while (taken < piece.size()) {
+        const auto newline = piece.find('\n', taken);
+        const std::size_t end = newline == std::string_view::npos ? piece.size() : newline + 1;
+        line_ += piece.substr(taken, end - taken);
+        taken = end;
         if (newline != std::string_view::npos || line_.size() >= longest_line) {
             finish_line();
+            if (BootClock::now() >= turn_end) {
+                break;
+            }
         }
     }
+    return taken;
 }
 
 void JobReader::finish_line()
 {
     if (!line_.empty()) {
         add_line(std::exchange(line_, {}));
+        judged_ = 0;
     }
+}
+
+void JobReader::take_match()
+{
+    if (line_.size() == judged_) {
+        return;
+    }
+    if (judge(line_) == Verdict::match) {
+        finish_line();
+    } else {
+        judged_ = line_.size();
+    }
+}
+
+void JobReader::leave_line()
+{
+    at_ -= line_.size();
+    line_.clear();
+    judged_ = 0;
 }
 
 void JobReader::add_line(std::string_view line)
 {
-    search::SearchLimits limits(std::stop_token(), filter_time);
+    const Verdict verdict = judge(line);
+    if (verdict == Verdict::none) {
+        ++filtered_lines_;
+        filtered_bytes_ += line.size();
+        return;
+    }
+    unjudged_lines_ += verdict == Verdict::too_long ? 1 : 0;
+    kept_.add(line); // rather shown than lost where nobody can tell
+}
+
+JobReader::Verdict JobReader::judge(std::string_view line) const
+{
+    search::SearchLimits limits(std::stop_token(), 0);
     search::ScanMeter meter(limits);
     meter.begin_block();
     const std::string_view text = line.ends_with('\n') ? line.substr(0, line.size() - 1) : line;
-    if (filter_->find(text, 0, meter) || meter.exhausted()) {
-        kept_.add(line); // rather shown than lost where it took too long to tell
-    } else {
-        ++filtered_lines_;
-        filtered_bytes_ += line.size();
+    if (filter_->find(text, 0, meter)) {
+        return Verdict::match;
     }
+    return meter.exhausted() ? Verdict::too_long : Verdict::none;
 }
 
 protocol::JobStream JobReader::result(const OutputStream& stream) const
@@ -148,12 +185,14 @@ std::uint64_t readable_end(const OutputStream& stream, std::uint64_t at,
 {
     const std::uint64_t total = stream.total_bytes();
     const std::uint64_t lines = stream.lines_end();
+    const std::uint64_t readable = std::max(stream.characters_end(), std::min(at, total));
     if (stream.fd() < 0 || lines == total || total - std::max(lines, at) >= longest_line) {
-        return total;
+        return readable;
     }
-    const auto prompt = stream.last_data() + prompt_time;
+    const auto prompt =
+        std::min(stream.last_data() + prompt_time, stream.unfinished_since() + longest_hold);
     if (BootClock::now() >= prompt) {
-        return total;
+        return readable;
     }
     if (again != nullptr && total > at) {
         *again = *again ? std::min(**again, prompt) : prompt;

@@ -11,6 +11,17 @@ namespace {
 
 /// Of a job's stream, in memory.
 constexpr std::uint64_t job_tail = 8UL * 1024;
+/// Bytes of a UTF-8 sequence that lacks its last one.
+constexpr std::size_t longest_unfinished = 3;
+
+/// Of the sequence that `byte` begins; 1 where it begins none of several.
+std::size_t sequence_length(unsigned char byte)
+{
+    return byte >= 0xF0 && byte <= 0xF4   ? 4
+           : byte >= 0xE0 && byte <= 0xEF ? 3
+           : byte >= 0xC2 && byte <= 0xDF ? 2
+                                          : 1;
+}
 
 } // namespace
 
@@ -44,11 +55,28 @@ void OutputStream::add(std::string_view data)
         spill_all();
     }
     log_.write(total_bytes(), data);
-    if (const auto newline = data.rfind('\n'); newline != std::string_view::npos) {
+    last_data_ = BootClock::now();
+    const auto newline = data.rfind('\n');
+    if (newline != std::string_view::npos || lines_end_ == total_bytes()) {
+        unfinished_since_ = last_data_;
+    }
+    if (newline != std::string_view::npos) {
         lines_end_ = total_bytes() + newline + 1;
     }
     kept_.add(data);
-    last_data_ = BootClock::now();
+    ending_ += data.substr(data.size() - std::min(data.size(), longest_unfinished));
+    ending_.erase(0, ending_.size() - std::min(ending_.size(), longest_unfinished));
+}
+
+std::uint64_t OutputStream::characters_end() const noexcept
+{
+    for (std::size_t size = 1; pipe_ && size <= ending_.size(); ++size) {
+        const auto byte = static_cast<unsigned char>(ending_[ending_.size() - size]);
+        if ((byte & 0xC0U) != 0x80U) {
+            return total_bytes() - (sequence_length(byte) > size ? size : 0);
+        }
+    }
+    return total_bytes();
 }
 
 void OutputStream::spill_all()
@@ -63,11 +91,14 @@ void OutputStream::spill_all()
 
 void OutputStream::keep_newest()
 {
-    if (pipe_ && total_bytes() > job_tail) {
+    if (total_bytes() > job_tail) {
         spill_all();
     }
     kept_.keep_end(job_tail);
     log_.rotate();
+    if (!pipe_) {
+        log_.close();
+    }
 }
 
 std::string OutputStream::read(std::uint64_t& offset, std::uint64_t end, std::size_t size) const

@@ -54,6 +54,15 @@ class OutputStream {
     /// Behind the last newline.
     [[nodiscard]] std::uint64_t lines_end() const noexcept { return lines_end_; }
 
+    /// Before an unfinished UTF-8 sequence at the end, while somebody may finish it.
+    [[nodiscard]] std::uint64_t characters_end() const noexcept;
+
+    /// When the last line began, if lines_end() is not total_bytes().
+    [[nodiscard]] BootClock::time_point unfinished_since() const noexcept
+    {
+        return unfinished_since_;
+    }
+
     [[nodiscard]] int fd() const noexcept { return pipe_.get(); }
 
     [[nodiscard]] std::uint64_t total_bytes() const noexcept { return kept_.total_bytes(); }
@@ -75,6 +84,8 @@ class OutputStream {
     StreamLog log_;
     std::uint64_t lines_end_ = 0;
     BootClock::time_point last_data_;
+    BootClock::time_point unfinished_since_;
+    std::string ending_; ///< the last bytes, as many as an unfinished sequence may have
 };
 
 } // namespace berth::guest

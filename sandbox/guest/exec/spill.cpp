@@ -86,10 +86,12 @@ void SpillFile::check() noexcept
         error_ = "a command deleted or replaced " + path_;
         path_.clear();
         bytes_ = 0;
+        changed_ = true;
         release();
-    } else if (size < bytes_) {
-        error_ = "a command cut the file";
-        bytes_ = size;
+    } else if (size != bytes_) {
+        error_ = size < bytes_ ? "a command cut the file" : "a command wrote to the file";
+        bytes_ = std::min(bytes_, size);
+        changed_ = true;
         release();
     }
 }
@@ -116,7 +118,9 @@ std::string SpillFile::read(std::uint64_t offset, std::size_t size) const
     const UniqueFd opened = fd_ ? UniqueFd() : reopen();
     const int fd = fd_ ? fd_.get() : opened.get();
     std::string bytes;
-    if (fd < 0) {
+    struct stat now = {};
+    if (fd < 0 || changed_ || ::fstat(fd, &now) != 0 ||
+        static_cast<std::uint64_t>(now.st_size) != bytes_) {
         return bytes;
     }
     bytes.resize(size);

@@ -29,11 +29,13 @@ class SpillFile {
     void close() noexcept;
 
     /// Looks whether the file is still what was written: a command may have deleted, replaced or
-    /// cut it. Then path(), bytes() and error() say so. Without effect once it is closed.
+    /// cut it, or written to it. Then path(), bytes() and error() say so, and nothing more gets
+    /// there. Without effect once it is closed.
     void check() noexcept;
 
-    /// At most `size` bytes from `offset` on, also after close(): fewer, or none, where a command
-    /// or the limit of the session took them away.
+    /// At most `size` bytes from `offset` on, also after close(): none where a command changed the
+    /// file's size, now or earlier, since its bytes then have other numbers, or where the limit of
+    /// the session took it away.
     [[nodiscard]] std::string read(std::uint64_t offset, std::size_t size) const;
 
     /// What is written now gets there.
@@ -71,6 +73,7 @@ class SpillFile {
     std::string path_;
     std::string error_;
     std::uint64_t bytes_ = 0;
+    bool changed_ = false; ///< check() has seen that it is not what was written
 };
 
 /// The spill files of a session, in a directory that its commands can write to as well: nothing in

@@ -24,8 +24,9 @@ class StreamLog {
 
     [[nodiscard]] bool started() const noexcept { return !segments_.empty(); }
 
-    /// From now on the oldest file goes where the limit of a stream is reached.
-    void rotate() noexcept { rotates_ = true; }
+    /// From now on the oldest file goes where the limit of a stream is reached. The one that there
+    /// is already stays beside them: a result has named it.
+    void rotate() noexcept;
 
     /// Each byte once and in order; `offset` of the first one, in the stream. Without effect before
     /// start().
@@ -50,13 +51,16 @@ class StreamLog {
         std::unique_ptr<SpillFile> file;
     };
 
+    void write_segment(std::uint64_t offset, std::string_view data);
     void make_segment(std::uint64_t offset);
     void drop_oldest();
+    void drop(std::size_t segment);
 
     SpillStore& store_;
     std::string name_;
     std::vector<Segment> segments_; ///< oldest first
     bool rotates_ = false;
+    std::size_t named_ = 0;       ///< segments from before rotate(): one or none
     BootClock::time_point tried_; ///< to make another file for one that failed
 };
 

@@ -18,6 +18,9 @@ struct MatcherOptions {
     bool fixed = false; ///< the pattern is text
     bool ignore_case = false;
     bool multiline = false; ///< a match may go over line ends
+    /// For a thread that must not be held up: a small program and little memory, and no text that
+    /// RE2 could take longer than a twentieth of a second for. Longer ones exhaust the meter.
+    bool brief = false;
 };
 
 /// A compiled search: RE2's syntax and semantics, `^` and `$` at every line, `.` without newline.

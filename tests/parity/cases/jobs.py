@@ -35,13 +35,13 @@ class JobsTest(ParityTest):
     def test_a_command_in_the_background(self):
         result = self.run_command("echo out; echo err >&2; exit 3", background=True)
         job = result.data["job_id"]
-        self.assertEqual(job, "job-1")
-        self.assertIn('bash_output {"job_id": "job-1"', result.text)
+        self.assertRegex(job, "^job-1-[0-9a-f]{4}$")
+        self.assertIn(f'bash_output {{"job_id": "{job}"', result.text)
         data = self.ended(job)
         self.assertEqual((data["stdout"], data["stderr"]), ("out\n", "err\n"))
         self.assertEqual((data["fate"], data["exit_code"], data["ended_by"]), ("exited", 3, ""))
         text = self.call("bash_output", job_id=job).text
-        self.assertTrue(text.startswith("[job-1 ended: exit 3 · "), text)
+        self.assertTrue(text.startswith(f"[{job} ended: exit 3 · "), text)
         self.assertTrue(text.endswith("]\nout\n[stderr]\nerr\n"), text)
 
     def test_a_cursor_gives_the_same_bytes_whenever_it_is_asked_for(self):
@@ -110,6 +110,23 @@ class JobsTest(ParityTest):
         job = self.job("for n in 1 2 3; do echo noise; sleep 0.2; done; echo listening; sleep 60")
         data = self.job_output(job, wait=30, filter="^listening")
         self.assertEqual((data["stdout"], data["status"]), ("listening\n", "running"))
+
+    def test_a_filter_waits_for_the_rest_of_a_line(self):
+        job = self.job("printf 'Starting server'; sleep 1; echo ' done'; sleep 60")
+        data = self.job_output(job, wait=30, filter="server.*done")
+        self.assertEqual((data["stdout"], data["status"]), ("Starting server done\n", "running"))
+
+    def test_a_slow_filter_holds_nobody_up(self):
+        job = self.job("tr -dc 01 </dev/urandom | fold -w 900 | head -c 2000000")
+        self.ended(job)
+        waiting = [self.berth.call_async("bash_output", {"job_id": job,
+                                                         "filter": "0[01]{40}1[01]{400}x"})
+                   for _ in range(4)]
+        began = time.monotonic()
+        self.assertEqual(self.output("echo on"), "on\n")
+        self.assertLess(time.monotonic() - began, 10)
+        del waiting
+        self.refused("invalid_argument", "bash_output", job_id=job, filter="0.{40}1.{900}x")
 
     def test_lines_are_whole_and_a_prompt_is_shown(self):
         job = self.job("printf 'one\\ntw'; sleep 0.1; printf 'o\\n? '; sleep 60")
@@ -303,10 +320,11 @@ class JobsTest(ParityTest):
         error = self.refused("not_found", "bash_output", job_id="job-1").error
         self.assertIn("bash_exec", error["hint"])
         job = self.job("sleep 300")
-        self.ended(self.job("true"))
+        other = self.job("true")
+        self.ended(other)
         for tool in ("bash_output", "bash_kill"):
             error = self.refused("not_found", tool, job_id="job-9").error
-            self.assertIn(f"{job} (running), job-2 (ended)", error["hint"])
+            self.assertIn(f"{job} (running), {other} (ended)", error["hint"])
         self.refused("not_found", "bash_input", job_id="job-9", input="x")
         self.refused("invalid_argument", "bash_output", job_id=job, since="5000-0")
         self.refused("invalid_argument", "bash_output", job_id=job, since="nonsense")
@@ -319,6 +337,17 @@ class JobsTest(ParityTest):
         other.call_tool("bash_input", {"job_id": job, "input": "yours\n"})
         data = self.ended(job, since=told["cursor"])
         self.assertEqual((data["stdout"], data["exit_code"]), ("yours\n", 4))
+
+    def test_an_id_of_an_earlier_machine_names_no_job(self):
+        stale = self.job("sleep 300")
+        self.berth.kill()
+        for session in self.sessions():
+            self.command_line("sessions", "kill", session["session"],
+                              "--principal", session["principal"])
+        self.berth = self.start("--session", "work")
+        self.job("sleep 300")
+        self.refused("not_found", "bash_kill", job_id=stale)
+        self.assertEqual(len(self.call("session_info").data["jobs"]), 1)
 
     def test_jobs_and_their_ends_outlive_their_server(self):
         job = self.job("sleep 0.5; echo done; exit 6")
@@ -337,5 +366,7 @@ class JobsTest(ParityTest):
         time.sleep(0.4)
         self.berth.kill()
         self.berth = self.start("--session", "work")
-        data = self.ended("job-1")
+        info = self.call("session_info").data
+        ((job),) = [job["job_id"] for job in info["jobs"] + info["ended_jobs"]]
+        data = self.ended(job)
         self.assertEqual((data["stdout"], data["exit_code"]), ("begun\ndone\n", 8))

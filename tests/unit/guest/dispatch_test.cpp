@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+#include <cstdint>
 #include <latch>
 #include <optional>
 #include <string>
@@ -88,6 +90,32 @@ TEST_CASE("a call that is cancelled while it waits for a thread: answered at onc
     CHECK(next->type == FrameType::reply);
     CHECK(guest.machine.exists("written"));
     CHECK_FALSE(guest.machine.exists("cancelled"));
+}
+
+TEST_CASE("who cancels a kill is told that the job ends all the same")
+{
+    BusyGuest guest;
+    auto request = guest::test::Guest::request("sleep 60");
+    request.background = true;
+    const auto job = guest.commands.run(request).reply.job_id;
+    const auto message_of = [&](Operation operation, const std::string& payload) {
+        auto peer = test::Peer::greeted(guest.server);
+        peer.send(FrameType::request, payload, static_cast<std::uint16_t>(operation));
+        peer.send(FrameType::cancel, "");
+        const auto answer = peer.receive();
+        REQUIRE(answer.has_value());
+        REQUIRE(answer->type == FrameType::error);
+        return protocol::decode<protocol::ErrorMessage>(answer->payload).message;
+    };
+    protocol::JobOutputRequest output;
+    output.job_id = job;
+    output.wait = 60'000;
+    CHECK(message_of(Operation::job_output, protocol::encode(output)) ==
+          "the call was cancelled; the job goes on");
+    const protocol::JobKillRequest kill{job, SIGTERM, 60'000};
+    CHECK(
+        message_of(Operation::job_kill, protocol::encode(kill)).find("is ended after the grace") !=
+        std::string::npos);
 }
 
 TEST_CASE("a large call that has ended in the queue has given back its room")

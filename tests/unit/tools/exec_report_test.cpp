@@ -107,14 +107,18 @@ TEST_CASE("what was left running is named with its job")
     auto left = reply("started\n");
     left.job_id = "00ff";
     left.left_running = {{12, "sleep 100"}, {13, ""}};
-    CHECK(text_of(left) == "started\n[left running as job 00ff: pid 12 (sleep 100), pid 13]");
+    const std::string next = " · bash_output {\"job_id\": \"00ff\", \"wait\": 30} shows what it "
+                             "prints, bash_kill ends it]";
+    CHECK(text_of(left) == "started\n[left running as job 00ff: pid 12 (sleep 100), pid 13" + next);
     left.left_running.resize(9);
     CHECK(text_of(left).find("and 4 more") != std::string::npos);
     left.left_running.clear();
     left.out.held_open = true;
     left.out.spill_path = "/var/tmp/berth/1.stdout";
-    CHECK(text_of(left) == "started\n[left running as job 00ff, whose output goes on in "
-                           "/var/tmp/berth/1.stdout]");
+    // That file ends where the job's next one begins: bash_output names the newest.
+    CHECK(text_of(left) == "started\n[left running as job 00ff" + next);
+    left.job_id = "\x1b[31mjob";
+    CHECK(text_of(left).find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("a long output loses its middle and names the file that has it all")

@@ -77,7 +77,7 @@ std::string text_of(const protocol::JobOutputReply& told, const std::string& fil
 TEST_CASE("a job's output: its state first, what to call next last")
 {
     CHECK(text_of(reply(running(), "out\n", "err\n")) ==
-          "[job-1 running · 12.3 s · 2 processes · stopped in 1 min 0 s at the latest]\n"
+          "[job-1 running · 12.3 s · 2 processes · stopped in 60.0 s at the latest]\n"
           "out\n[stderr]\nerr\n"
           "[next: bash_output {\"job_id\": \"job-1\", \"since\": \"4-4\", \"wait\": 30}]");
     CHECK(text_of(reply(ended(3), "out\n")) == "[job-1 ended: exit 3 · 12.3 s]\nout\n");
@@ -125,13 +125,34 @@ TEST_CASE("what is missing is counted, and where it is")
     auto told = reply(ended(0), std::string(40'000, 'x'));
     told.out.dropped = 5000;
     told.out.text.spill_path = "/var/tmp/3.stdout";
+    told.out.text.spill_bytes = 40'000;
     auto text = text_of(told);
     CHECK(text.find("stdout: 5.0 KB are kept no more") != std::string::npos);
     CHECK(text.find("stdout 40.0 KB, middle left out, whole in /var/tmp/3.stdout") !=
           std::string::npos);
     CHECK(text.size() < 31'000);
+    told.out.text.spill_bytes = 30'000;
+    told.out.text.spill_error = "the disk is full";
+    CHECK(text_of(told).find("bytes 0 to 30,000 in /var/tmp/3.stdout · the disk is full") !=
+          std::string::npos);
     told.out.spill_begin = 5000;
-    CHECK(text_of(told).find("from byte 5,000 on in /var/tmp/3.stdout") != std::string::npos);
+    CHECK(text_of(told).find("bytes 5,000 to 35,000 in /var/tmp/3.stdout; a since of any two byte "
+                             "numbers pages what is older") != std::string::npos);
+}
+
+TEST_CASE("what the guest says of itself is shown, not obeyed")
+{
+    auto told = reply(running(), "x");
+    told.state.job_id = "job-1\x1b[2J\xff";
+    told.cursor = "1-0\x1b]0;\xff";
+    const auto text = text_of(told);
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find('\xff') == std::string::npos);
+    protocol::JobKillReply killed;
+    killed.state = told.state;
+    const auto result = BashKill::render({}, killed);
+    CHECK(result.text.find('\x1b') == std::string::npos);
+    CHECK_NOTHROW((void)result.data->dump());
 }
 
 TEST_CASE("input and kill say what came of it")

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -127,6 +128,113 @@ TEST_CASE("a filter meets lines that lie across the pieces that are read")
     const auto part = read(job.stream, 0, &filter, 10'000'000);
     CHECK(part.text.total_lines == wanted);
     CHECK(part.text.total_bytes + part.filtered_bytes == whole.size());
+}
+
+TEST_CASE("a filter that RE2 is slow with leaves its turn, and comes to the same")
+{
+    Job job;
+    std::string whole;
+    std::uint32_t random = 1;
+    while (whole.size() < 300'000) {
+        for (int digit = 0; digit < 900; ++digit) {
+            random = random * 1'664'525 + 1'013'904'223;
+            whole += (random >> 31U) != 0 ? '1' : '0';
+        }
+        whole += whole.size() > 290'000 ? "x\n" : "\n";
+    }
+    job.stream.add(whole);
+    const search::Matcher filter("0[01]{40}1[01]{400}x", {.brief = true});
+    JobReader reader(0, 1'000'000, 1'000'000, &filter);
+    std::chrono::nanoseconds longest{0};
+    bool through = false;
+    while (!through) {
+        const auto began = BootClock::now();
+        through = reader.read_on(job.stream, job.stream.total_bytes());
+        longest = std::max(longest, BootClock::now() - began);
+    }
+    CHECK(longest < std::chrono::milliseconds(300)); // about 10, on an idle host
+    const auto part = reader.result(job.stream);
+    CHECK(part.end == whole.size());
+    CHECK(part.text.total_lines >= 1);
+    CHECK(part.text.total_bytes + part.filtered_bytes == whole.size());
+    CHECK(reader.unjudged_lines() == 0);
+}
+
+TEST_CASE("a filter is small; what is too long for it is shown and counted")
+{
+    CHECK_THROWS_AS(search::Matcher("0.{40}1.{900}x", {.brief = true}), Error);
+    (void)search::Matcher("0.{40}1.{900}x", {}); // grep_files takes it, on a thread of its own
+    Job job;
+    job.stream.add(std::string(60'000, 'a') + "\nshort\n");
+    const search::Matcher filter("[xy]{400}z", {.brief = true});
+    JobReader reader(0, 1'000'000, 1'000'000, &filter);
+    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
+    CHECK(reader.unjudged_lines() == 1);
+    CHECK(reader.result(job.stream).text.total_bytes == 60'001);
+    CHECK(reader.result(job.stream).filtered_lines == 1);
+}
+
+TEST_CASE("a filter does not judge the half of a line, but by a match that it has")
+{
+    auto pipe = make_pipe();
+    Job job(std::move(pipe.read));
+    job.stream.add("one\nStarting");
+    const search::Matcher filter("Start.*done|ask", {.brief = true});
+    JobReader reader(0, 1000, 1000, &filter);
+    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
+    reader.take_match();
+    CHECK(!reader.has_text());
+    job.stream.add(" done\nask ");
+    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
+    CHECK(reader.result(job.stream).text.head == "Starting done\n");
+    reader.take_match();
+    CHECK(reader.result(job.stream).text.head == "Starting done\nask ");
+    job.stream.add("\nrest");
+    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
+    reader.take_match();
+    reader.leave_line(); // for who comes next
+    CHECK(reader.at() == 23);
+    CHECK(reader.result(job.stream).filtered_bytes == 5);
+}
+
+TEST_CASE("what goes on without a newline and without a pause is shown after a moment")
+{
+    auto pipe = make_pipe();
+    Job job(std::move(pipe.read));
+    const auto began = BootClock::now();
+    bool shown = false;
+    while (!shown && BootClock::now() - began < std::chrono::seconds(10)) {
+        job.stream.add(".");
+        shown = readable_end(job.stream, 0) > 0;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    CHECK(shown);
+}
+
+TEST_CASE("an answer does not end inside a character that somebody may finish")
+{
+    for (const char* sign : {"é", "€", "😀"}) {
+        const std::string whole(sign);
+        for (std::size_t size = 1; size <= whole.size(); ++size) {
+            auto pipe = make_pipe();
+            Job job(std::move(pipe.read));
+            job.stream.add(std::string(70'000, 'x'));
+            for (std::size_t at = 0; at < size; ++at) {
+                job.stream.add(whole.substr(at, 1));
+            }
+            CAPTURE(whole);
+            CAPTURE(size);
+            CHECK(readable_end(job.stream, 0) == 70'000 + (size == whole.size() ? size : 0));
+            job.stream.close();
+            CHECK(readable_end(job.stream, 0) == 70'000 + size);
+        }
+    }
+    auto pipe = make_pipe();
+    Job job(std::move(pipe.read));
+    job.stream.add(std::string(70'000, '\x80')); // no character at all
+    CHECK(readable_end(job.stream, 0) == 70'000);
+    job.stream.add("\xff");
+    CHECK(readable_end(job.stream, 0) == 70'001);
 }
 
 TEST_CASE("what is kept no more is counted")

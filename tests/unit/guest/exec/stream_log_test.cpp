@@ -3,9 +3,16 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/mount.h>
 
 namespace berth::guest::test {
 namespace {
@@ -120,9 +127,116 @@ TEST_CASE("what a command took away is a gap, never a shift")
     stream.close();
     std::uint64_t offset = 10;
     const std::string kept = read_all(stream, offset, 65'536);
-    CHECK(offset >= 250'000);
+    CHECK(offset == 100'000); // the file's part
     CHECK(offset + kept.size() == 300'000);
     CHECK(kept == numbered(offset, 300'000 - offset));
+}
+
+TEST_CASE("what a command did to the newest file shifts nothing")
+{
+    enum class How { cut, cut_and_filled, appended };
+    for (const How how : {How::cut, How::cut_and_filled, How::appended}) {
+        for (const bool asked : {false, true}) {
+            const TemporaryDirectory directory;
+            SpillStore store(directory / "s", 0, 0);
+            OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
+            stream.keep_newest();
+            stream.add(numbered(0, 20'000));
+            const std::string path = directory / "s/1.stdout";
+            if (how != How::appended) {
+                std::filesystem::resize_file(path, 0);
+            }
+            if (how != How::cut) {
+                std::ofstream(path, std::ios::app) << std::string(15'000, '?');
+            }
+            if (asked) {
+                (void)stream.result();
+            }
+            stream.add(numbered(20'000, 20'000));
+            if (how == How::cut_and_filled) {
+                std::ofstream(path, std::ios::app) << std::string(5'000, '?');
+            }
+            CAPTURE(static_cast<int>(how));
+            CAPTURE(asked);
+            std::uint64_t offset = 0;
+            const std::string kept = read_all(stream, offset, 65'536);
+            CHECK(offset == 20'000);
+            CHECK(kept == numbered(offset, 40'000 - offset));
+        }
+    }
+}
+
+TEST_CASE("a file that a result has named outlives what the job prints on")
+{
+    const TemporaryDirectory directory;
+    constexpr std::uint64_t limit = 400'000;
+    SpillStore store(directory / "s", limit, 0);
+    OutputStream stream(UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), 100, 50, store,
+                        "stdout");
+    stream.add(numbered(0, 390'000));
+    const std::string named = stream.result().spill_path;
+    stream.keep_newest();
+    for (std::uint64_t at = 390'000; at < 2'000'000; at += 10'000) {
+        stream.add(numbered(at, 10'000));
+    }
+    CHECK(std::filesystem::file_size(named) == 390'000);
+    std::uint64_t offset = 1000;
+    CHECK(stream.read(offset, stream.total_bytes(), 500) == numbered(1000, 500));
+    std::uint64_t on_disk = 0;
+    for (const auto& file : std::filesystem::directory_iterator(directory / "s")) {
+        on_disk += file.file_size();
+    }
+    CHECK(on_disk <= 390'000 + limit);
+}
+
+TEST_CASE("a stream that ended before its command became a job keeps all it has")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory / "s", 0, 0);
+    OutputStream stream(UniqueFd(), 100'000, 0, store, "stdout");
+    stream.add(numbered(0, 50'000));
+    stream.keep_newest();
+    std::uint64_t offset = 0;
+    CHECK(read_all(stream, offset, 65'536) == numbered(0, 50'000));
+    CHECK(offset == 0);
+}
+
+TEST_CASE("a write that is larger than a file's part loses nothing")
+{
+    const TemporaryDirectory directory;
+    constexpr std::uint64_t limit = 70'000;
+    SpillStore store(directory / "s", limit, 0);
+    OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
+    stream.keep_newest();
+    for (std::uint64_t at = 0; at < 650'000; at += 65'000) {
+        stream.add(numbered(at, 65'000));
+        CHECK(stream.result().spill_error.empty());
+    }
+    std::uint64_t offset = 0;
+    const std::string kept = read_all(stream, offset, 65'536);
+    CHECK(kept.size() >= limit / 2);
+    CHECK(kept == numbered(offset, 650'000 - offset));
+}
+
+TEST_CASE("a disk that stays full is not filled with empty files")
+{
+    const TemporaryDirectory disk;
+    const std::string path = disk / "";
+    if (::mount("none", path.c_str(), "tmpfs", 0, "size=64k") != 0) {
+        return; // only root can make a disk that is so small
+    }
+    {
+        SpillStore store(path + "s", 0, 0);
+        OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
+        stream.keep_newest();
+        for (int second = 0; second < 4; ++second) {
+            stream.add(numbered(0, 100'000));
+            std::this_thread::sleep_for(std::chrono::milliseconds(1050));
+        }
+        const auto files = std::filesystem::directory_iterator(path + "s");
+        CHECK(std::distance(begin(files), end(files)) <= 2);
+    }
+    CHECK(::umount2(path.c_str(), MNT_DETACH) == 0);
 }
 
 TEST_CASE("without a disk the newest bytes are there")

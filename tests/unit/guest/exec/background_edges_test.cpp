@@ -1,0 +1,130 @@
+#include "tests/unit/guest/exec/command_fixture.hpp"
+#include "tests/unit/guest/exec/job_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+// Jobs where two things come together: a filter and half a line, an end and the last output, a
+// deadline and an end, an id and another machine.
+
+namespace berth::guest::test {
+
+using std::chrono::milliseconds;
+
+TEST_CASE("a filter waits for the rest of a line, and leaves one without a match for later")
+{
+    Guest guest(Mode::subreaper);
+    (void)guest.run(in_background("printf 'Starting server'; sleep 1; echo ' done'; sleep 20"));
+    const auto begun = output(guest, "job-1", "", 500, "server.*done");
+    CHECK(begun.out.text.head.empty());
+    CHECK(begun.out.filtered_lines == 0);
+    CHECK(begun.cursor == "0-0");
+    CHECK(output(guest, "job-1", "", 15'000, "server.*done").out.text.head ==
+          "Starting server done\n");
+}
+
+TEST_CASE("a slow filter does not hold up the session")
+{
+    Guest guest(Mode::subreaper);
+    (void)guest.run(in_background("tr -dc 01 </dev/urandom | fold -w 900 | head -c 1000000"));
+    REQUIRE(guest.until([&] { return guest.commands->jobs().empty(); }));
+    protocol::JobOutputRequest request;
+    request.job_id = "job-1";
+    request.filter = "0[01]{40}1[01]{400}x";
+    std::vector<Commands::Waiting> waiting;
+    for (int call = 0; call < 20; ++call) {
+        waiting.push_back(
+            guest.commands->job_output(request, [](const auto&, const std::exception_ptr&) {}));
+    }
+    for (int i = 0; i < 3; ++i) {
+        CHECK(guest.run("true").took < milliseconds(5000));
+    }
+    for (const auto call : waiting) {
+        guest.commands->drop(call);
+    }
+}
+
+TEST_CASE("what a leftover prints last is read, whichever of its ends is heard of first")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        CHECK(guest.run("(sleep 0.3; echo last) & ").reply.job_id == "job-1");
+        CHECK(guest.run("sleep 0.1 & ").reply.job_id == "job-2");
+        // The loop stands still meanwhile: the end of job-2 calls the reaper, which finds both.
+        std::this_thread::sleep_for(milliseconds(1500));
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        CHECK(output(guest, "job-1").out.text.head == "last\n");
+    });
+}
+
+TEST_CASE("a client that leaves does not shorten the life of a job to be")
+{
+    Guest guest(Mode::subreaper);
+    auto request = Guest::request("sleep 20", 5000);
+    request.on_timeout = protocol::OnTimeout::background;
+    request.job_lifetime = 60'000;
+    (void)guest.start(request);
+    guest.commands->detach(request.id);
+    REQUIRE(guest.commands->jobs().size() == 1);
+    CHECK(guest.commands->jobs().front().remaining.value_or(0) > 30'000);
+    request = Guest::request("sleep 20", 5000);
+    request.on_timeout = protocol::OnTimeout::background;
+    (void)guest.start(request);
+    guest.commands->detach(request.id);
+    REQUIRE(guest.commands->jobs().size() == 2);
+    CHECK(!guest.commands->jobs().back().remaining);
+}
+
+TEST_CASE("input that nobody could read is not told as sent, closed behind it or not")
+{
+    Guest guest(Mode::subreaper);
+    for (const char* job : {"job-1", "job-2"}) {
+        auto closing = in_background("exec <&-; echo closed; sleep 30");
+        closing.stdin_open = true;
+        (void)guest.run(closing);
+        (void)output(guest, job, "", 15'000);
+    }
+    CHECK(code_of([&] { (void)guest.commands->job_input({"job-1", "x", true}); }) ==
+          ErrorCode::conflict);
+    CHECK(!guest.commands->job_input({"job-2", "", true}).state.takes_input);
+}
+
+TEST_CASE("an exit code is kept where the deadline comes while the last output is read")
+{
+    Guest guest(Mode::subreaper);
+    int known = 0;
+    for (int job = 1; job <= 5; ++job) {
+        (void)guest.run(
+            in_background("(while :; do echo x; sleep 0.01; done) & sleep 0.3; exit 3", 360));
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        known += output(guest, "job-" + std::to_string(job)).state.exit_code == 3 ? 1 : 0;
+    }
+    CHECK(known >= 1); // on a busy host the deadline may come before the end
+}
+
+TEST_CASE("a job's id is that of its machine")
+{
+    EventLoop loop;
+    protocol::GuestConfig config;
+    config.home = "/";
+    config.environment = {{"PATH", "/usr/bin:/bin"}};
+    SessionState session("/");
+    Commands commands(loop, config, session, {}, ShellProgram::find(), "7c3e");
+    std::string job;
+    (void)commands.start(in_background("true"),
+                         [&](const protocol::ExecuteReply& reply, const std::exception_ptr&) {
+                             job = reply.job_id;
+                             loop.stop();
+                         });
+    loop.run();
+    CHECK(job == "job-1-7c3e");
+    CHECK(code_of([&] { (void)commands.job_input({"job-1", "x", false}); }) ==
+          ErrorCode::not_found);
+}
+
+} // namespace berth::guest::test
