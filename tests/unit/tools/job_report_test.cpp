@@ -152,7 +152,7 @@ TEST_CASE("input and kill say what came of it")
     args.signal = SIGTERM;
     const auto already = BashKill::render(args, killed);
     check_schema("bash_kill", already);
-    CHECK(already.text.starts_with("job-1 ended: exit 0 already\n"));
+    CHECK(already.text.starts_with("Nothing to end: job-1 ended: exit 0\n"));
     killed.state = running();
     killed.signalled = 2;
     args.signal = SIGHUP;
