@@ -89,7 +89,7 @@ Result BashKill::render(const Args& args, const protocol::JobKillReply& reply)
 {
     std::string message = job_message(reply.state);
     if (reply.signalled == 0) {
-        message += reply.state.running ? "; there was no process to signal" : " already";
+        message = (reply.state.running ? "No process to signal: " : "Nothing to end: ") + message;
     } else if (!ends(args.signal)) {
         message = signal_name(args.signal) + " was sent to " + counted(reply.signalled, "process") +
                   " of " + visible(reply.state.job_id);

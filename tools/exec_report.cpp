@@ -74,7 +74,7 @@ std::string job_phrase(const ExecuteReply& reply)
     }
     const bool fresh = reply.background && reply.duration == 0;
     return (reply.job_remaining
-                ? "stopped in " + human_duration(std::chrono::milliseconds(*reply.job_remaining)) +
+                ? "stopped in " + rough_duration(std::chrono::milliseconds(*reply.job_remaining)) +
                       " at the latest · "
                 : std::string()) +
            "bash_output {\"job_id\": \"" + visible(reply.job_id) + "\"" +
@@ -103,7 +103,7 @@ std::string left_running_phrase(const ExecuteReply& reply)
     constexpr std::size_t named = 5;
     std::string text = "left running";
     if (!reply.job_id.empty()) {
-        text += " as job " + visible(reply.job_id);
+        text += " as " + visible(reply.job_id);
     }
     for (std::size_t i = 0; i < reply.left_running.size() && i < named; ++i) {
         const auto& process = reply.left_running[i];

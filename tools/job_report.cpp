@@ -122,7 +122,10 @@ std::vector<std::string> job_parts(const JobState& state)
         ended_by_phrase(state),
         time_of(state.age),
         state.running ? counted(state.processes, "process") : "",
-        state.remaining ? "stopped in " + time_of(*state.remaining) + " at the latest" : "",
+        state.remaining
+            ? "stopped in " + rough_duration(std::chrono::milliseconds(*state.remaining)) +
+                  " at the latest"
+            : "",
         visible(state.notice),
     };
 }

@@ -93,6 +93,22 @@ std::string human_duration(std::chrono::milliseconds duration)
            std::to_string(ms % minute / second) + " s";
 }
 
+std::string rough_duration(std::chrono::milliseconds duration)
+{
+    using std::chrono::hours;
+    using std::chrono::minutes;
+    using std::chrono::seconds;
+    // A unit is used from twice of it on: "90 s" rather than "2 min".
+    if (duration < minutes(2)) {
+        return std::to_string(std::chrono::round<seconds>(duration).count()) + " s";
+    }
+    if (duration < hours(2) - minutes(1)) {
+        return std::to_string(std::chrono::round<minutes>(duration).count()) + " min";
+    }
+    return thousands(static_cast<std::uint64_t>(std::chrono::round<hours>(duration).count())) +
+           " h";
+}
+
 std::string signal_name(int number)
 {
     const char* name = ::sigabbrev_np(number);

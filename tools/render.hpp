@@ -22,6 +22,9 @@ namespace berth::tools {
 /// "340 ms", "1.2 s", "12 min 5 s".
 [[nodiscard]] std::string human_duration(std::chrono::milliseconds duration);
 
+/// What is left of something, to the nearest "45 s", "30 min", "2 h".
+[[nodiscard]] std::string rough_duration(std::chrono::milliseconds duration);
+
 /// "SIGSEGV"; "signal 40" where it has no name.
 [[nodiscard]] std::string signal_name(int number);
 

@@ -97,7 +97,7 @@ std::string jobs_text(const std::vector<protocol::JobEntry>& jobs)
         text += "  " + job.job_id + "  " + job.status + ", " + counted(job.processes, "process") +
                 ", " + human_duration(std::chrono::milliseconds(job.age)) +
                 (job.remaining
-                     ? ", stopped in " + human_duration(std::chrono::milliseconds(*job.remaining)) +
+                     ? ", stopped in " + rough_duration(std::chrono::milliseconds(*job.remaining)) +
                            " at the latest"
                      : "") +
                 ": " + visible(job.command) + "\n";

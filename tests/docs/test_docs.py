@@ -92,6 +92,9 @@ class Tools(unittest.TestCase):
             title, _, text = section.partition("\n")
             sections.update((name, text) for name in title.split(", "))
         sections.pop("Common to all")
+        of_jobs = sections.pop("Jobs")
+        for name in ("bash_input", "bash_kill", "bash_output"):
+            sections[name] += of_jobs
         with tempfile.TemporaryDirectory(prefix="berth-docs-") as state, Berth(state=state) as server:
             tools = {tool["name"]: tool for tool in server.list_tools()}
         self.assertEqual(sorted(sections), sorted(tools))

@@ -105,18 +105,23 @@ TEST_CASE("the working directory is named only when it changed")
 TEST_CASE("what was left running is named with its job")
 {
     auto left = reply("started\n");
-    left.job_id = "00ff";
+    left.job_id = "job-1";
+    left.job_cursor = "8-0";
     left.left_running = {{12, "sleep 100"}, {13, ""}};
-    const std::string next = " · bash_output {\"job_id\": \"00ff\", \"wait\": 30} shows what it "
-                             "prints, bash_kill ends it]";
-    CHECK(text_of(left) == "started\n[left running as job 00ff: pid 12 (sleep 100), pid 13" + next);
+    const std::string reach =
+        "bash_output {\"job_id\": \"job-1\", \"since\": \"8-0\", \"wait\": 30} "
+        "shows what it prints, bash_kill ends it]";
+    CHECK(text_of(left) ==
+          "started\n[left running as job-1: pid 12 (sleep 100), pid 13 · " + reach);
     left.left_running.resize(9);
     CHECK(text_of(left).find("and 4 more") != std::string::npos);
     left.left_running.clear();
+    left.job_remaining = 7'200'000;
     left.out.held_open = true;
     left.out.spill_path = "/var/tmp/berth/1.stdout";
     // That file ends where the job's next one begins: bash_output names the newest.
-    CHECK(text_of(left) == "started\n[left running as job 00ff" + next);
+    CHECK(text_of(left) ==
+          "started\n[left running as job-1 · stopped in 2 h at the latest · " + reach);
     left.job_id = "\x1b[31mjob";
     CHECK(text_of(left).find('\x1b') == std::string::npos);
 }

@@ -23,7 +23,7 @@ protocol::JobState running()
     state.running = true;
     state.processes = 2;
     state.age = 12'300;
-    state.remaining = 60'000;
+    state.remaining = 90'000;
     return state;
 }
 
@@ -77,7 +77,7 @@ std::string text_of(const protocol::JobOutputReply& told, const std::string& fil
 TEST_CASE("a job's output: its state first, what to call next last")
 {
     CHECK(text_of(reply(running(), "out\n", "err\n")) ==
-          "[job-1 running · 12.3 s · 2 processes · stopped in 60.0 s at the latest]\n"
+          "[job-1 running · 12.3 s · 2 processes · stopped in 90 s at the latest]\n"
           "out\n[stderr]\nerr\n"
           "[next: bash_output {\"job_id\": \"job-1\", \"since\": \"4-4\", \"wait\": 30}]");
     CHECK(text_of(reply(ended(3), "out\n")) == "[job-1 ended: exit 3 · 12.3 s]\nout\n");
@@ -173,7 +173,7 @@ TEST_CASE("input and kill say what came of it")
     args.signal = SIGTERM;
     const auto already = BashKill::render(args, killed);
     check_schema("bash_kill", already);
-    CHECK(already.text.starts_with("job-1 ended: exit 0 already\n"));
+    CHECK(already.text.starts_with("Nothing to end: job-1 ended: exit 0\n"));
     killed.state = running();
     killed.signalled = 2;
     args.signal = SIGHUP;
@@ -192,7 +192,7 @@ TEST_CASE("bash_exec says how a job is reached")
     const auto result = BashExec::render(started, std::chrono::seconds(1800), Settings{});
     check_schema("bash_exec", result);
     CHECK(result.text ==
-          "[running in the background as job-1 · stopped in 30 min 0 s at the latest · bash_output "
+          "[running in the background as job-1 · stopped in 30 min at the latest · bash_output "
           "{\"job_id\": \"job-1\", \"wait\": 30} shows what it prints, bash_kill ends it]");
     CHECK(result.data->at("fate") == "running");
     started.duration = 120'000;

@@ -30,6 +30,10 @@ TEST_CASE("numbers are written for people")
     CHECK(human_duration(std::chrono::milliseconds(340)) == "340 ms");
     CHECK(human_duration(std::chrono::milliseconds(1234)) == "1.2 s");
     CHECK(human_duration(std::chrono::milliseconds(725'000)) == "12 min 5 s");
+    CHECK(rough_duration(std::chrono::milliseconds(1'400)) == "1 s");
+    CHECK(rough_duration(std::chrono::milliseconds(90'000)) == "90 s");
+    CHECK(rough_duration(std::chrono::milliseconds(1'799'700)) == "30 min");
+    CHECK(rough_duration(std::chrono::milliseconds(7'199'900)) == "2 h");
     CHECK(signal_name(SIGSEGV) == "SIGSEGV");
     CHECK(signal_name(40) == "signal 40");
 }
