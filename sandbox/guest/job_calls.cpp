@@ -17,10 +17,11 @@ constexpr std::chrono::milliseconds between_looks{20};
 
 std::unique_ptr<search::Matcher> make_filter(const std::string& pattern)
 {
+    if (pattern.empty()) {
+        return nullptr;
+    }
     try {
-        return pattern.empty() ? nullptr
-                               : std::make_unique<search::Matcher>(
-                                     pattern, search::MatcherOptions{.brief = true});
+        return std::make_unique<search::Matcher>(pattern, search::MatcherOptions{.brief = true});
     } catch (const Error& error) {
         throw Error(error.code(), std::string("filter: ") + error.what(),
                     "The syntax is RE2's: escape ( ) [ ] { } . * + ? ^ $ | \\ with a backslash "
