@@ -1,6 +1,7 @@
 """The limits of a session: in force wherever this host can bring them, and else said not to be."""
 
 import os
+import time
 
 from host import limiting_controllers
 from suite import ParityTest, local_only
@@ -108,6 +109,19 @@ class LimitsTest(ParityTest):
         self.assertLess(started, PIDS)
         self.assertGreater(started, PIDS - 20)
         self.output("true")
+
+    def test_a_fork_bomb_that_was_left_behind_is_stopped_for_the_next_command(self):
+        """With cgroups and without: the next command is told of it, and works."""
+        left = self.run_command(":(){ :|:& };: 2>/dev/null; sleep 1; echo x", timeout=4).data
+        self.assertEqual(left["job_id"], "job-1", left)
+        began = time.monotonic()
+        told = self.run_command("echo ok; ps -e | wc -l", timeout=30)
+        self.assertEqual(told.data["exit_code"], 0, told.text)
+        self.assertRegex(told.data["stdout"], r"^ok\n\d+\n$")
+        self.assertRegex(told.text, r"job-1 \(.*\) had \d+ processes, and none was left for this "
+                                    "command: it was stopped")
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(self.call("session_info").data["jobs"], [])
 
     def test_open_files(self):
         self.assertEqual(self.output("ulimit -Sn; ulimit -Hn"), f"{NOFILE}\n{NOFILE}\n")
