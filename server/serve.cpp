@@ -200,9 +200,10 @@ void serve_stdio(Application& application)
     ::_exit(tell_lost_output(peer.transport) ? 1 : 0);
 }
 
-void serve(Application& application, UniqueFd input, UniqueFd output)
+void serve(Application& application, UniqueFd input, UniqueFd output, const std::stop_token& stop)
 {
     Peer peer(application, std::move(input), std::move(output));
+    const std::stop_callback end_calls(stop, [&peer] { peer.dispatcher.stop(); });
     peer.transport.run(peer.dispatcher);
     peer.dispatcher.drain(Deadline());
 }

@@ -3,6 +3,8 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "server/application.hpp"
 
+#include <stop_token>
+
 namespace berth::server {
 
 /// MCP on standard input and output until the client goes or a signal comes, then at most a second
@@ -11,7 +13,8 @@ namespace berth::server {
 /// be written, as on a full disk.
 [[noreturn]] void serve_stdio(Application& application);
 
-/// The same on any pair of descriptors, until `input` ends; returns when every call is answered.
-void serve(Application& application, UniqueFd input, UniqueFd output);
+/// The same on any pair of descriptors, until `input` ends; returns when every call is answered. A
+/// request to `stop` ends the calls in flight, which are still answered, and nothing else.
+void serve(Application& application, UniqueFd input, UniqueFd output, const std::stop_token& stop);
 
 } // namespace berth::server

@@ -116,6 +116,24 @@ class CommandLineTest(Bench):
                     self.assertEqual(said.read().count("bash_exec was interrupted"), 1)
                     said.truncate(said.seek(0))
 
+    def test_what_an_interrupted_call_has_printed_is_shown(self):
+        for flags in ((), ("--json",)):
+            call = subprocess.Popen(
+                ["env", "--default-signal", binary_path("berth-direct"), "call", "bash_exec",
+                 '{"command":"echo compiled 900 of 1000; sleep 62.5"}', *flags],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+            self.addCleanup(call.kill)
+            self.wait_for(lambda: any(line.startswith("sleep 62.5")
+                                      for line in self.state.processes().values()))
+            call.send_signal(signal.SIGINT)
+            shown, said = call.communicate(timeout=5)
+            self.assertEqual(call.returncode, 130, said)
+            self.assertIn("compiled 900 of 1000", shown)
+            self.assertIn("bash_exec was interrupted", said)
+            if flags:
+                self.assertIn("content", json.loads(shown))
+
     def test_settings_that_are_wrong_stop_the_start_and_say_why(self):
         done = self.run_command("--config", self.config("[exec]\ntimeuot = 3\n"))
         self.assertEqual(done.returncode, 2)
