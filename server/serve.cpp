@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -111,7 +112,7 @@ bool wait_for_end(const UniqueFd& signals, const UniqueFd& reader_ended)
 }
 
 /// Why a server ends.
-enum class Reason : unsigned char { end_of_input, client_gone, signal };
+enum class Reason : unsigned char { end_of_input, client_gone, output_lost, signal };
 
 std::string_view to_string(Reason reason) noexcept
 {
@@ -120,6 +121,8 @@ std::string_view to_string(Reason reason) noexcept
         return "end of input";
     case Reason::client_gone:
         return "client gone";
+    case Reason::output_lost:
+        return "output lost";
     case Reason::signal:
         break;
     }
@@ -141,6 +144,19 @@ void shut_down(Application& application, Peer& peer, Reason reason,
         peer.dispatcher.drain(left(drain_time));
     }
     application.sessions().close();
+}
+
+/// Whether answers were lost: whoever started the server has no other way to hear of it.
+bool tell_lost_output(const transport::Stdio& transport)
+{
+    const int error = transport.lost_output();
+    if (error == 0) {
+        return false;
+    }
+    log::write(log::Level::error, "the output cannot be written",
+               {{"error", std::generic_category().message(error)},
+                {"hint", "answers were lost; make room where standard output goes"}});
+    return true;
 }
 
 } // namespace
@@ -166,6 +182,7 @@ void serve_stdio(Application& application)
     const bool reader_is_done = wait_for_end(signals, reader_ended);
     const auto reason = !reader_is_done                             ? Reason::signal
                         : end == transport::Stdio::End::end_of_file ? Reason::end_of_input
+                        : peer.transport.lost_output() != 0         ? Reason::output_lost
                                                                     : Reason::client_gone;
     const auto started = std::chrono::steady_clock::now();
     log::write(log::Level::info, "stopping", {{"reason", to_string(reason)}});
@@ -180,12 +197,13 @@ void serve_stdio(Application& application)
         log::write(log::Level::warning, "stopped before everything was cleared away",
                    {{"hint", "the next server of this state directory collects what is left"}});
     }
-    ::_exit(0);
+    ::_exit(tell_lost_output(peer.transport) ? 1 : 0);
 }
 
-void serve(Application& application, UniqueFd input, UniqueFd output)
+void serve(Application& application, UniqueFd input, UniqueFd output, const std::stop_token& stop)
 {
     Peer peer(application, std::move(input), std::move(output));
+    const std::stop_callback end_calls(stop, [&peer] { peer.dispatcher.stop(); });
     peer.transport.run(peer.dispatcher);
     peer.dispatcher.drain(Deadline());
 }

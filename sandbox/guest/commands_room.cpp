@@ -65,8 +65,8 @@ Commands::Done Commands::State::with_room(const protocol::ExecuteRequest& reques
 bool Commands::State::is_crowded() const
 {
     constexpr std::uint64_t reserve = 4; // a shim, its shell, and a pipeline of two
-    return config.limit_nproc != 0 && job_count() != 0 &&
-           all_processes().size() + reserve > config.limit_nproc;
+    const std::uint64_t limit = config.limit_nproc != 0 ? config.limit_nproc : config.limit_pids;
+    return limit != 0 && job_count() != 0 && all_processes().size() + reserve > limit;
 }
 
 bool Commands::State::make_room(const protocol::ExecuteRequest& request, const Done& done)

@@ -47,7 +47,8 @@ struct Commands::State {
     /// `done`, but that a command which finds no process free gets a second chance once the job
     /// that has them all is stopped.
     [[nodiscard]] Done with_room(const protocol::ExecuteRequest& request, Done done);
-    /// No room where the limit binds the shell and not its start, as RLIMIT_NPROC does.
+    /// No room for the shell and what it starts, though the shim itself may still find one:
+    /// RLIMIT_NPROC does not bind it, and of a cgroup's processes one may just have ended.
     [[nodiscard]] bool is_crowded() const;
     [[nodiscard]] bool make_room(const protocol::ExecuteRequest& request, const Done& done);
     void start_waiting(const std::string& id, BootClock::time_point give_up);

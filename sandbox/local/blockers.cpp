@@ -1,6 +1,7 @@
 #include "sandbox/local/blockers.hpp"
 
 #include "sandbox/base/io.hpp"
+#include "sandbox/local/launcher/obstacle.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -113,10 +114,25 @@ Blocker namespace_blocker(const std::string& root, int error)
             "--security-opt systempaths=unconfined ..."};
 }
 
+/// Nothing is missing on this host, and only who starts the server can do something about it.
+std::string way_around(const std::string& step, const std::string& session)
+{
+    if (step == step_target) {
+        return "Rename it on the host, or give the mount another target.";
+    }
+    return "An entry of the session's own home is in the way. Start the server without that mount "
+           "and rename the entry, or give the mount another target; or remove the home with all "
+           "that is in it: `berth sessions kill " +
+           (session.empty() ? "KEY" : session) + " --purge`.";
+}
+
 } // namespace
 
-Blocker explain(const LaunchResult& failed, const std::string& root)
+Blocker explain(const LaunchResult& failed, const std::string& root, const std::string& session)
 {
+    if (failed.step == step_home || failed.step == step_target) {
+        return {failed.text, way_around(failed.step, session)};
+    }
     std::string what = failed.text;
     if (failed.error != 0) {
         what += ": " + std::generic_category().message(failed.error);

@@ -14,6 +14,9 @@ struct Blocker {
 };
 
 /// Looks at what the kernel says below `root` ("" for the real one) to explain a failed result.
-[[nodiscard]] Blocker explain(const LaunchResult& failed, const std::string& root);
+/// `session`: whose machine it was to be, by the name that `berth sessions` takes; empty for a
+/// probe.
+[[nodiscard]] Blocker explain(const LaunchResult& failed, const std::string& root,
+                              const std::string& session = {});
 
 } // namespace berth::local

@@ -37,6 +37,15 @@ std::string too_many_processes()
            "grep -q fork";
 }
 
+/// Each hierarchy that /proc/self/cgroup names either begins for the sandbox where its command is,
+/// or has the command in a cgroup of berth's.
+std::string only_own_cgroups()
+{
+    return "grep -q : /proc/self/cgroup && "
+           "! grep -vqE ':(/|(/\\.\\.)*(/berth/[0-9a-f]+)?/(cmds|guest)(/[^.]*)?)$' "
+           "/proc/self/cgroup";
+}
+
 /// The cover of sysrq-trigger is /dev/null, and whoever writes to that presses no key.
 std::string masked_files()
 {
@@ -61,7 +70,8 @@ std::vector<Probe> doctor_probes()
          held_if("readlink touch", own_namespace("mnt") + " && ! touch /usr/berth-doctor")},
         {"ipcns", "looked for the host's shared memory", held_if("readlink", own_namespace("ipc"))},
         {"utsns", "looked for the host's name", held_if("readlink", own_namespace("uts"))},
-        {"cgroupns", "looked for the host's cgroups", held_if("readlink", own_namespace("cgroup"))},
+        {"cgroupns", "looked for cgroups besides the session's own",
+         held_if("readlink grep", own_namespace("cgroup") + " && " + only_own_cgroups())},
         {"netns", "looked for a network besides loopback",
          held_if("readlink grep",
                  own_namespace("net") + " && [ \"$(grep -c : /proc/net/dev)\" = 1 ]")},

@@ -29,6 +29,21 @@ sandbox::Layer kill_layer(bool in_force)
     return {"cgroup-kill", true, "each command has a cgroup of its own"};
 }
 
+/// The names of the session's own cgroups are seen inside in any case. The namespace begins where
+/// the guest was started: in v2 that is its own cgroup, in v1 the server's, for those of v1 are
+/// entered later.
+sandbox::Layer cgroup_namespace_layer(const CgroupSpec& cgroup)
+{
+    if (!cgroup.new_namespace) {
+        return {"cgroupns", false, "the full names of the session's cgroups can be seen inside"};
+    }
+    const bool v1 = !cgroup.v1_memory_base.empty() || !cgroup.v1_pids_base.empty() ||
+                    !cgroup.v1_cpu_base.empty();
+    return {"cgroupns", true,
+            std::string("of the host's cgroups only the session's own can be named inside") +
+                (v1 ? ", those of cgroup v1 by berth's names for them" : "")};
+}
+
 sandbox::Layer uid_layer(const LaunchSpec& plan, const std::string& no_own_uids)
 {
     const std::string uid = std::to_string(plan.host_uid);
@@ -70,9 +85,7 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
         {"mountns", true, "own root; the host's /usr and parts of /etc read-only"},
         {"ipcns", true, "no shared memory, semaphores or message queues of the host"},
         {"utsns", true, "a host name of its own"},
-        {"cgroupns", plan.cgroup.new_namespace,
-         plan.cgroup.new_namespace ? "no cgroup of the host can be named"
-                                   : "the names of the session's cgroups can be seen inside"},
+        cgroup_namespace_layer(plan.cgroup),
         {"netns", plan.own_network,
          plan.own_network ? "only loopback" : "the host's network, as asked for"},
         {"seccomp", true,

@@ -346,7 +346,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     const auto result = launchers_.launch(launch, creation.lifetime(),
                                           [&] { return creation.make(launch, spec.generation); });
     if (!result.ok) {
-        throw unavailable(explain(result, ""));
+        throw unavailable(explain(result, "", spec.session));
     }
     if (auto lifetime = creation.keep()) {
         const std::lock_guard lock(mutex_);

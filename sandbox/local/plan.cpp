@@ -87,7 +87,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     config.limit_nofile = spec.limits.nofile;
     // The kernel counts these per user namespace: the host's processes of the same uid do not
     // count.
-    config.limit_nproc = input.cgroups.limits_pids() ? 0 : spec.limits.pids;
+    (input.cgroups.limits_pids() ? config.limit_pids : config.limit_nproc) = spec.limits.pids;
     return config;
 }
 

@@ -45,6 +45,9 @@ struct GuestConfig {
     std::uint64_t limit_nofile = 0; ///< rlimits of commands; 0: as inherited
     std::uint64_t limit_nproc = 0;
     std::uint64_t limit_fsize = 0;
+    /// So many processes the commands' cgroup lets live at once, where that is what limits them and
+    /// not limit_nproc; 0: it does not. For the guest to know: it can read no cgroup.
+    std::uint64_t limit_pids = 0;
 
     std::vector<std::string> read_only_mounts; ///< of the user: told as that, not as out of bounds
 
@@ -76,6 +79,7 @@ struct GuestConfig {
         field(23, self.limit_fsize);
         field(24, self.limits_by_cgroup);
         field(25, self.read_only_mounts);
+        field(26, self.limit_pids);
     }
 };
 

@@ -1,5 +1,6 @@
 #include "server/cli/call.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <string_view>
 #include <thread>
@@ -28,6 +30,9 @@ namespace berth::server::cli {
 namespace {
 
 using nlohmann::json;
+
+/// From a signal until the call must have told how far it came: what it ran is stopped at once.
+constexpr std::chrono::milliseconds last_words{1500};
 
 constexpr std::string_view cancellation =
     R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})"
@@ -123,6 +128,33 @@ int read_reply(int fd, const Interrupts& interrupts, std::string& reply)
     }
 }
 
+/// Reads on for as long as the stream has something, up to the end of the line or the deadline.
+void read_last_words(int fd, const Deadline& deadline, std::string& reply)
+{
+    std::array<char, 65536> piece{};
+    while (!reply.ends_with('\n')) {
+        pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
+        const int ready = ::poll(&waiting, 1, deadline.poll_timeout());
+        if (ready < 0 && errno == EINTR) {
+            continue;
+        }
+        const auto count = ready > 0 ? ::read(fd, piece.data(), piece.size()) : 0;
+        if (count <= 0) {
+            return;
+        }
+        reply.append(piece.data(), static_cast<std::size_t>(count));
+    }
+}
+
+/// Whether the reply is that of a call that ran to no end of its own.
+bool is_cut_short(const json& reply)
+{
+    const auto meta = reply.value("/result/_meta"_json_pointer, json::object());
+    return reply.contains("error") ||
+           meta.value("/berth~1result/fate"_json_pointer, "") == "cancelled" ||
+           meta.value("/berth~1error/code"_json_pointer, "") == "cancelled";
+}
+
 std::string request_line(const std::string& tool, json arguments)
 {
     const json request{
@@ -204,14 +236,17 @@ int call(Application& application, const std::string& tool, const std::string& a
     auto requests = make_pipe();
     auto answers = make_pipe();
     std::jthread server([&application, input = std::move(requests.read),
-                         output = std::move(answers.write)]() mutable {
-        serve(application, std::move(input), std::move(output));
+                         output = std::move(answers.write)](const std::stop_token& stop) mutable {
+        serve(application, std::move(input), std::move(output), stop);
     });
     write_full(requests.write.get(), request_line(tool, std::move(parsed)));
     std::string reply;
     const int number = read_reply(answers.read.get(), interrupts, reply);
     if (number != 0) {
         interrupts.release();
+        server.request_stop();
+        read_last_words(answers.read.get(), Deadline::after(last_words), reply);
+        // For a call that does not answer, or was not begun when it was to stop.
         write_full(requests.write.get(), cancellation);
     }
     requests.write.reset();
@@ -222,11 +257,15 @@ int call(Application& application, const std::string& tool, const std::string& a
                  "`berth status` shows the latest errors.");
         return 1;
     }
-    if (reply.empty()) {
-        complain(std::string(tool) + " was interrupted and is cancelled: what it ran is stopped");
-        return 128 + number;
+    const auto answer = reply.empty() ? json::object() : json::parse(reply);
+    if (number == 0 || (!reply.empty() && !is_cut_short(answer))) {
+        return show(answer, application, as_json);
     }
-    return show(json::parse(reply), application, as_json);
+    if (answer.contains("result")) {
+        (void)show(answer, application, as_json);
+    }
+    complain(std::string(tool) + " was interrupted and is cancelled: what it ran is stopped");
+    return 128 + number;
 }
 
 } // namespace berth::server::cli

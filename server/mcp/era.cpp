@@ -40,6 +40,12 @@ void check_envelope(const nlohmann::json& params)
     } else if (!version->is_string()) {
         refuse(version_key, "must be a string");
     }
+    // Before the rest, which is what this version asks for: another may have other keys.
+    if (*version != modern_version) {
+        const nlohmann::json data{{"supported", {modern_version}}, {"requested", *version}};
+        throw rpc::ProtocolError(unsupported_protocol_version, "Unsupported protocol version",
+                                 rpc::to_text(data));
+    }
     const auto* capabilities = find(*meta, capabilities_key);
     if (capabilities == nullptr) {
         refuse(capabilities_key, "is missing");
@@ -48,11 +54,6 @@ void check_envelope(const nlohmann::json& params)
     }
     if (const auto* client = find(*meta, client_key); client != nullptr && !client->is_object()) {
         refuse(client_key, "must be an object");
-    }
-    if (*version != modern_version) {
-        const nlohmann::json data{{"supported", {modern_version}}, {"requested", *version}};
-        throw rpc::ProtocolError(unsupported_protocol_version, "Unsupported protocol version",
-                                 rpc::to_text(data));
     }
 }
 

@@ -25,8 +25,8 @@ enum class Era : unsigned char { legacy, modern };
 /// eras can share a process, and a client may probe one and fall back to the other.
 [[nodiscard]] Era era_of(const nlohmann::json& params);
 
-/// Checks what a modern request must carry. Throws rpc::ProtocolError: -32602 for a malformed
-/// envelope, -32022 with `data` for a version that is not spoken.
+/// Checks what a modern request must carry. Throws rpc::ProtocolError: -32022 with `data` for a
+/// version that is not spoken, whatever else the envelope has; -32602 for a malformed envelope.
 void check_envelope(const nlohmann::json& params);
 
 /// The answer to `initialize`: the client's version when it is spoken, else the newest.

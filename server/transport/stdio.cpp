@@ -66,7 +66,8 @@ class Stdio::Writer final : public rpc::Sink {
         }
         try {
             write_full(output_.get(), message);
-        } catch (const std::system_error&) {
+        } catch (const std::system_error& error) {
+            lost_ = error.code().value();
             broken_ = true;
             wake(wake_);
         }
@@ -74,12 +75,15 @@ class Stdio::Writer final : public rpc::Sink {
 
     [[nodiscard]] bool broken() const noexcept { return broken_; }
 
+    [[nodiscard]] int lost() const noexcept { return lost_; }
+
     [[nodiscard]] int descriptor() const noexcept { return output_.get(); }
 
   private:
     std::mutex mutex_;
     UniqueFd output_;
     int wake_;
+    std::atomic<int> lost_{0};
     std::atomic<bool> broken_{false};
 };
 
@@ -98,6 +102,11 @@ Stdio::~Stdio() = default;
 std::shared_ptr<rpc::Sink> Stdio::sink() const
 {
     return writer_;
+}
+
+int Stdio::lost_output() const noexcept
+{
+    return writer_->lost() == EPIPE ? 0 : writer_->lost();
 }
 
 Stdio::End Stdio::run(rpc::Dispatcher& dispatcher)

@@ -26,6 +26,10 @@ class Stdio {
     /// Writes a message and its newline; waits while the client does not read.
     [[nodiscard]] std::shared_ptr<rpc::Sink> sink() const;
 
+    /// The errno for which a message could not be written, as on a full disk; 0 for none, and for a
+    /// reader that went away.
+    [[nodiscard]] int lost_output() const noexcept;
+
     /// Reads messages until the end. The caller's thread is the reader.
     End run(rpc::Dispatcher& dispatcher);
 

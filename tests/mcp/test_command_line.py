@@ -45,6 +45,29 @@ class CommandLineTest(Bench):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn("the output cannot be written: No space left", done.stderr)
 
+    def test_an_answer_that_a_server_cannot_write_is_a_failure(self):
+        ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([binary_path("berth-direct"), "serve"], stdout=full, input=ping,
+                                  stderr=subprocess.PIPE, timeout=30,
+                                  env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"the output cannot be written", done.stderr)
+        self.assertIn(b"No space left", done.stderr)
+        # A reader that went away has lost nothing.
+        server = subprocess.Popen([binary_path("berth-direct"), "serve"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        server.stdout.close()
+        try:
+            server.stdin.write(ping)
+            server.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.assertEqual(server.wait(30), 0)
+        self.assertNotIn(b"cannot be written", server.stderr.read())
+        server.stderr.close()
+
     def test_a_standard_stream_that_is_closed_is_no_place_for_files(self):
         """The next file to be opened would have its number, and be written to or read from."""
         call = ("call", "bash_exec", '{"command":"echo hi"}')
@@ -92,6 +115,24 @@ class CommandLineTest(Bench):
                     said.seek(0)
                     self.assertEqual(said.read().count("bash_exec was interrupted"), 1)
                     said.truncate(said.seek(0))
+
+    def test_what_an_interrupted_call_has_printed_is_shown(self):
+        for flags in ((), ("--json",)):
+            call = subprocess.Popen(
+                ["env", "--default-signal", binary_path("berth-direct"), "call", "bash_exec",
+                 '{"command":"echo compiled 900 of 1000; sleep 62.5"}', *flags],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+            self.addCleanup(call.kill)
+            self.wait_for(lambda: any(line.startswith("sleep 62.5")
+                                      for line in self.state.processes().values()))
+            call.send_signal(signal.SIGINT)
+            shown, said = call.communicate(timeout=5)
+            self.assertEqual(call.returncode, 130, said)
+            self.assertIn("compiled 900 of 1000", shown)
+            self.assertIn("bash_exec was interrupted", said)
+            if flags:
+                self.assertIn("content", json.loads(shown))
 
     def test_settings_that_are_wrong_stop_the_start_and_say_why(self):
         done = self.run_command("--config", self.config("[exec]\ntimeuot = 3\n"))

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/nearest_lines.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/files/line_difference.hpp"
 #include "sandbox/guest/files/line_walk.hpp"
 #include "sandbox/guest/files/similarity.hpp"
 
@@ -106,7 +107,7 @@ NearLines compare(const std::vector<std::string>& wanted, bool complete, const C
                    .difference = {}};
     unsigned sum = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const std::string_view actual =
+        std::string_view actual =
             i < candidate.actual.size() ? std::string_view(candidate.actual[i]) : "";
         if (same_line(wanted, i, complete, actual)) {
             sum += 100;
@@ -115,8 +116,12 @@ NearLines compare(const std::vector<std::string>& wanted, bool complete, const C
         sum += std::min(99U, Similarity(wanted[i]).percent(actual));
         if (near.first_difference == 0) {
             near.first_difference = candidate.line + i;
-            near.actual = utf8::sanitize(utf8::prefix_bytes(actual, shown_bytes));
+            if (i + 1 == wanted.size() && !complete) {
+                actual = without_returns(actual); // of a line end that the text does not ask for
+            }
             near.difference = describe_difference(wanted[i], actual);
+            const auto shown = wanted[i].ends_with('\r') ? without_returns(actual) : actual;
+            near.actual = utf8::sanitize(utf8::prefix_bytes(shown, shown_bytes));
         }
     }
     near.percent = sum / static_cast<unsigned>(wanted.size());
@@ -127,91 +132,7 @@ NearLines compare(const std::vector<std::string>& wanted, bool complete, const C
     return near;
 }
 
-std::string blanks_at_end(std::string_view line)
-{
-    const auto last = line.find_last_not_of(" \t\r");
-    return std::to_string(line.size() - (last == std::string_view::npos ? 0 : last + 1));
-}
-
-bool is_combining_mark(std::string_view character)
-{
-    return character >= "\u0300" && character <= "\u036F" && character.size() == 2;
-}
-
-/// A letter with accents, composed (NFC) or not (NFD), becomes the same sign. It tells the two
-/// forms apart without the tables of Unicode; letters of other scripts are left as they are.
-std::string fold_accents(std::string_view line, bool* marks = nullptr)
-{
-    std::string result;
-    std::size_t letter = 0; // where the last one begins in the result
-    while (!line.empty()) {
-        const auto size = std::max<std::size_t>(utf8::character_length(line), 1);
-        const auto character = line.substr(0, size);
-        line.remove_prefix(size);
-        const bool mark = is_combining_mark(character);
-        // Latin with diacritics: U+00C0 to U+024F, U+1E00 to U+1EFF.
-        const bool composed = (size == 2 && character >= "\u00C0" && character <= "\u024F") ||
-                              (size == 3 && character >= "\u1E00" && character <= "\u1EFF");
-        if (mark) {
-            result.resize(letter);
-        } else {
-            letter = result.size();
-        }
-        result += mark || composed ? std::string_view("\x01") : character;
-        if (marks != nullptr) {
-            *marks |= mark;
-        }
-    }
-    return result;
-}
-
-bool has_combining_mark(std::string_view line)
-{
-    bool found = false;
-    (void)fold_accents(line, &found);
-    return found;
-}
-
 } // namespace
-
-std::string describe_difference(std::string_view wanted, std::string_view actual)
-{
-    const auto without = [](std::string_view text, std::string_view end) {
-        const auto last = text.find_last_not_of(end);
-        return text.substr(0, last == std::string_view::npos ? 0 : last + 1);
-    };
-    const auto has_tab = [](std::string_view text) { return text.find('\t') != text.npos; };
-    if (without(wanted, "\r") == without(actual, "\r")) {
-        return "a carriage return (CRLF) at the end";
-    }
-    if (without(wanted, " \t\r") == without(actual, " \t\r")) {
-        return "blanks at the end (" + blanks_at_end(actual) + " in the file, " +
-               blanks_at_end(wanted) + " in old_text)";
-    }
-    const unsigned blanks = static_cast<unsigned>(Fold::blanks);
-    const unsigned signs = blanks | static_cast<unsigned>(Fold::signs);
-    const unsigned letters = signs | static_cast<unsigned>(Fold::letters);
-    if (fold(wanted, blanks) == fold(actual, blanks)) {
-        return has_tab(wanted) != has_tab(actual) ? has_tab(actual)
-                                                        ? "tabs where old_text has spaces"
-                                                        : "spaces where old_text has tabs"
-                                                  : "the number of blanks";
-    }
-    if (fold(wanted, signs) == fold(actual, signs)) {
-        return "quotes, dashes or special blanks";
-    }
-    if (fold(wanted, letters) == fold(actual, letters)) {
-        return "capital letters";
-    }
-    if (fold_accents(wanted) == fold_accents(actual)) {
-        return has_combining_mark(wanted)
-                   ? "the Unicode form: old_text has accents as characters of their own (NFD), the "
-                     "file composed letters (NFC)"
-                   : "the Unicode form: the file has accents as characters of their own (NFD), "
-                     "old_text composed letters (NFC)";
-    }
-    return "the text";
-}
 
 std::vector<NearLines> nearest_lines(const Document& document, std::string_view text)
 {

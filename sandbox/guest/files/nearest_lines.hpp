@@ -15,14 +15,11 @@ struct NearLines {
     unsigned percent = 0;               ///< how much alike
     std::uint64_t first_difference = 0; ///< the first line that differs
     std::string actual;                 ///< that line, without its end, shortened
-    std::string difference;             ///< what differs: "tabs and spaces", "quotes" ...
+    std::string difference;             ///< what differs: see describe_difference()
 };
 
 /// The places most like `text`, at most three, best first; none when nothing is half alike. Bounded
 /// in memory and time: of a very large document only the first 32 MiB are looked at.
 [[nodiscard]] std::vector<NearLines> nearest_lines(const Document& document, std::string_view text);
-
-/// What kind of difference there is between two lines (without their newlines).
-[[nodiscard]] std::string describe_difference(std::string_view wanted, std::string_view actual);
 
 } // namespace berth::guest

@@ -3,6 +3,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/obstacle.hpp"
 
 #include <utility>
 
@@ -141,8 +142,16 @@ void Root::attach(const Tree& tree, const std::string& target) const
 void Root::attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& binds) const
 {
     for (std::size_t i = 0; i < binds.size(); ++i) {
-        if (trees.at(i).mount) {
-            attach(trees.at(i), binds[i].target);
+        if (!trees.at(i).mount) {
+            continue;
+        }
+        try {
+            attach(trees[i], binds[i].target);
+        } catch (const Failure&) {
+            if (const auto obstacle = find_obstacle(fd(), binds, i, trees[i].directory)) {
+                throw Failure(obstacle->step, 0, obstacle->text);
+            }
+            throw;
         }
     }
 }

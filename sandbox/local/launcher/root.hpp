@@ -36,6 +36,8 @@ class Root {
 
     /// Everything of `parts`. `trees`: those of its binds.
     void add(const RootParts& parts, const std::vector<Tree>& trees) const;
+    /// Of `trees` those that are there, each at the target of its bind. Throws a Failure of the
+    /// step step_home or step_target (obstacle.hpp) when something is in the way of one.
     void attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& binds) const;
 
     /// A new file system of `type` ("tmpfs", "devpts", "proc") at `target`; `options` are

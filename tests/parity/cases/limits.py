@@ -1,6 +1,8 @@
 """The limits of a session: in force wherever this host can bring them, and else said not to be."""
 
 import os
+import re
+import time
 
 from host import limiting_controllers
 from suite import ParityTest, local_only
@@ -31,6 +33,22 @@ except BlockingIOError:
     print(len(children))
 for child in children:
     os.kill(child, signal.SIGKILL)
+"""
+HOLD_PROCESSES = r"""
+import os, signal, time
+children = []
+try:
+    while True:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except BlockingIOError:
+    for _ in range(%d):
+        os.kill(children[-1], signal.SIGKILL)
+        os.waitpid(children.pop(), 0)
+print("held", flush=True)
+time.sleep(600)
 """
 COUNT_FILES = r"""
 import errno, os
@@ -108,6 +126,22 @@ class LimitsTest(ParityTest):
         self.assertLess(started, PIDS)
         self.assertGreater(started, PIDS - 20)
         self.output("true")
+
+    def test_a_job_with_all_the_processes_is_stopped_for_the_next_command(self):
+        """With cgroups and without. A shell and the process that starts it find room in the cgroup,
+        but no command of theirs: bash would try for 15 s, and give up."""
+        free = 2 if "pids" in limiting_controllers() else 0
+        job = self.run_command("python3 -", stdin=HOLD_PROCESSES % free, background=True).data
+        self.wait_until(lambda: "held" in self.call("bash_output", job_id=job["job_id"]).text, 20,
+                        "the job has all processes")
+        began = time.monotonic()
+        told = self.run_command("echo ok; ps -e | wc -l", timeout=30)
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(told.data["exit_code"], 0, told.text)
+        self.assertRegex(told.data["stdout"], r"^ok\n\d+\n$")
+        self.assertRegex(told.text, re.escape(job["job_id"]) + r" \(python3 -\) had \d+ processes, "
+                                    "and none was left for this command: it was stopped")
+        self.assertEqual(self.call("session_info").data["jobs"], [])
 
     def test_open_files(self):
         self.assertEqual(self.output("ulimit -Sn; ulimit -Hn"), f"{NOFILE}\n{NOFILE}\n")

@@ -92,6 +92,19 @@ TEST_CASE("a program that was installed for root alone is no fault of the kernel
     CHECK(blocker.remedy.find("chmod a+rx") != std::string::npos);
 }
 
+TEST_CASE("what is in a mount's way is no fault of the host's kernel")
+{
+    const TemporaryTree host;
+    host.add("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
+    const auto in_home = explain(failed("home", 0), host.path(), "mine");
+    CHECK(in_home.reason == "did it");
+    CHECK(in_home.remedy.find("`berth sessions kill mine --purge`") != std::string::npos);
+    CHECK(explain(failed("home", 0), host.path()).remedy.find("kill KEY") != std::string::npos);
+    const auto on_host = explain(failed("target", 0), host.path(), "mine");
+    CHECK(on_host.remedy.find("on the host") != std::string::npos);
+    CHECK(on_host.remedy.find("--purge") == std::string::npos);
+}
+
 TEST_CASE("what nobody knows is at least told")
 {
     const TemporaryTree host;

@@ -12,13 +12,13 @@ using namespace berth::local;
 
 namespace {
 
-LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged)
+LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
+                    const CgroupLayout& cgroups = {})
 {
     static const HostFiles host{.binds = {{.source = "/usr", .target = "/usr"}},
                                 .links = {{"/bin", "usr/bin"}},
                                 .localtime_target = ""};
     static const std::vector<Cover> hidden{{"/srv/service", "/opt/service"}};
-    static const CgroupLayout cgroups{};
     return make_plan({.spec = spec,
                       .host = host,
                       .hidden = hidden,
@@ -69,6 +69,18 @@ TEST_CASE("without a pids cgroup the kernel's own count takes its place")
     sandbox::MachineSpec spec;
     spec.limits.pids = 77;
     CHECK(plan_for(spec, true).guest.limit_nproc == 77);
+    CHECK(plan_for(spec, true).guest.limit_pids == 0);
+}
+
+TEST_CASE("the guest knows the limit that a pids cgroup enforces, though it can read none")
+{
+    sandbox::MachineSpec spec;
+    spec.limits.pids = 77;
+    CgroupLayout cgroups;
+    cgroups.v1_pids_base = "/sys/fs/cgroup/pids";
+    const auto guest = plan_for(spec, true, cgroups).guest;
+    CHECK(guest.limit_pids == 77);
+    CHECK(guest.limit_nproc == 0);
 }
 
 TEST_CASE("a record holds all that is needed to find and end a machine")

@@ -21,3 +21,22 @@ TEST_CASE("a limit that the kernel refused is not told as one")
     CHECK_FALSE(missing("cgroup-memory"));
     CHECK_FALSE(missing("cgroup-pids"));
 }
+
+TEST_CASE("of a cgroup namespace no more is told than it hides")
+{
+    LaunchSpec plan;
+    const auto detail = [&] {
+        for (const auto& layer : layers_of(plan, {}, {}, "")) {
+            if (layer.name == "cgroupns") {
+                return (layer.in_force ? "in force: " : "missing: ") + layer.detail;
+            }
+        }
+        return std::string();
+    };
+    CHECK(detail() == "missing: the full names of the session's cgroups can be seen inside");
+    plan.cgroup.new_namespace = true;
+    CHECK(detail() == "in force: of the host's cgroups only the session's own can be named inside");
+    // Entered after the namespace was made, they have names below the server's cgroup.
+    plan.cgroup.v1_pids_base = "/sys/fs/cgroup/pids";
+    CHECK(detail().ends_with(", those of cgroup v1 by berth's names for them"));
+}

@@ -8,6 +8,8 @@
 
 #include <map>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -236,6 +238,53 @@ TEST_CASE("a link in the home leads no mount astray")
     CHECK_FALSE(exists("/var/tmp/in"));
     bench.make();
     CHECK(bench.run("ls /tmp /var/tmp") == "/tmp:\n\n/var/tmp:\n");
+}
+
+TEST_CASE("an entry that is in a mount's way is named, with what it is and what helps")
+{
+    Bench bench;
+    const std::string folder = bench.directory() + "/project";
+    const std::string file = bench.directory() + "/notes";
+    ::mkdir(folder.c_str(), 0755);
+    ::mkdir((folder + "/sub").c_str(), 0755);
+    ::mkdir((folder + "/sub/deep").c_str(), 0755);
+    write_text(file, "x");
+    auto spec = Bench::spec();
+    bench.make(spec);
+    bench.run("mkdir dir real; echo x >file; ln -s real link; mkfifo pipe");
+    bench.destroy();
+    const auto refused = [&](std::vector<sandbox::Mount> mounts) {
+        spec.mounts = std::move(mounts);
+        try {
+            bench.make(spec);
+        } catch (const Error& error) {
+            return std::string(error.what()) + " | " + error.hint();
+        }
+        bench.destroy();
+        return std::string("mounted");
+    };
+    const std::string home = "/home/user/";
+    const auto says = [](const std::string& text, const std::string& part) {
+        CAPTURE(text);
+        CHECK(text.find(part) != std::string::npos);
+    };
+    says(refused({{folder, home + "link/in", false}}), home + "link is a symbolic link");
+    says(refused({{folder, home + "link/in/deep", false}}), home + "link is a symbolic link");
+    says(refused({{folder, home + "link", false}}), home + "link is a symbolic link");
+    says(refused({{folder, home + "file/in", false}}), home + "file is a file");
+    says(refused({{folder, home + "file", false}}), home + "file is a file");
+    says(refused({{folder, home + "pipe", false}}), home + "pipe is a pipe");
+    says(refused({{file, home + "dir", false}}), home + "dir is a folder");
+    says(refused({{file, home + "dir", false}}), "`berth sessions kill one --purge`");
+    // What lies in another mount is on the host, where the home's end would not help.
+    REQUIRE(::symlink("sub", (folder + "/way").c_str()) == 0);
+    const auto other = refused({{folder, "/mnt/a", false}, {folder, "/mnt/a/way/deep", false}});
+    says(other, "/mnt/a/way (on the host " + folder + "/way) is a symbolic link");
+    CHECK(other.find("--purge") == std::string::npos);
+    // Nothing of it was followed or lost, and without the mount the session is as before.
+    spec.mounts.clear();
+    bench.make(spec);
+    CHECK(bench.run("ls; ls real") == "dir\nfile\nlink\npipe\nreal\n");
 }
 
 TEST_CASE("programs that people expect")

@@ -134,6 +134,24 @@ TEST_CASE("a machine has namespaces of its own, and says which")
     compare_namespaces(bench, bench.make(spec), shared);
 }
 
+TEST_CASE("inside of a cgroup namespace no cgroups but the session's own have names")
+{
+    Bench bench;
+    if (!in_force(bench.make(), "cgroupns")) {
+        return;
+    }
+    std::istringstream lines(bench.run("cat /proc/self/cgroup"));
+    std::size_t seen = 0;
+    for (std::string line; std::getline(lines, line); ++seen) {
+        const std::string path = line.substr(line.find(':', line.find(':') + 1) + 1);
+        CAPTURE(line);
+        const bool own = path.find("/berth/") != std::string::npos || path.find("/cmds") == 0 ||
+                         path.find("/../cmds") == 0;
+        CHECK((path == "/" || own));
+    }
+    CHECK(seen > 0);
+}
+
 TEST_CASE("no descriptor of the guest leads to a mount of the host")
 {
     if (!is_root()) {

@@ -157,6 +157,12 @@ TEST_CASE("modern: a malformed envelope is -32602, another version -32022 with w
     CHECK(answer["error"]["code"] == -32022);
     CHECK(answer["error"]["data"] ==
           json::parse(R"({"supported":["2026-07-28"],"requested":"2025-11-25"})"));
+    // The version is judged first: what another asks of an envelope is not known here.
+    const std::string other = R"("io.modelcontextprotocol/protocolVersion":"2027-01-01")";
+    CHECK(bench.code("tools/list", with_meta(other), false) == -32022);
+    CHECK(bench.code("tools/list",
+                     with_meta(other + R"(,"io.modelcontextprotocol/clientCapabilities":[])"),
+                     false) == -32022);
 }
 
 TEST_CASE("methods of the other era, and unknown ones, are not found")
