@@ -91,16 +91,15 @@ constexpr DialectTool line(std::string_view tool, std::string_view name, std::st
     return result;
 }
 
-namespace json = schemas;
 // The diff of an edit is not in the text here, so it is no body.
 // clang-format off
 constexpr std::array tools = {
-    line<Bash>("bash_exec", "Bash", "Run a command", json::claude_bash, "stdout stderr", bash_arguments),
-    line<Edit>("edit_file", "Edit", "Edit a file", json::claude_edit, "", edit_arguments),
-    line<Glob>("glob_files", "Glob", "Find files by name", json::claude_glob, "paths", glob_arguments),
-    line<Grep>("grep_files", "Grep", "Search in files", json::claude_grep, "files", grep_arguments),
-    line<Read>("read_file", "Read", "Read a file", json::claude_read, "content entries", read_arguments),
-    line<Write>("write_file", "Write", "Write a file", json::claude_write, "", write_arguments),
+    line<Bash>("bash_exec", "Bash", "Run a command", schemas::claude_bash, "stdout stderr", bash_arguments),
+    line<Edit>("edit_file", "Edit", "Edit a file", schemas::claude_edit, "", edit_arguments),
+    line<Glob>("glob_files", "Glob", "Find files by name", schemas::claude_glob, "paths", glob_arguments),
+    line<Grep>("grep_files", "Grep", "Search in files", schemas::claude_grep, "files", grep_arguments),
+    line<Read>("read_file", "Read", "Read a file", schemas::claude_read, "content entries", read_arguments),
+    line<Write>("write_file", "Write", "Write a file", schemas::claude_write, "", write_arguments),
 };
 // clang-format on
 

@@ -61,13 +61,13 @@ class GlobSearch final : public WalkVisitor {
 };
 
 /// A pattern that says itself where it begins: "/a/b/*.c", "~/x/*", "../b/*".
-struct Split {
+struct PatternParts {
     std::string directory;
     std::string pattern;
 };
 
 /// The leading components without anything special, and the rest.
-Split split_literal_prefix(std::string_view pattern)
+PatternParts split_literal_prefix(std::string_view pattern)
 {
     std::size_t begin = pattern.starts_with('/') ? 1 : 0;
     for (;;) {
@@ -91,7 +91,7 @@ bool names_parent(std::string_view pattern)
 
 /// Where the search begins and what for. A pattern's own prefix counts only where it must: below
 /// `path` it stays a pattern, so that ignore rules are asked about its directories.
-Split plan(const protocol::GlobRequest& request)
+PatternParts plan(const protocol::GlobRequest& request)
 {
     std::string_view pattern = request.pattern;
     if (pattern.ends_with('/')) {
@@ -103,13 +103,13 @@ Split plan(const protocol::GlobRequest& request)
     while (pattern.starts_with("./")) {
         pattern.remove_prefix(std::min(pattern.find_first_not_of('/', 1), pattern.size()));
     }
-    Split split{.directory = request.path, .pattern = std::string(pattern)};
+    PatternParts split{.directory = request.path, .pattern = std::string(pattern)};
     if (here && !pattern.starts_with("../")) {
         // "./*.h" has no other slash left, but does not mean files at any depth.
         split.pattern.insert(0, "/");
     } else if (pattern.starts_with('/') || pattern.starts_with("~/") ||
                pattern.starts_with("../")) {
-        const Split own = split_literal_prefix(pattern);
+        const PatternParts own = split_literal_prefix(pattern);
         const bool relative = pattern.starts_with("../") && !request.path.empty();
         split.directory = relative ? request.path + "/" + own.directory : own.directory;
         // "/a/b.c" has no other slash left, but means this one place.
@@ -139,7 +139,7 @@ bool names_git(const std::string& pattern)
 /// the search begins; `pattern` becomes what is left.
 SearchRoot follow_prefix(SearchRoot root, std::string& pattern, const CallContext& context)
 {
-    Split own = split_literal_prefix(pattern);
+    PatternParts own = split_literal_prefix(pattern);
     if (own.directory.starts_with('/')) {
         own.directory.erase(0, 1); // of "./d/*.c": it is below the root all the same
     }
@@ -167,7 +167,7 @@ SearchRoot follow_prefix(SearchRoot root, std::string& pattern, const CallContex
 
 protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallContext& context)
 {
-    Split split = plan(request);
+    PatternParts split = plan(request);
     SearchRoot root = open_search_root(split.directory, context);
     if (!root.is_directory) {
         throw Error(ErrorCode::invalid_argument, root.path + " is a file, not a directory",
