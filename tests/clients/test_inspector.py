@@ -3,6 +3,7 @@
 BERTH_BINARY and BERTH_CLIENTS say where both are."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -62,10 +63,11 @@ class Inspector(unittest.TestCase):
         self.assertEqual(tools(own=("-e", "BERTH_TOOLS=read_file")), ["read_file"])
 
     def test_every_tool(self):
-        for number, era in enumerate(("legacy", "modern"), 1):
-            job = f"job-{number}"
+        for era in ("legacy", "modern"):
+            _, started = self.call("bash_exec", era, command="cat", background=True, stdin_open=True)
+            job = re.search(r"running in the background as (job-\d+-[0-9a-f]{4}) ",
+                            started["content"][0]["text"])[1]
             steps = [
-                ("bash_exec", {"command": "cat", "background": True, "stdin_open": True}, job),
                 ("bash_input", {"job_id": job, "input": "typed\n"}, "Sent 6 bytes"),
                 ("bash_output", {"job_id": job, "wait": 10}, "typed"),
                 ("bash_kill", {"job_id": job}, "by bash_kill"),
