@@ -130,8 +130,8 @@ TEST_CASE(
         check_agreement(line, minimal);
         CHECK(complaint(line, minimal) == "");
         CHECK(complaint(line, json::object()) != "");
-        for (const auto& [key, property] :
-             json::parse(line.input_schema).at("properties").items()) {
+        const auto schema = json::parse(line.input_schema);
+        for (const auto& [key, property] : schema.at("properties").items()) {
             auto without = minimal;
             without.erase(key);
             check_agreement(line, without);
