@@ -232,23 +232,23 @@ std::chrono::seconds seconds(const Layers& layers, std::string_view key)
     return std::chrono::duration_cast<std::chrono::seconds>(value);
 }
 
+void require_at_most(const Layers& layers, const std::string& key, const std::string& most)
+{
+    if (seconds(layers, key) > seconds(layers, most)) {
+        refuse(*find_definition(key), layers.raw(key),
+               "at most " + most + ", " + layers.text(most) + " (" + layers.raw(most).origin + ')');
+    }
+}
+
 tools::Settings make_tool_settings(const Layers& layers)
 {
     tools::Settings tools;
     tools.exec_timeout = seconds(layers, "exec.timeout");
     tools.exec_max_timeout = seconds(layers, "exec.max_timeout");
-    if (tools.exec_timeout > tools.exec_max_timeout) {
-        refuse(*find_definition("exec.timeout"), layers.raw("exec.timeout"),
-               "at most exec.max_timeout, " + layers.text("exec.max_timeout") + " (" +
-                   layers.raw("exec.max_timeout").origin + ')');
-    }
+    require_at_most(layers, "exec.timeout", "exec.max_timeout");
     tools.job_timeout = seconds(layers, "job.timeout");
     tools.job_max_timeout = seconds(layers, "job.max_timeout");
-    if (tools.job_timeout > tools.job_max_timeout) {
-        refuse(*find_definition("job.timeout"), layers.raw("job.timeout"),
-               "at most job.max_timeout, " + layers.text("job.max_timeout") + " (" +
-                   layers.raw("job.max_timeout").origin + ')');
-    }
+    require_at_most(layers, "job.timeout", "job.max_timeout");
     tools.output_budget = layers.integer<std::uint64_t>("output.budget");
     tools.read_limit = layers.integer<std::uint64_t>("read.limit");
     tools.read_budget = layers.integer<std::uint64_t>("read.budget");

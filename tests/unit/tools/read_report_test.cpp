@@ -1,36 +1,19 @@
+#include "tests/unit/tools/text_reply.hpp"
 #include "tools/base64.hpp"
 #include "tools/read_file.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <string>
 
 namespace protocol = berth::protocol;
 using berth::tools::ReadFile;
 using berth::tools::Result;
 using berth::tools::Settings;
+using berth::tools::test::text_reply;
 
 namespace {
-
-protocol::ReadFileReply text_reply(const std::string& content, std::uint64_t first = 1,
-                                   std::uint64_t total = 0)
-{
-    protocol::ReadFileReply reply;
-    reply.path = "/home/user/a.txt";
-    reply.content = content;
-    reply.size = content.size();
-    reply.first_line = content.empty() ? 0 : first;
-    reply.line_count =
-        static_cast<std::uint64_t>(std::count(content.begin(), content.end(), '\n')) +
-        (content.empty() || content.ends_with('\n') ? 0 : 1);
-    reply.total_lines = total == 0 ? reply.line_count : total;
-    reply.encoding = "utf-8";
-    reply.line_ending = "lf";
-    reply.final_newline = content.ends_with('\n');
-    return reply;
-}
 
 Result render(const protocol::ReadFileReply& reply, const ReadFile::Args& args = {},
               const Settings& settings = {})

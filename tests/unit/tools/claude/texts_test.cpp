@@ -1,4 +1,5 @@
 #include "tests/unit/tools/caught.hpp"
+#include "tests/unit/tools/text_reply.hpp"
 #include "tools/bash_exec.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/edit_report.hpp"
@@ -46,19 +47,8 @@ Result bash(const protocol::ExecuteReply& reply, const json& arguments = {{"comm
 protocol::ReadFileReply file(const std::string& content, std::uint64_t first = 1,
                              std::uint64_t total = 0)
 {
-    protocol::ReadFileReply reply;
-    reply.path = "/home/user/a.txt";
-    reply.content = content;
-    reply.size = content.size();
-    reply.first_line = content.empty() ? 0 : first;
-    reply.line_count =
-        static_cast<std::uint64_t>(std::count(content.begin(), content.end(), '\n')) +
-        (content.empty() || content.ends_with('\n') ? 0 : 1);
-    reply.total_lines = total == 0 ? reply.line_count : total;
-    reply.encoding = "utf-8";
-    reply.line_ending = "lf";
+    auto reply = test::text_reply(content, first, total);
     reply.sha256 = "1a2b3c4d5e6f7890";
-    reply.final_newline = content.ends_with('\n');
     return reply;
 }
 
