@@ -34,13 +34,19 @@ void hide(const Tree& tree, const std::vector<std::string>& names, std::vector<C
     }
 }
 
-void make_now(const std::string& folder)
+/// Whether it was missing.
+bool make_now(const std::string& folder)
 {
+    struct stat status{};
+    if (::stat(folder.c_str(), &status) == 0) {
+        return false;
+    }
     try {
         (void)open_or_make_directory(folder);
     } catch (const std::exception&) {
-        return; // whoever is the first to save something there hears why
+        return false; // whoever is the first to save something there hears why
     }
+    return true;
 }
 
 bool is_own(const std::string& folder)
@@ -51,7 +57,7 @@ bool is_own(const std::string& folder)
 
 } // namespace
 
-std::vector<Cover> find_hidden(const std::vector<Bind>& binds, const Private& wanted)
+std::vector<Cover> find_hidden(const std::vector<Bind>& binds, const Private& wanted, bool* made)
 {
     const auto mounts = MountTable::read();
     std::vector<std::pair<std::string, std::vector<MountPiece>>> own;
@@ -68,8 +74,8 @@ std::vector<Cover> find_hidden(const std::vector<Bind>& binds, const Private& wa
         tree.pieces = mounts.pieces(tree.path);
         for (const auto& [folder, pieces] : own) {
             const auto names = seen_at(tree.pieces, pieces);
-            if (!names.empty()) {
-                make_now(folder);
+            if (!names.empty() && make_now(folder) && made != nullptr) {
+                *made = true;
             }
             hide(tree, names, hidden);
         }

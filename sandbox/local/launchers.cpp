@@ -4,11 +4,11 @@
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -194,31 +194,6 @@ Launchers::Launcher Launchers::take()
     return start();
 }
 
-namespace {
-
-/// For the moment of its waking. In a virtual machine a processor that has nothing to do looks
-/// preempted to the kernel, which then leaves a woken process on the waker's: it would wait until
-/// the server has nothing more to do, and the two are to work side by side. Returns what it may
-/// have again, read before it is changed: the launcher itself may not have begun yet.
-std::string keep_off_this_processor(const Process& launcher)
-{
-    cpu_set_t allowed; // on a host with more than 1024 processors this fails, and nothing is lost
-    const int here = ::sched_getcpu();
-    if (here < 0 || ::sched_getaffinity(launcher.pid(), sizeof allowed, &allowed) != 0) {
-        return {};
-    }
-    std::string before(sizeof allowed, '\0');
-    std::memcpy(before.data(), &allowed, sizeof allowed);
-    CPU_CLR(static_cast<std::size_t>(here), &allowed);
-    if (CPU_COUNT(&allowed) == 0 ||
-        ::sched_setaffinity(launcher.pid(), sizeof allowed, &allowed) != 0) {
-        return {};
-    }
-    return before;
-}
-
-} // namespace
-
 /// False when the launcher is gone.
 bool Launchers::send(const Launcher& launcher, char message, const std::string& content,
                      int lifetime_fd)
@@ -235,7 +210,7 @@ bool Launchers::send(const Launcher& launcher, char message, const std::string& 
 bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, int lifetime_fd)
 {
     spec.become_guest = launcher.has_guest;
-    spec.processors = keep_off_this_processor(launcher.process);
+    spec.processors = keep_off_this_processor(launcher.process.pid());
     return send(launcher, message_launch, protocol::encode(spec), lifetime_fd);
 }
 
@@ -293,10 +268,28 @@ void Launchers::done(Launcher launcher) noexcept
     }
 }
 
+namespace {
+
+/// Of this thread. Woken by whoever has a machine to hand over, it would take that one's processor:
+/// a thread of a batch never does. What it starts would inherit that, so it is no such thread by
+/// then.
+void wait_without_haste(bool waiting) noexcept
+{
+    const sched_param none{};
+    (void)::sched_setscheduler(0, waiting ? SCHED_BATCH : SCHED_OTHER, &none);
+}
+
+} // namespace
+
 void Launchers::keep_one_waiting(const std::stop_token& stop)
 {
     std::unique_lock lock(mutex_);
-    while (changed_.wait(lock, stop, [this] { return wanted_ || !ending_.empty(); })) {
+    for (;;) {
+        wait_without_haste(true);
+        if (!changed_.wait(lock, stop, [this] { return wanted_ || !ending_.empty(); })) {
+            return;
+        }
+        wait_without_haste(false);
         auto ending = std::exchange(ending_, {});
         const bool start_one = std::exchange(wanted_, false) && !waiting_;
         const std::string expected = expected_;

@@ -6,10 +6,10 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/covers.hpp"
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/failure.hpp"
-#include "sandbox/local/hidden_folders.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
@@ -31,6 +31,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -50,6 +51,7 @@ struct Host {
     std::string runtime;
     HostFiles files;
     CgroupLayout cgroups;
+    std::unique_ptr<Covers> covers;
 };
 
 std::string socket_path(const Host& here, const std::string& id)
@@ -98,6 +100,13 @@ Error unavailable(const std::system_error& error)
             "berth doctor"};
 }
 
+Error unavailable(const CoversChanged& changed)
+{
+    return Error(ErrorCode::sandbox_unavailable,
+                 std::string("no sandbox can be made: ") + changed.what(), "try again in a moment")
+        .set_retryable(true);
+}
+
 /// Not taken for the machine's end: whoever does would replace a living one.
 Error cannot_tell(const std::exception& error)
 {
@@ -135,12 +144,13 @@ class LocalBackend final : public sandbox::Backend {
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
-    [[nodiscard]] std::vector<Cover> hidden();
     void expect_root(sandbox::Network network, const std::vector<Cover>& hidden,
                      bool first = false);
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
                                   const std::string& id, const std::vector<Cover>& hidden);
+    [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id,
+                                    const std::vector<Cover>& covered);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
@@ -180,6 +190,8 @@ const Host& LocalBackend::host()
         host.runtime = runtime_folder(host.state, privileged_);
         host.files = find_host_files("/");
         host.cgroups = *cgroups_;
+        host.covers =
+            std::make_unique<Covers>(host.files.binds, to_hide(host, settings_.workspace));
         host_ = std::move(host);
     }
     return *host_;
@@ -229,13 +241,6 @@ void LocalBackend::expect_root(sandbox::Network network, const std::vector<Cover
     expected_ = std::move(wanted);
 }
 
-/// For each machine anew: meanwhile the host may have mounted something, or turned a link.
-std::vector<Cover> LocalBackend::hidden()
-{
-    const Host& here = host();
-    return find_hidden(here.files.binds, to_hide(here, settings_.workspace));
-}
-
 sandbox::Availability LocalBackend::availability()
 {
     {
@@ -252,7 +257,7 @@ sandbox::Availability LocalBackend::availability()
         if (sandbox::find_state_directory(settings_.state_directory)) {
             (void)host();
             if (privileged_) {
-                expect_root(sandbox::Network::none, hidden(), true);
+                expect_root(sandbox::Network::none, host().covers->latest(), true);
             }
         }
         (void)cgroups();
@@ -320,7 +325,8 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .host_gid = privileged_ ? uid : ::getegid()});
 }
 
-MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id)
+MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id,
+                                const std::vector<Cover>& covered)
 {
     const Host& here = host();
     MachineFacts facts;
@@ -328,7 +334,6 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    const auto covered = hidden();
     expect_root(spec.network, covered);
     forget_socket(socket_path(here, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
@@ -343,8 +348,10 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .cgroups = facts.cgroups,
                        .privileged = privileged_},
                       std::move(uid), spec.ends_with_server);
-    const auto result = launchers_.launch(launch, creation.lifetime(),
-                                          [&] { return creation.make(launch, spec.generation); });
+    const auto result = launchers_.launch(launch, creation.lifetime(), [&] {
+        here.covers->require(covered);
+        return creation.make(launch, spec.generation);
+    });
     if (!result.ok) {
         throw unavailable(explain(result, "", spec.session));
     }
@@ -358,6 +365,20 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.start_time = result.start_time;
     facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
     return facts;
+}
+
+MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id)
+{
+    constexpr int tries = 5; // a host that mounts all the time is not waited for
+    for (int i = 1;; ++i) {
+        try {
+            return make(spec, id, host().covers->latest());
+        } catch (const CoversChanged& changed) {
+            if (i == tries) {
+                throw unavailable(changed);
+            }
+        }
+    }
 }
 
 std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpec& spec)

@@ -15,6 +15,7 @@
 #include <exception>
 #include <type_traits>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -25,6 +26,8 @@ namespace {
 
 /// As many appends may be under way at once; one more has no note.
 constexpr int most_notes = 32;
+
+constexpr std::string_view note_prefix = ".berth-append-";
 
 /// No true note is larger: one that a command made must not keep the guest from starting.
 constexpr std::uint64_t most_bytes = protocol::max_payload_size + 2 * PATH_MAX;
@@ -44,7 +47,19 @@ constexpr std::array<char, 16> note_mark{'b', 'e', 'r', 't', 'h', ' ', 'a',  'p'
 
 std::string note_name(int number)
 {
-    return ".berth-append-" + std::to_string(number);
+    return std::string(note_prefix) + std::to_string(number);
+}
+
+/// Looks at the first names only, which in most homes are all: a name that is not there costs as
+/// much to look up as all of these.
+bool may_have_notes(const UniqueFd& home)
+{
+    const UniqueFd names(::openat(home.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    alignas(dirent64) std::array<char, 4096> buffer;
+    const ssize_t size = ::getdents64(names.get(), buffer.data(), buffer.size());
+    const std::string_view read(buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+    return size < 0 || read.find(note_prefix) != std::string_view::npos ||
+           ::getdents64(names.get(), buffer.data(), buffer.size()) != 0;
 }
 
 UniqueFd open_home(const protocol::GuestConfig& config)
@@ -163,7 +178,10 @@ void take_back_appends(const protocol::GuestConfig& config) noexcept
         SessionState session(config.home);
         const CallContext context{config, session, {}, {}, {}};
         const UniqueFd home = open_home(config);
-        for (int i = 0; home && i < most_notes; ++i) {
+        if (!home || !may_have_notes(home)) {
+            return;
+        }
+        for (int i = 0; i < most_notes; ++i) {
             const std::string name = note_name(i);
             const UniqueFd note(::openat(home.get(), name.c_str(),
                                          O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));

@@ -13,6 +13,7 @@
 #include "sandbox/local/launcher/root.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
 #include "sandbox/local/launcher/socket.hpp"
+#include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <cstddef>
@@ -124,6 +125,7 @@ Handover set_up(ChildSetup& setup)
     // Process group and session 1: nothing of the host's terminal, and the filter knows the number.
     require(::setsid() == 1, "identity", "setsid");
     wait_for_maps(setup.handover_fd);
+    give_processors_back(setup.processors);
     assume_identity(setup.spec);
     ::umask(022);
     take_early_trees(setup);

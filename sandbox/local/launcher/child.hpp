@@ -5,6 +5,7 @@
 #include "sandbox/local/launcher/seccomp.hpp"
 #include "sandbox/local/launcher/trees.hpp"
 
+#include <string>
 #include <vector>
 
 namespace berth::local {
@@ -22,6 +23,7 @@ struct ChildSetup {
     int report_fd = -1;           ///< takes a ChildReport; closed when the guest begins
     int ready_fd = -1;            ///< becomes the guest's
     int lifetime_fd = -1;
+    std::string processors; ///< which it may have again once the maps are there
 };
 
 /// Everything between clone3 and the guest, as pid 1 of the new namespaces. Does not return.

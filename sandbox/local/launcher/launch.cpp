@@ -12,6 +12,7 @@
 #include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/local/launcher/trees.hpp"
 #include "sandbox/local/process_identity.hpp"
+#include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <array>
@@ -19,6 +20,7 @@
 #include <csignal>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <poll.h>
@@ -195,6 +197,7 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
     setup.report_fd = wires.report.write.get();
     setup.ready_fd = wires.ready.write.get();
     setup.lifetime_fd = launch.lifetime.get();
+    setup.processors = own_processors();
     const pid_t pid = sys::clone3(clone_arguments(spec, cgroups));
     require(pid >= 0, "namespaces", "make the namespaces (clone3)");
     if (pid == 0) {
@@ -254,6 +257,7 @@ void make_or_throw(Launch& launch)
     Cgroups cgroups(spec);
     Wires wires;
     Child child(start_child(launch, cgroups, wires));
+    const std::string processors = keep_off_this_processor(child.pid());
     auto& to_child = wires.handover.front();
     write_identity_maps(child.pid(), spec);
     (void)send_descriptors(to_child.get(), "m", {});
@@ -261,6 +265,8 @@ void make_or_throw(Launch& launch)
     result.pid = child.pid();
     result.start_time = start_time(child.pid()).value_or(0);
     hand_over(spec, cgroups, socket, to_child);
+    // If it has not had another processor by now, this one has nothing more to do.
+    give_processors_back(processors, child.pid());
     wait_until_ready(wires.ready.read.get(), wires.report.read.get());
 
     read_notes(wires.report.read.get(), result);
@@ -285,6 +291,8 @@ void answer(const LaunchResult& result)
     write_full(launcher_control_fd, protocol::encode(result));
     // The server shall not wait until this process has ended.
     ::shutdown(launcher_control_fd, SHUT_WR);
+    ::sched_yield(); // nor until it has cleared up: the kernel may have put the two on one
+                     // processor
 }
 
 bool make_machine(Launch& launch)

@@ -11,30 +11,19 @@
 #include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/rlimits.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
+#include "sandbox/local/processors.hpp"
 
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include <sched.h>
 #include <sys/stat.h>
 
 namespace berth::local {
 namespace {
-
-/// The server has kept this process off its own processor.
-void take_processors_back(const std::string& processors) noexcept
-{
-    cpu_set_t set;
-    if (processors.size() == sizeof set) {
-        std::memcpy(&set, processors.data(), sizeof set);
-        (void)::sched_setaffinity(0, sizeof set, &set);
-    }
-}
 
 /// Nobody reads its standard error.
 void tell(const std::exception& error)
@@ -79,7 +68,7 @@ int run(char* name)
         if (!request) {
             return 0;
         }
-        take_processors_back(request->spec->processors);
+        give_processors_back(request->spec->processors);
         Launch launch{.spec = *request->spec,
                       .lifetime = std::move(request->lifetime),
                       .filter = filter,

@@ -117,6 +117,18 @@ TEST_CASE("what a killed guest had written of an append is taken back, and nothi
     CHECK(machine.count() == 1);
 }
 
+TEST_CASE("the note of an append is found in a home of more files than are looked at first")
+{
+    const Machine machine;
+    for (int i = 0; i < 400; ++i) {
+        machine.put("a-file-of-the-user-" + std::to_string(i), "");
+    }
+    (void)cut_append(machine);
+    take_back_appends(machine.config);
+    CHECK(machine.get("f") == old_content);
+    CHECK_FALSE(machine.exists(".berth-append-0"));
+}
+
 TEST_CASE("an append has no note once it has ended, and takes nobody's file for one")
 {
     Machine machine;
