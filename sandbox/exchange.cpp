@@ -1,6 +1,7 @@
 #include "sandbox/exchange.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/protocol/wire.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -183,8 +184,9 @@ class Receiver {
 
     void take(const protocol::Frame& frame) const
     {
-        if (frame.type == FrameType::event) {
-            return; // of a newer guest
+        if (frame.type == FrameType::event && frame.payload.size() <= protocol::max_event_size) {
+            tell(frame.payload);
+            return;
         }
         if (frame.type != FrameType::data || call_.sink == nullptr ||
             frame.payload.size() > protocol::max_data_size) {
@@ -193,6 +195,22 @@ class Receiver {
                             " bytes where none may be");
         }
         (*call_.sink)(frame.payload);
+    }
+
+    void tell(std::string_view payload) const
+    {
+        if (call_.printed == nullptr || !*call_.printed) {
+            return;
+        }
+        protocol::Event event;
+        try {
+            event = protocol::decode<protocol::Event>(payload);
+        } catch (const protocol::WireError& malformed) {
+            throw_violation(malformed.what());
+        }
+        if (event.printed) {
+            (*call_.printed)(*event.printed);
+        }
     }
 
     GuestConnection& connection_;

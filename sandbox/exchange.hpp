@@ -18,6 +18,7 @@ struct Exchange {
     std::string_view request;
     const DataSink* sink = nullptr;
     const DataSource* source = nullptr;
+    const Printed* printed = nullptr; ///< null or empty: what the guest tells is passed over
     std::stop_token stop;
     Deadline deadline; ///< of the whole call
     /// While true a stop request closes the connection instead of cancelling the operation.

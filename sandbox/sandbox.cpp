@@ -169,7 +169,8 @@ void Sandbox::give_back(std::unique_ptr<GuestConnection> connection)
 
 template <class Reply, class Request>
 Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
-                    std::chrono::milliseconds time, const DataSink* sink, const DataSource* source)
+                    std::chrono::milliseconds time, const DataSink* sink, const DataSource* source,
+                    const Printed* printed)
 {
     const std::string payload = protocol::encode(request);
     if (payload.size() > protocol::max_payload_size) {
@@ -182,7 +183,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     const auto turn = does_work(operation) ? calls_.enter(stop) : Turns::Turn();
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
-    Answered answered = ask({operation, payload, sink, source, stop, deadline, leaving});
+    Answered answered = ask({operation, payload, sink, source, printed, stop, deadline, leaving});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
         give_back(std::move(answered.connection));
@@ -246,7 +247,7 @@ protocol::InfoReply Sandbox::info(const std::stop_token& stop)
 }
 
 protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
-                                        const std::stop_token& stop)
+                                        const std::stop_token& stop, const Printed& printed)
 {
     // The guest ends it in time; a guest that is stuck or stopped itself must not keep a call for
     // ever.
@@ -254,17 +255,19 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
         std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
     const auto turn = commands_.enter(stop);
     return call<protocol::ExecuteReply>(Operation::execute, request, stop,
-                                        request.background ? read_time : timeout + answer_time);
+                                        request.background ? read_time : timeout + answer_time,
+                                        nullptr, nullptr, &printed);
 }
 
 protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& request,
-                                             const std::stop_token& stop)
+                                             const std::stop_token& stop, const Printed& printed)
 {
     // One that waits is no quick call; one that does not must get through however many wait.
     const auto turn = request.wait > 0 ? commands_.enter(stop) : Turns::Turn();
     const std::chrono::milliseconds wait(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.wait, 1'000'000'000)));
-    return call<protocol::JobOutputReply>(Operation::job_output, request, stop, wait + read_time);
+    return call<protocol::JobOutputReply>(Operation::job_output, request, stop, wait + read_time,
+                                          nullptr, nullptr, &printed);
 }
 
 protocol::JobInputReply Sandbox::job_input(const protocol::JobInputRequest& request,

@@ -26,6 +26,9 @@ using DataSink = std::function<void(std::string_view)>;
 /// Gives the data of an import: the next piece, empty at the end. Called on a thread of its own,
 /// and no more once the call has returned.
 using DataSource = std::function<std::string()>;
+/// Takes what a command prints while its call waits, on the thread of the call; must not block.
+/// What it throws ends the call.
+using Printed = std::function<void(const protocol::PrintedTail&)>;
 
 /// The machine cannot be reached, and the guest has not had the request: nothing has begun, and the
 /// same call may be made on another machine.
@@ -67,12 +70,15 @@ class Sandbox {
 
     void ping(const std::stop_token& stop = {});
     [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {});
+    /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
     [[nodiscard]] protocol::ExecuteReply execute(const protocol::ExecuteRequest& request,
-                                                 const std::stop_token& stop);
+                                                 const std::stop_token& stop,
+                                                 const Printed& printed = {});
     /// Of jobs, whichever server of the session started them. A stop request ends the waiting, not
     /// the job.
     [[nodiscard]] protocol::JobOutputReply job_output(const protocol::JobOutputRequest& request,
-                                                      const std::stop_token& stop);
+                                                      const std::stop_token& stop,
+                                                      const Printed& printed = {});
     [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request,
                                                     const std::stop_token& stop);
     [[nodiscard]] protocol::JobKillReply job_kill(const protocol::JobKillRequest& request,
@@ -110,7 +116,7 @@ class Sandbox {
     template <class Reply, class Request>
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
                std::chrono::milliseconds time = {}, const DataSink* sink = nullptr,
-               const DataSource* source = nullptr);
+               const DataSource* source = nullptr, const Printed* printed = nullptr);
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& exchange);
     [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);

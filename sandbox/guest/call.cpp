@@ -45,6 +45,12 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
     });
 }
 
+bool Call::tell(std::string event)
+{
+    const auto connection = connection_.lock();
+    return connection && connection->tell(*this, std::move(event));
+}
+
 void Call::drop_request()
 {
     std::string().swap(request_);

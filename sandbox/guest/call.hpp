@@ -62,6 +62,10 @@ class Call : public std::enable_shared_from_this<Call> {
     /// for long: its request, the data that came with it, its room.
     void drop_request();
 
+    /// An event for the host. False, and nothing is sent, while the host does not read what it was
+    /// sent before, and once it has the answer.
+    bool tell(std::string event);
+
     /// Kept while anybody has the call.
     void keep_room(std::shared_ptr<PayloadBudget::Ticket> room) { room_ = std::move(room); }
 

@@ -16,6 +16,9 @@
 namespace berth::guest {
 namespace {
 
+/// Of a command's output in one event.
+constexpr std::size_t told_at_most = 4096;
+
 /// Whether the kernel will refuse every other command the same way.
 bool is_final(int error)
 {
@@ -109,9 +112,11 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
                return unowned_children(asking, all);
            },
            [this](Command& command) { drop(command); },
+           [this](const Command& command) { news.printed(command.id()); },
            [this](const Command& command) {
                job_calls.changed(command.job_id(), command.is_job());
            }},
+      news(loop, [this](const std::string& id) { return newest_output(id); }),
       cgroups(config.commands_cgroup_fd >= 0),
       job_calls(loop, [this](const std::string& job_id) { return view_job(job_id); }),
       reaper(
@@ -354,6 +359,17 @@ std::size_t Commands::State::call_count() const
         std::ranges::count_if(commands, [](const auto& entry) { return entry.second->is_call(); }));
 }
 
+protocol::PrintedTail Commands::State::newest_output(const std::string& id) const
+{
+    const auto found = commands.find(id);
+    if (found == commands.end()) {
+        return {};
+    }
+    const Command& command = *found->second;
+    const bool error_last = command.err().last_data() > command.out().last_data();
+    return (error_last ? command.err() : command.out()).newest(told_at_most);
+}
+
 Commands::Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session,
                    OomScore oom_score, ShellProgram shell, std::string machine)
     : state_(std::make_unique<State>(loop, config, session, std::move(oom_score), std::move(shell),
@@ -395,6 +411,15 @@ void Commands::detach(const std::string& id)
     if (found != state_->commands.end()) {
         found->second->detach();
     }
+}
+
+std::shared_ptr<void> Commands::tell_output(const std::string& id, std::chrono::milliseconds apart,
+                                            OutputNews::Tell tell)
+{
+    const auto job = state_->find_job(id);
+    auto& news = state_->news;
+    const auto listener = news.add(job ? job->id() : id, apart, std::move(tell));
+    return {nullptr, [&news, listener](void*) { news.drop(listener); }};
 }
 
 std::size_t Commands::running() const noexcept

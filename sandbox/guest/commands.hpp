@@ -5,8 +5,10 @@
 #include "sandbox/guest/exec/oom_score.hpp"
 #include "sandbox/guest/exec/spawn.hpp"
 #include "sandbox/guest/job_calls.hpp"
+#include "sandbox/guest/output_news.hpp"
 #include "sandbox/protocol/messages.hpp"
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -67,6 +69,12 @@ class Commands {
     void drop(Waiting call);
 
     // ----
+
+    /// Tells what the command of this id prints, or the job, until the result is destroyed, which
+    /// has to be before this is. See OutputNews::add.
+    [[nodiscard]] std::shared_ptr<void>
+    tell_output(const std::string& id, std::chrono::milliseconds apart, OutputNews::Tell tell);
+
     [[nodiscard]] std::size_t running() const noexcept;
 
     /// What stops a command for sure here: "cgroup-kill" or "subreaper", plus other layers.

@@ -6,6 +6,7 @@
 #include "sandbox/guest/exec/reaper.hpp"
 #include "sandbox/guest/exec/spill.hpp"
 #include "sandbox/guest/job_calls.hpp"
+#include "sandbox/guest/output_news.hpp"
 
 #include <array>
 #include <cstdint>
@@ -68,6 +69,9 @@ struct Commands::State {
 
     // ----
 
+    /// Nothing when the command is gone or has printed nothing.
+    [[nodiscard]] protocol::PrintedTail newest_output(const std::string& id) const;
+
     [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
     [[nodiscard]] pid_t spawn_command(SpawnOptions options, const CommandPipes& pipes,
                                       std::optional<CommandCgroup>& cgroup);
@@ -93,7 +97,8 @@ struct Commands::State {
     std::array<char, 64UL * 1024> buffer{};
     SpillStore spill;
     CommandHost host;
-    bool cgroups; ///< commands get one each
+    OutputNews news; ///< outlives the calls below, which end theirs
+    bool cgroups;    ///< commands get one each
     std::uint64_t last_job = 0;
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
     std::unordered_map<std::string, Waiting> waiting;                   ///< for room, by id

@@ -296,6 +296,16 @@ void Connection::finish(const Call& call, protocol::FrameType type, std::string 
     }
 }
 
+bool Connection::tell(const Call& call, std::string event)
+{
+    if (call_.get() != &call || !output_.empty()) {
+        return false;
+    }
+    output_.push(protocol::FrameType::event, std::move(event));
+    send();
+    return true;
+}
+
 void Connection::pump()
 {
     if (state_ == State::closed) {

@@ -70,6 +70,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     void finish(const Call& call, protocol::FrameType type, std::string payload,
                 Call::Task after_sent);
+    /// See Call::tell.
+    bool tell(const Call& call, std::string event);
     /// Moves on what has been waiting: data of the call, room for more.
     void pump();
 

@@ -86,6 +86,21 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call,
     call->reply(protocol::encode(reply));
 }
 
+/// The events that a request asks for; the result ends them. `progress`: as in the request.
+std::shared_ptr<void> tell_output(const std::shared_ptr<Call>& call, Commands& commands,
+                                  const std::string& id, std::uint64_t progress)
+{
+    if (progress == 0) {
+        return nullptr;
+    }
+    constexpr std::uint64_t longest = 3'600'000;
+    return commands.tell_output(
+        id, std::chrono::milliseconds(std::min(progress, longest)),
+        [call](protocol::PrintedTail tail) {
+            return call->tell(protocol::encode(protocol::Event{.printed = std::move(tail)}));
+        });
+}
+
 void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
              std::string_view request)
 {
@@ -94,7 +109,8 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     call->on_cancel([&commands, id = decoded.id] { commands.cancel(id); });
     call->on_gone([&commands, id = decoded.id] { commands.detach(id); });
     const bool started = commands.start(
-        decoded, [call](const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
+        decoded, [call, news = tell_output(call, commands, decoded.id, decoded.progress)](
+                     const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
             answer(*call, reply, error);
         });
     if (started) {
@@ -125,9 +141,10 @@ void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
                 std::string_view request)
 {
     Commands& commands = context.services.commands;
+    const auto decoded = protocol::decode<protocol::JobOutputRequest>(request);
     const auto waiting = commands.job_output(
-        protocol::decode<protocol::JobOutputRequest>(request),
-        [call](const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
+        decoded, [call, news = tell_output(call, commands, decoded.job_id, decoded.progress)](
+                     const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
             answer(*call, reply, error);
         });
     end_waiting(call, commands, waiting, "the job goes on");

@@ -9,8 +9,10 @@
 //     host:   request  data*(flag last)   ... cancel?
 //     guest:  (event | data)*             reply | error
 //
-// Which operations take or give `data` is said beside them in messages.hpp. After reply or error
-// the connection is free for the next call. A cancel that crosses the reply is ignored.
+// Which operations take or give `data` is said beside them in messages.hpp. An event holds an Event
+// that the request asked for; a guest sends none while what it sent before has not been read. After
+// reply or error the connection is free for the next call. A cancel that crosses the reply is
+// ignored.
 
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +36,8 @@ enum class FrameType : std::uint8_t {
 inline constexpr std::size_t frame_header_size = 8;
 /// Data travels in pieces of at most this many bytes.
 inline constexpr std::size_t max_data_size = 256UL * 1024;
+/// An event, whatever a newer guest may have to tell.
+inline constexpr std::size_t max_event_size = 64UL * 1024;
 /// A request (with the text of a write or an edit in it) or a reply.
 inline constexpr std::size_t max_payload_size = 64UL * 1024 * 1024;
 /// Before the hello nobody has shown a token, so little is believed.

@@ -4,6 +4,7 @@
 // kernel takes them, not necessarily UTF-8. Times are milliseconds, sizes bytes. Field numbers are
 // for ever; new fields get new numbers.
 
+#include "sandbox/protocol/messages/event.hpp"
 #include "sandbox/protocol/messages/execute.hpp"
 #include "sandbox/protocol/messages/files.hpp"
 #include "sandbox/protocol/messages/info.hpp"

@@ -105,6 +105,7 @@ bool Command::read_stream(OutputStream& stream, int reads)
     const auto state = stream.read_some(host_.buffer, reads);
     if (stream.total_bytes() != before) {
         drain_last_ = BootClock::now();
+        host_.printed(*this);
         if (is_job()) {
             host_.job_changed(*this);
         }

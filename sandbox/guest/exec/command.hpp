@@ -40,6 +40,7 @@ struct CommandHost {
         unowned_children;
     /// Nothing of the command is left: it may be dropped.
     std::function<void(Command&)> gone;
+    std::function<void(const Command&)> printed; ///< the command has
     /// A job has printed something, or ended, or its shell has.
     std::function<void(const Command&)> job_changed;
 };

@@ -53,6 +53,17 @@ std::string KeptText::tail() const
     return ring_.substr(ring_start_) + ring_.substr(0, ring_start_);
 }
 
+std::string KeptText::end(std::size_t size) const
+{
+    std::string text = tail();
+    if (text.size() >= size) {
+        text.erase(0, text.size() - size);
+    } else if (omitted_bytes() == 0) {
+        text.insert(0, head_, head_.size() - std::min(head_.size(), size - text.size()));
+    }
+    return text;
+}
+
 std::uint64_t KeptText::omitted_lines() const
 {
     return newlines_ - count_newlines(head_) - count_newlines(ring_);

@@ -35,6 +35,9 @@ class KeptText {
 
     [[nodiscard]] std::uint64_t kept_bytes() const noexcept { return head_.size() + ring_.size(); }
 
+    /// The last `size` bytes of the text, or as many of them as are kept.
+    [[nodiscard]] std::string end(std::size_t size) const;
+
     [[nodiscard]] std::uint64_t omitted_bytes() const noexcept
     {
         return total_bytes_ - kept_bytes();

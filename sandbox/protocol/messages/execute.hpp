@@ -42,6 +42,9 @@ struct ExecuteRequest {
     /// Of what becomes a job later, from then on; 0: not limited.
     std::uint64_t job_lifetime = 0;
     bool stdin_open = false; ///< stdin is a pipe that stays open for job_input behind `input`
+    /// What the command prints is told in events (PrintedTail), the first one so long after the
+    /// start, each so long after the one before. 0: never.
+    std::uint64_t progress = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -61,6 +64,7 @@ struct ExecuteRequest {
         field(13, self.on_timeout);
         field(14, self.job_lifetime);
         field(15, self.stdin_open);
+        field(16, self.progress);
     }
 };
 

@@ -57,6 +57,7 @@ struct JobOutputRequest {
     std::string filter;           ///< RE2: only lines with a match; empty: all
     std::uint64_t head_limit = 0; ///< of each stream, as in ExecuteRequest
     std::uint64_t tail_limit = 0;
+    std::uint64_t progress = 0; ///< as in ExecuteRequest, while it waits
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -67,6 +68,7 @@ struct JobOutputRequest {
         field(4, self.filter);
         field(5, self.head_limit);
         field(6, self.tail_limit);
+        field(7, self.progress);
     }
 };
 

@@ -286,6 +286,40 @@ TEST_CASE("data to the host waits for the host, and all of it arrives in order")
     CHECK(peer.receive()->payload == "done");
 }
 
+TEST_CASE("a host that does not read is told nothing more, and of a call that is answered nothing")
+{
+    constexpr std::size_t most = 5000; // 20 MB, which no socket takes
+    std::atomic<std::size_t> told = 0;
+    std::atomic<bool> refused = false;
+    std::shared_ptr<Call> kept;
+    GuestServer server([&](const std::shared_ptr<Call>& call, const Frame&) {
+        kept = call;
+        while (told < most && call->tell(std::string(4000, 'x'))) {
+            ++told;
+        }
+        call->reply("done");
+        refused = true;
+    });
+    auto peer = Peer::greeted(server);
+    peer.send(FrameType::request, "", 1);
+    REQUIRE(becomes_true([&] { return refused.load(); }));
+    CHECK(told > 0);
+    CHECK(told < most);
+    for (std::size_t i = 0; i < told; ++i) {
+        const auto frame = peer.receive();
+        REQUIRE(frame.has_value());
+        REQUIRE(frame->type == FrameType::event);
+        REQUIRE(frame->payload.size() == 4000);
+    }
+    CHECK(peer.receive()->payload == "done");
+    std::atomic<bool> after = true;
+    server.loop().post([&] {
+        after = kept->tell("late");
+        kept.reset();
+    });
+    CHECK(becomes_true([&] { return !after; }));
+}
+
 TEST_CASE("a worker that waits for a host that reads no more is set free when it closes")
 {
     std::atomic<bool> freed = false;

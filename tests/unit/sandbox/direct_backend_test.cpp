@@ -317,6 +317,39 @@ TEST_CASE("direct: the guest ends when it shall")
     }
 }
 
+TEST_CASE("direct: what a command prints is told to who asks for it")
+{
+    Direct direct;
+    auto& sandbox = *direct.sandbox;
+    std::vector<std::string> told;
+    const auto listen = [&](const berth::protocol::PrintedTail& tail) {
+        told.push_back(tail.text);
+    };
+    auto request = command("for n in {1..20}; do echo line $n; sleep 0.05; done");
+    (void)sandbox.execute(request, {}, listen);
+    CHECK(told.empty());
+    request.id = berth::random_hex(16);
+    request.progress = 100;
+    CHECK(sandbox.execute(request, {}, listen).exit_code == 0);
+    REQUIRE(!told.empty());
+    CHECK(told.front().starts_with("line 1\n"));
+
+    request = command("sleep 0.5; echo of a job; sleep 20");
+    request.background = true;
+    berth::protocol::JobOutputRequest output;
+    output.job_id = sandbox.execute(request, {}).job_id;
+    output.filter = "never";
+    output.wait = 1500;
+    told.clear();
+    (void)sandbox.job_output(output, {}, listen);
+    CHECK(told.empty());
+    output.progress = 100;
+    request.id = berth::random_hex(16);
+    output.job_id = sandbox.execute(request, {}).job_id;
+    (void)sandbox.job_output(output, {}, listen);
+    CHECK(told == std::vector<std::string>{"of a job\n"});
+}
+
 TEST_CASE("direct: a job goes on when its connection breaks, and ends with the guest")
 {
     Direct direct;

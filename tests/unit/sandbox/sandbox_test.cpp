@@ -369,6 +369,38 @@ TEST_CASE("a hostile guest: backend_error, whatever it sends")
     CHECK(Hostile(std::string("\xff\xff\xff\xff\x04\0\0\0", 8)).answer_to_info() == backend_error);
     const auto event = frame(FrameType::event, "of a newer guest");
     CHECK(Hostile(event + event + frame(FrameType::request, "")).answer_to_info() == backend_error);
+    const std::string large(berth::protocol::max_event_size + 1, 'x');
+    CHECK(Hostile(frame(FrameType::event, large)).answer_to_info() == backend_error);
+}
+
+TEST_CASE("what a guest tells during a call goes to who asked, and to nobody else")
+{
+    const auto event = [](const std::string& text) {
+        return berth::protocol::encode(
+            berth::protocol::Event{.printed = {{.text = text, .total_bytes = 9}}});
+    };
+    std::string second = event("two");
+    Fixture fixture([&](const std::shared_ptr<Call>& call, const Frame&) {
+        CHECK(call->tell(event("one")));
+        CHECK(call->tell(second));
+        call->reply({});
+        call->reply("too late");
+    });
+    std::vector<std::string> told;
+    const auto listen = [&](const berth::protocol::PrintedTail& tail) {
+        told.push_back(tail.text);
+    };
+    (void)fixture.sandbox.execute({}, {}, listen);
+    CHECK(told == std::vector<std::string>{"one", "two"});
+    (void)fixture.sandbox.execute({}, {});
+    (void)fixture.sandbox.read_file({}, {});
+    CHECK(told.size() == 2);
+    second = "\x2a\x01x"; // a field that only a newer guest has
+    (void)fixture.sandbox.job_output({}, {}, listen);
+    CHECK(told.size() == 3);
+    second = "\x0a\xff";
+    CHECK(error_of([&] { (void)fixture.sandbox.execute({}, {}, listen); }) ==
+          ErrorCode::backend_error);
 }
 
 TEST_CASE("a request larger than a socket takes, and its answer")
