@@ -82,8 +82,9 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
         sessions_.tell_again(options_.session, std::move(notices));
     };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
-                               const std::stop_token& stop, std::vector<std::string>& notices) {
-        return run(tool, arguments, stop, notices);
+                               const std::stop_token& stop, std::vector<std::string>& notices,
+                               const tools::Progress& progress) {
+        return run(tool, arguments, stop, notices, progress);
     };
     configuration.report = [this](const mcp::CallReport& call) { report(options_, call); };
     service_ = std::make_unique<mcp::Service>(std::move(configuration));
@@ -92,7 +93,8 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
 Application::~Application() = default;
 
 tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& arguments,
-                               const std::stop_token& stop, std::vector<std::string>& notices)
+                               const std::stop_token& stop, std::vector<std::string>& notices,
+                               const tools::Progress& progress)
 {
     tools::Context context{.sessions = sessions_,
                            .workspace = *workspace_,
@@ -100,7 +102,8 @@ tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& a
                            .session = options_.session,
                            .anonymous = options_.session.principal.empty(),
                            .stop = stop,
-                           .notices = {}};
+                           .notices = {},
+                           .progress = progress};
     try {
         auto result = tools::run_tool(tool, context, arguments);
         notices = std::move(context.notices);

@@ -29,7 +29,8 @@ class Application {
 
   private:
     [[nodiscard]] tools::Result run(const tools::Entry& tool, const nlohmann::json& arguments,
-                                    const std::stop_token& stop, std::vector<std::string>& notices);
+                                    const std::stop_token& stop, std::vector<std::string>& notices,
+                                    const tools::Progress& progress);
 
     Options options_;
     mcp::Catalog catalog_;

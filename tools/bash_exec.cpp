@@ -5,6 +5,7 @@
 #include "tools/decode.hpp"
 #include "tools/exec_report.hpp"
 #include "tools/output_budget.hpp"
+#include "tools/progress.hpp"
 #include "tools/sandbox_call.hpp"
 
 #include <nlohmann/json.hpp>
@@ -186,9 +187,11 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
 
 Result BashExec::run(Context& context, const Args& args)
 {
-    const auto asked = request(args, context.settings);
-    const auto reply = with_sandbox(
-        context, [&](sandbox::Sandbox& sandbox) { return sandbox.execute(asked, context.stop); });
+    auto asked = request(args, context.settings);
+    asked.progress = wanted_progress(context);
+    const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
+        return sandbox.execute(asked, context.stop, show_printed(context));
+    });
     if (!reply.notice.empty()) {
         context.notices.push_back(reply.notice);
     }

@@ -4,6 +4,7 @@
 #include "tools/job_call.hpp"
 #include "tools/job_report.hpp"
 #include "tools/output_budget.hpp"
+#include "tools/progress.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -75,9 +76,10 @@ protocol::JobOutputRequest BashOutput::request(const Args& args, const Settings&
 
 Result BashOutput::run(Context& context, const Args& args)
 {
-    const auto asked = request(args, context.settings);
+    auto asked = request(args, context.settings);
+    asked.progress = asked.wait > 0 ? wanted_progress(context) : 0;
     const auto reply = with_job(context, args.job_id, [&](sandbox::Sandbox& sandbox) {
-        return sandbox.job_output(asked, context.stop);
+        return sandbox.job_output(asked, context.stop, show_printed(context));
     });
     return render(args, reply, context.settings);
 }

@@ -4,6 +4,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "tools/decode.hpp"
+#include "tools/progress.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 #include "tools/transfer.hpp"
@@ -22,7 +23,8 @@ namespace {
 class Download {
   public:
     Download(Context& context, std::string prefix, std::vector<workspace::Entry> entries)
-        : context_(context), prefix_(std::move(prefix)), entries_(std::move(entries))
+        : context_(context), prefix_(std::move(prefix)), entries_(std::move(entries)),
+          progress_(context.progress)
     {
     }
 
@@ -51,6 +53,7 @@ class Download {
             if (reader_ != nullptr) {
                 auto piece = reader_->read(protocol::max_data_size);
                 if (!piece.empty()) {
+                    progress_.add(piece.size());
                     return piece;
                 }
                 reader_.reset();
@@ -74,6 +77,7 @@ class Download {
                         "Load again: what has arrived so far may be of two saves.");
         }
         entry = reader_->entry();
+        progress_.begin(name_of(entry.path));
         return transfer_header({name_of(entry.path), entry.size, entry.mode, single()});
     }
 
@@ -90,6 +94,7 @@ class Download {
     std::vector<workspace::Entry> entries_;
     std::unique_ptr<workspace::Reader> reader_;
     std::size_t next_ = 0;
+    TransferProgress progress_;
 };
 
 Download find_files(Context& context, const LoadFromWorkspace::Args& args)

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "tools/decode.hpp"
+#include "tools/progress.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 #include "tools/transfer.hpp"
@@ -31,16 +32,24 @@ std::string last_component(std::string_view path)
 /// The files of one save, invisible until all of them are there.
 class Upload {
   public:
-    Upload(Context& context, const SaveToWorkspace::Args& args) : context_(context), args_(args) {}
+    Upload(Context& context, const SaveToWorkspace::Args& args)
+        : context_(context), args_(args), progress_(context.progress)
+    {
+    }
 
     void begin(const protocol::TransferHeader& header)
     {
         names_.push_back(header.name);
         writers_.push_back(context_.workspace.create(context_.session.principal, target(header),
                                                      header.mode, args_.overwrite));
+        progress_.begin(header.name);
     }
 
-    void data(std::string_view bytes) { writers_.back()->write(bytes); }
+    void data(std::string_view bytes)
+    {
+        writers_.back()->write(bytes);
+        progress_.add(bytes.size());
+    }
 
     void end() { writers_.back()->seal(); }
 
@@ -69,6 +78,7 @@ class Upload {
 
     Context& context_;
     const SaveToWorkspace::Args& args_;
+    TransferProgress progress_;
     std::vector<std::string> names_;
     std::vector<std::unique_ptr<workspace::Writer>> writers_;
 };

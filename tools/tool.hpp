@@ -35,6 +35,10 @@ struct Settings {
     bool structured_content = false;
 };
 
+/// Takes the newest word on how far a call is: one or a few lines, valid UTF-8 without control
+/// characters. Never blocks; of what comes faster than a client is told, the last is.
+using Progress = std::function<void(std::string message)>;
+
 /// What a call has beside its arguments. Lives for one call.
 struct Context {
     session::SessionManager& sessions;
@@ -44,6 +48,8 @@ struct Context {
     bool anonymous = false;           ///< no principal: workspace tools refuse
     std::stop_token stop;             ///< the client cancelled, or the server stops
     std::vector<std::string> notices; ///< filled by tools: told to the agent once
+    /// Empty unless the client wants to see how far the call is.
+    Progress progress = {};
 };
 
 /// A picture in the result, beside the text.

@@ -149,10 +149,12 @@ void Service::call(const std::shared_ptr<rpc::Call>& call, Era era)
 {
     const auto& tool = requested_tool(call->params());
     std::unique_ptr<Heartbeat::Beat> beat;
+    tools::Progress progress;
     if (auto token = progress_token(call->params()); !token.empty()) {
         beat = heartbeat_.watch(call, std::move(token), std::string(tool.name));
+        progress = [&beat](std::string message) { beat->say(std::move(message)); };
     }
-    run(call, tool, era);
+    run(call, tool, era, progress);
 }
 
 std::string Service::refusal(const Error& why, Era era) const
@@ -162,7 +164,8 @@ std::string Service::refusal(const Error& why, Era era) const
     return tool_failure(tools::with_facts_of(why, named), {}, era, configuration_.identity);
 }
 
-void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era)
+void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
+                  const tools::Progress& progress)
 {
     static const json no_arguments = json::object();
     const auto arguments = call->params().find("arguments");
@@ -174,7 +177,7 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
     try {
         auto result =
             configuration_.run(tool, arguments == call->params().end() ? no_arguments : *arguments,
-                               call->stop_token(), notices);
+                               call->stop_token(), notices, progress);
         reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
     } catch (const std::exception& failure) {
         const auto* error = dynamic_cast<const Error*>(&failure);

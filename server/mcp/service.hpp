@@ -17,10 +17,10 @@
 namespace berth::mcp {
 
 /// Runs a tool in the session of this server; appends what the agent must be told once to
-/// `notices`, also when it throws.
-using Runner =
-    std::function<tools::Result(const tools::Entry& tool, const nlohmann::json& arguments,
-                                const std::stop_token& stop, std::vector<std::string>& notices)>;
+/// `notices`, also when it throws. `progress`: empty unless the client gave a token.
+using Runner = std::function<tools::Result(
+    const tools::Entry& tool, const nlohmann::json& arguments, const std::stop_token& stop,
+    std::vector<std::string>& notices, const tools::Progress& progress)>;
 
 /// How a call ended, for the log. Payloads are not in it.
 struct CallReport {
@@ -71,7 +71,8 @@ class Service {
     [[nodiscard]] Text instructions();
     [[nodiscard]] Text tools_text();
     [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
-    void run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era);
+    void run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
+             const tools::Progress& progress);
 
     Configuration configuration_;
     std::mutex mutex_;

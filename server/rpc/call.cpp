@@ -49,12 +49,9 @@ bool Call::fail(const ProtocolError& error)
 
 bool Call::notify(const std::string& method, const std::string& params)
 {
-    const std::lock_guard lock(sending_);
-    if (state_ != State::open) {
-        return false;
-    }
-    notifications_->send(notification_message(method, params));
-    return true;
+    const std::unique_lock lock(sending_, std::try_to_lock); // else the answer is being sent
+    return lock && state_ == State::open &&
+           notifications_->offer(notification_message(method, params));
 }
 
 void Call::cancel() noexcept

@@ -37,7 +37,8 @@ class Call {
     bool reply(const std::string& result);
     bool fail(const ProtocolError& error);
 
-    /// `params` is JSON text. Sends nothing once the call is answered or cancelled.
+    /// `params` is JSON text. Never waits for a peer that does not read: false when it was left out
+    /// for that, or because the call is answered or cancelled.
     bool notify(const std::string& method, const std::string& params);
 
     /// The client no longer wants an answer: stops the work, sends nothing from here on. Never

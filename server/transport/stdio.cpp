@@ -59,18 +59,14 @@ class Stdio::Writer final : public rpc::Sink {
 
     void send(std::string message) noexcept override
     {
-        message += '\n';
         const std::lock_guard lock(mutex_);
-        if (broken_) {
-            return;
-        }
-        try {
-            write_full(output_.get(), message);
-        } catch (const std::system_error& error) {
-            lost_ = error.code().value();
-            broken_ = true;
-            wake(wake_);
-        }
+        write(std::move(message));
+    }
+
+    bool offer(std::string message) noexcept override
+    {
+        const std::unique_lock lock(mutex_, std::try_to_lock); // else another one is waiting
+        return lock && takes_more() && write(std::move(message));
     }
 
     [[nodiscard]] bool broken() const noexcept { return broken_; }
@@ -80,6 +76,29 @@ class Stdio::Writer final : public rpc::Sink {
     [[nodiscard]] int descriptor() const noexcept { return output_.get(); }
 
   private:
+    /// A pipe or a socket of which this is said takes PIPE_BUF bytes without a wait.
+    [[nodiscard]] bool takes_more() const noexcept
+    {
+        pollfd writing{.fd = output_.get(), .events = POLLOUT, .revents = 0};
+        return ::poll(&writing, 1, 0) == 1 && (writing.revents & POLLOUT) != 0;
+    }
+
+    bool write(std::string message) noexcept
+    {
+        if (broken_) {
+            return false;
+        }
+        message += '\n';
+        try {
+            write_full(output_.get(), message);
+        } catch (const std::system_error& error) {
+            lost_ = error.code().value();
+            broken_ = true;
+            wake(wake_);
+        }
+        return !broken_;
+    }
+
     std::mutex mutex_;
     UniqueFd output_;
     int wake_;

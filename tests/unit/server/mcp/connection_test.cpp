@@ -40,8 +40,11 @@ const std::vector<tools::Entry>& fake_tools()
 std::atomic<int> running{0}; ///< calls that wait to be cancelled
 
 tools::Result run_fake(const tools::Entry& tool, const json& arguments, const std::stop_token& stop,
-                       std::vector<std::string>& notices)
+                       std::vector<std::string>& notices, const tools::Progress& progress)
 {
+    if (arguments.contains("say") && progress) {
+        progress(arguments["say"].get<std::string>());
+    }
     if (arguments.contains("fail")) {
         notices.emplace_back("noticed");
         throw Error(ErrorCode::not_found, "no such file", "Look elsewhere.");
@@ -316,6 +319,22 @@ TEST_CASE("progress is told only to a client that gave a token")
     };
     CHECK(run(R"("progressToken":7)")["params"]["progressToken"] == 7);
     CHECK(run("").is_null());
+}
+
+TEST_CASE("what a tool says of itself is told to a client that gave a token")
+{
+    Bench bench;
+    bench.dispatcher->receive(
+        R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"beta",)"
+        R"("arguments":{"wait":1,"say":"half done"},"_meta":{"progressToken":7}}})");
+    const auto told = bench.sink->wait(1);
+    bench.dispatcher->stop();
+    bench.dispatcher->drain(Deadline::after(3s));
+    REQUIRE(!told.empty());
+    CHECK(told[0]["params"]["message"].get<std::string>().starts_with("half done"));
+    const auto quiet = bench.ask("tools/call", R"("name":"beta","arguments":{"say":"half done"})",
+                                 /*modern=*/false);
+    CHECK_FALSE(quiet["result"]["isError"].get<bool>());
 }
 
 TEST_CASE("batches belong to 2025-03-26 alone, without initialize and without modern members")

@@ -1,0 +1,127 @@
+#include "tools/progress.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "tools/output_budget.hpp"
+#include "tools/render.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace berth::tools {
+namespace {
+
+/// Milliseconds from one notification to the next while output comes.
+constexpr std::uint64_t apart = 1000;
+constexpr std::string_view blanks = " \t\v\f\r";
+constexpr std::string_view ellipsis = "…";
+
+/// What a terminal would have: each carriage return begins the line anew.
+std::string_view as_it_stands(std::string_view line)
+{
+    while (line.ends_with('\r')) {
+        line.remove_suffix(1);
+    }
+    const auto last = line.rfind('\r');
+    return last == std::string_view::npos ? line : line.substr(last + 1);
+}
+
+std::string shown(std::string_view line)
+{
+    std::string text(line.substr(0, line.find_last_not_of(blanks) + 1));
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    return visible(text);
+}
+
+/// The text may begin in the middle of a character.
+std::string_view without_half_a_character(std::string_view text)
+{
+    constexpr std::size_t longest = 4;
+    for (std::size_t i = 0; i < longest && i < text.size(); ++i) {
+        if ((static_cast<unsigned char>(text[i]) & 0xC0U) != 0x80U) {
+            return text.substr(i);
+        }
+    }
+    return text; // not UTF-8 anyway
+}
+
+std::string first_characters(std::string text, std::size_t room)
+{
+    if (utf8::count(text) <= room) {
+        return text;
+    }
+    return std::string(prefix_characters(text, room - 1)).append(ellipsis);
+}
+
+} // namespace
+
+std::string last_lines(const protocol::PrintedTail& tail)
+{
+    std::string_view rest = tail.text;
+    std::string text;
+    std::size_t room = progress_characters;
+    for (std::size_t lines = 0; lines < progress_lines && room > 1 && !rest.empty();) {
+        if (rest.ends_with('\n')) {
+            rest.remove_suffix(1);
+        }
+        const auto newline = rest.rfind('\n');
+        const bool whole = newline != std::string_view::npos;
+        const auto full = whole ? rest.substr(newline + 1) : rest;
+        rest = whole ? rest.substr(0, newline + 1) : std::string_view();
+        const auto line = as_it_stands(full);
+        const bool cut =
+            !whole && line.data() == full.data() && tail.total_bytes > tail.text.size();
+        std::string part = shown(cut ? without_half_a_character(line) : line);
+        if (part.empty()) {
+            continue;
+        }
+        if (cut) {
+            part.insert(0, ellipsis);
+        }
+        part = first_characters(std::move(part), room);
+        room -= std::min(room, utf8::count(part) + 1);
+        text = text.empty() ? std::move(part) : part + '\n' + text;
+        ++lines;
+    }
+    return text;
+}
+
+std::uint64_t wanted_progress(const Context& context)
+{
+    return context.progress ? apart : 0;
+}
+
+sandbox::Printed show_printed(const Context& context)
+{
+    if (!context.progress) {
+        return {};
+    }
+    return [&context](const protocol::PrintedTail& tail) {
+        if (auto text = last_lines(tail); !text.empty()) {
+            context.progress(std::move(text));
+        }
+    };
+}
+
+void TransferProgress::begin(std::string_view name)
+{
+    ++files_;
+    if (progress_) {
+        name_ = first_characters(visible(name), progress_characters / 2);
+        tell();
+    }
+}
+
+void TransferProgress::add(std::size_t bytes)
+{
+    bytes_ += bytes;
+    if (progress_) {
+        tell();
+    }
+}
+
+void TransferProgress::tell() const
+{
+    progress_(name_ + "\n[" + counted(files_, "file") + " · " + human_bytes(bytes_) + " so far]");
+}
+
+} // namespace berth::tools
