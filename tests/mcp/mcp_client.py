@@ -140,6 +140,8 @@ class Berth:
         self._next_id = 0
         self._lock = threading.Lock()
         self._changed = threading.Condition()
+        self._reads = threading.Event()
+        self._reads.set()
         self._stderr = []
         # A session of its own: signals sent to the test runner's group do not reach the server.
         self.process = subprocess.Popen([binary or binary_path(), *arguments], env=environment,
@@ -238,8 +240,18 @@ class Berth:
             self.process.stdin.write(line + b"\n")
             self.process.stdin.flush()
 
+    @contextlib.contextmanager
+    def reading_paused(self):
+        """Nothing of what the server writes is read meanwhile, but for some kilobytes."""
+        self._reads.clear()
+        try:
+            yield
+        finally:
+            self._reads.set()
+
     def _read_stdout(self):
         for line in self.process.stdout:
+            self._reads.wait()
             try:
                 message = json.loads(line)
             except ValueError:
