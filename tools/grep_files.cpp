@@ -63,6 +63,7 @@ GrepFiles::Args GrepFiles::decode(const nlohmann::json& arguments)
     in.optional("offset", args.offset, Range{0, max_count});
     in.optional("hidden", args.hidden);
     in.optional("no_ignore", args.no_ignore);
+    in.optional("newest_first", args.newest_first);
     in.finish();
     return args;
 }
@@ -102,6 +103,7 @@ protocol::GrepRequest GrepFiles::request(const Args& args, const Settings& setti
     request.only_matching = args.only_matching;
     request.hidden = args.hidden;
     request.no_ignore = args.no_ignore;
+    request.newest_first = args.newest_first;
     request.limit = list_limit(args.limit, settings.grep_limit, settings.output_budget);
     request.offset = static_cast<std::uint64_t>(args.offset);
     request.line_limit = line_limit(settings);

@@ -37,6 +37,7 @@ struct GrepFiles {
         std::int64_t offset = 0;
         bool hidden = true;
         bool no_ignore = false;
+        bool newest_first = false;
     };
 
     [[nodiscard]] static std::span<const Alias> aliases();

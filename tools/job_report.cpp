@@ -34,7 +34,7 @@ std::string ended_by_phrase(const JobState& state)
     if (state.ended_by == "deadline") {
         text = "stopped at its deadline";
     } else if (state.ended_by == "kill") {
-        text = state.running ? "bash_kill is ending it" : "by bash_kill";
+        text = state.running ? "being ended on request" : "on request";
     } else if (state.ended_by == "room") {
         text = "stopped for another command, which found no process free";
     }

@@ -70,7 +70,7 @@ class Inspector(unittest.TestCase):
             steps = [
                 ("bash_input", {"job_id": job, "input": "typed\n"}, "Sent 6 bytes"),
                 ("bash_output", {"job_id": job, "wait": 10}, "typed"),
-                ("bash_kill", {"job_id": job}, "by bash_kill"),
+                ("bash_kill", {"job_id": job}, "on request"),
                 ("bash_exec", {"command": "cd /tmp && echo hi; echo err >&2; exit 3"}, "[exit 3"),
                 ("write_file", {"path": "~/n.txt", "content": "one\r\ntwo\r\n"}, "n.txt"),
                 ("edit_file", {"path": "~/n.txt", "old_text": "two", "new_text": "2"}, "+2"),

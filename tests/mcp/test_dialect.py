@@ -17,7 +17,7 @@ from schema import input_schema, output_schema
 
 CLAUDE = ("--tool-dialect", "claude")
 OWN_NAMES = {"Bash": "bash_exec", "Edit": "edit_file", "Glob": "glob_files", "Grep": "grep_files",
-             "Read": "read_file", "Write": "write_file"}
+             "Read": "read_file", "TaskStop": "bash_kill", "Write": "write_file"}
 
 
 class ListTest(Bench):

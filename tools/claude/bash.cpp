@@ -168,7 +168,7 @@ std::string Bash::describe(const Settings& settings, sandbox::Backend& backend)
            "last line names.\n\nThe call returns when the shell exits. For servers, watchers and "
            "long "
            "builds pass run_in_background: the call returns at once with a job's ID; bash_output "
-           "shows what it prints and how it ended, bash_kill ends it. Use Read, Edit, Glob and "
+           "shows what it prints and how it ended, TaskStop ends it. Use Read, Edit, Glob and "
            "Grep on files: they "
            "see the same file system.\n\n"
            "Example: {\"command\": \"make -j4 && ./run_tests\", \"timeout\": 600000}";
@@ -211,7 +211,7 @@ void Bash::phrase(const json& arguments, const Settings& settings, Result& resul
         const auto id = data.at("job_id").get<std::string>();
         result.text = "Command running in background with ID: " + id +
                       ". bash_output {\"job_id\": \"" + id +
-                      "\"} shows what it prints, bash_kill ends it.";
+                      "\"} shows what it prints, TaskStop ends it.";
         return;
     }
     std::string text;

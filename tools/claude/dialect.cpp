@@ -17,6 +17,9 @@ constexpr std::array bash_arguments = {
     ArgumentName{"run_in_background", "background"},
     ArgumentName{"dangerouslyDisableSandbox", "dangerouslyDisableSandbox", true},
 };
+constexpr std::array stop_arguments = {
+    ArgumentName{"task_id", "job_id"},
+};
 constexpr std::array read_arguments = {
     ArgumentName{"file_path", "path"},
     ArgumentName{"offset", "offset"},
@@ -65,6 +68,13 @@ constexpr std::array phrases = {
     Phrase{"write_file writes a large file in pieces, the first as usual and the others with mode "
            "\"append\"",
            "a large file in pieces, the first with Write and the others appended with Bash"},
+    Phrase{"(write_file, then write_file with mode \"append\")",
+           "(Write, then cat >>FILE in Bash)"},
+    Phrase{
+        "write_file with the first part, then more calls with mode \"append\", each with the next",
+        "Write with the first part, then cat >>FILE in Bash, each time with the next"},
+    // TaskStop sends no signal that can be chosen.
+    Phrase{"bash_kill with signal INT is Ctrl-C", "kill -INT in Bash is Ctrl-C"},
     Phrase{"set `fixed` to search for the text as it stands",
            "write a backslash before what is meant as it stands"},
     Phrase{"`include`", "`glob`"},
@@ -95,6 +105,7 @@ constexpr DialectTool line(std::string_view tool, std::string_view name, std::st
 // clang-format off
 constexpr std::array tools = {
     line<Bash>("bash_exec", "Bash", "Run a command", schemas::claude_bash, "stdout stderr", bash_arguments),
+    line<TaskStop>("bash_kill", "TaskStop", "End a job", schemas::claude_taskstop, "", stop_arguments),
     line<Edit>("edit_file", "Edit", "Edit a file", schemas::claude_edit, "", edit_arguments),
     line<Glob>("glob_files", "Glob", "Find files by name", schemas::claude_glob, "paths", glob_arguments),
     line<Grep>("grep_files", "Grep", "Search in files", schemas::claude_grep, "files", grep_arguments),

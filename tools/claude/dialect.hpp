@@ -26,6 +26,14 @@ struct Bash {
     static void phrase(const nlohmann::json& arguments, const Settings& settings, Result& result);
 };
 
+/// bash_kill, with TERM and then KILL.
+struct TaskStop {
+    static std::string describe(const Settings& settings, sandbox::Backend& backend);
+    static nlohmann::json canonical(const nlohmann::json& arguments, const Settings& settings);
+    static void phrase(const nlohmann::json& arguments, const Settings& settings, Result& result);
+    static std::optional<Error> explain(const nlohmann::json& arguments, const Error& error);
+};
+
 struct Read {
     static std::string describe(const Settings& settings, sandbox::Backend& backend);
     static nlohmann::json canonical(const nlohmann::json& arguments, const Settings& settings);

@@ -79,6 +79,9 @@ json Grep::canonical(const json& arguments, const Settings& /*settings*/)
     own["output_mode"] = mode == Mode::content ? "content"
                          : mode == Mode::files ? "files"
                                                : "count";
+    if (mode == Mode::files) {
+        own["newest_first"] = true;
+    }
     if (const auto* multiline = given(arguments, "multiline");
         multiline != nullptr && multiline->get<bool>()) {
         const auto& pattern = arguments.at("pattern").get_ref<const std::string&>();

@@ -97,6 +97,21 @@ void list_files(const Window& window, GrepSearch& search, TextBudget& budget, bo
     }
 }
 
+void list_newest(const Window& window, NewestFiles& newest, TextBudget& budget,
+                 protocol::GrepReply& reply)
+{
+    std::uint64_t unit = 0;
+    for (std::string& path : newest.take()) {
+        if (unit++ < window.offset) {
+            continue;
+        }
+        if (!budget.take(path.size() + 1, reply.files.empty())) {
+            return;
+        }
+        reply.files.push_back({.path = std::move(path), .count = 0, .lines = {}});
+    }
+}
+
 UniqueFd open_found(const SearchRoot& root, const std::string& path)
 {
     if (!root.is_directory) {
@@ -180,7 +195,8 @@ protocol::GrepReply grep_files(const protocol::GrepRequest& request, const CallC
                                .first_only = request.mode == protocol::GrepMode::files};
     const unsigned threads = root.is_directory ? search_threads() : 1;
     SearchLimits limits(context.stop, request.time_limit);
-    GrepSearch search(matcher, options, by_file, window.end(), threads, limits);
+    GrepSearch search(matcher, options, by_file, window.end(), threads, limits,
+                      request.newest_first && request.mode == protocol::GrepMode::files);
     WalkTotals walked;
     const Selection selection(root.path, include_of(request, context), request.type,
                               request.hidden);
@@ -193,7 +209,9 @@ protocol::GrepReply grep_files(const protocol::GrepRequest& request, const CallC
     TextBudget budget(request.budget);
     // What was found in time is shown, even if the time went on finding it.
     SearchLimits listing_limits(context.stop, request.time_limit);
-    if (by_file) {
+    if (search.newest() != nullptr) {
+        list_newest(window, *search.newest(), budget, reply);
+    } else if (by_file) {
         list_files(window, search, budget, !options.first_only, reply);
     } else {
         BlockReader reader(listing_limits);

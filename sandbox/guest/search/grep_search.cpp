@@ -3,12 +3,26 @@
 #include "sandbox/base/unique_fd.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 namespace berth::guest::search {
+namespace {
+
+/// In nanoseconds; 0 where it cannot be told.
+std::int64_t changed_at(int fd)
+{
+    constexpr std::int64_t second = 1'000'000'000;
+    struct stat status{};
+    return ::fstat(fd, &status) == 0 ? status.st_mtim.tv_sec * second + status.st_mtim.tv_nsec : 0;
+}
+
+} // namespace
 
 GrepSearch::GrepSearch(const Matcher& matcher, const CountOptions& options, bool by_file,
-                       std::uint64_t wanted, unsigned threads, SearchLimits& limits)
-    : matcher_(matcher), options_(options), by_file_(by_file), found_(wanted)
+                       std::uint64_t wanted, unsigned threads, SearchLimits& limits,
+                       bool newest_first)
+    : matcher_(matcher), options_(options), by_file_(by_file), found_(wanted),
+      newest_(newest_first ? std::make_unique<NewestFiles>(wanted) : nullptr)
 {
     for (unsigned i = 0; i < threads; ++i) {
         readers_.push_back(std::make_unique<BlockReader>(limits));
@@ -54,7 +68,11 @@ void GrepSearch::search(unsigned thread, int fd, std::string_view path)
     if (count.units > 0) {
         ++totals_.matched;
         totals_.units += count.units;
-        found_.add(path, {.units = by_file_ ? 1 : count.units, .count = count.units});
+        if (newest_) {
+            newest_->add(path, changed_at(fd));
+        } else {
+            found_.add(path, {.units = by_file_ ? 1 : count.units, .count = count.units});
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 #include "sandbox/guest/search/file_counter.hpp"
 #include "sandbox/guest/search/first_files.hpp"
 #include "sandbox/guest/search/matcher.hpp"
+#include "sandbox/guest/search/newest_files.hpp"
 #include "sandbox/guest/search/search_limits.hpp"
 #include "sandbox/guest/search/walker.hpp"
 
@@ -31,9 +32,11 @@ class GrepSearch final : public WalkVisitor {
 
     /// `wanted`: units (files, when `by_file`) that may be listed. `by_file` also leaves out files
     /// that turn out to be binary after a match: as in ripgrep, a count of a part of a file would
-    /// mislead, while its lines are what they are.
+    /// mislead, while its lines are what they are. `newest_first`: files are remembered by the time
+    /// of their last change instead of by path, as newest(), found() stays empty.
     GrepSearch(const Matcher& matcher, const CountOptions& options, bool by_file,
-               std::uint64_t wanted, unsigned threads, SearchLimits& limits);
+               std::uint64_t wanted, unsigned threads, SearchLimits& limits,
+               bool newest_first = false);
 
     void visit(unsigned thread, const WalkedFile& file) override;
 
@@ -48,11 +51,15 @@ class GrepSearch final : public WalkVisitor {
 
     [[nodiscard]] const FirstFiles& found() const noexcept { return found_; }
 
+    /// Null unless they were asked for.
+    [[nodiscard]] NewestFiles* newest() noexcept { return newest_.get(); }
+
   private:
     const Matcher& matcher_;
     CountOptions options_;
     bool by_file_;
     FirstFiles found_;
+    std::unique_ptr<NewestFiles> newest_;
     Totals totals_;
     std::vector<std::unique_ptr<BlockReader>> readers_; ///< one for each thread
 };

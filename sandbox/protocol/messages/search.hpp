@@ -75,6 +75,7 @@ struct GrepRequest {
     std::uint64_t line_limit = 0; ///< characters of a line that are shown
     std::uint64_t budget = 0;     ///< bytes of text in the reply
     std::uint64_t time_limit = 0;
+    bool newest_first = false; ///< mode files: last changed first, then by path
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -97,6 +98,7 @@ struct GrepRequest {
         field(16, self.line_limit);
         field(17, self.budget);
         field(18, self.time_limit);
+        field(19, self.newest_first);
     }
 };
 
@@ -141,7 +143,7 @@ struct GrepFile {
 
 struct GrepReply {
     std::string root;
-    std::vector<GrepFile> files;     ///< by path
+    std::vector<GrepFile> files;     ///< by path, or newest_first
     std::uint64_t total_files = 0;   ///< with a match
     std::uint64_t total_matches = 0; ///< past the limit too; 0 in mode files
     std::uint64_t searched_files = 0;

@@ -75,9 +75,33 @@ class BashTest(DialectTest):
         text = self.said("Bash", command="echo ran; sleep 300", run_in_background=True)
         job = re.match(r"Command running in background with ID: (\S+)\. bash_output", text)[1]
         self.assertIn("ran", self.said("bash_output", job_id=job, wait=5))
-        self.failed("Bash", {}, "needed: command")
+        self.failed("Bash", {}, "needed: command", "(Write, then cat >>FILE in Bash)")
+        self.failed("Write", {"_raw": '{"file_path": "a", "content": "b'}, "arrived cut off",
+                    "Write with the first part, then cat >>FILE in Bash")
         self.failed("Bash", {"command": " "}, "command: there is nothing to run", "with Write")
         self.failed("Bash", {"command": "true", "workdir": "/"}, "workdir: there is no argument")
+
+    def test_a_background_command_is_stopped_as_a_task(self):
+        command = "echo ran; sleep 300"
+        text = self.said("Bash", command=command, run_in_background=True)
+        job = re.match(r"Command running in background with ID: (\S+)\. bash_output .* TaskStop ends "
+                       "it", text)[1]
+        self.failed("TaskStop", {}, "needed: task_id")
+        self.failed("TaskStop", {"task_id": job, "signal": "INT"}, "signal: there is no argument")
+        missing = self.failed("TaskStop", {"task_id": "job-99"}, "No task found with ID: job-99",
+                              f"{job} (running)")
+        self.assertEqual(missing.error["code"], "not_found")
+        self.assertEqual(self.said("TaskStop", shell_id=job),
+                         f"Successfully stopped task: {job} ({command})")
+        again = self.failed("TaskStop", {"task_id": job})
+        self.assertEqual(again.text, f"Task {job} is not running (status: killed)")
+        self.assertEqual(again.data["status"], "ended")
+        text = self.said("Bash", command="exit 3", run_in_background=True)
+        job = re.search(r"ID: (\S+)\. ", text)[1]
+        self.assertIn("exit 3", self.said("bash_output", job_id=job, wait=10))
+        self.assertEqual(self.failed("TaskStop", {"task_id": job}).text,
+                         f"Task {job} is not running (status: failed)")
+        self.failed("bash_output", {"job_id": "job-99"}, "there is no job job-99")
 
     def test_long_output_names_its_file_and_Read_pages_it(self):
         text = self.said("Bash", command="seq 1 20000")
@@ -208,14 +232,16 @@ class SearchTest(DialectTest):
 
     def test_grep_of_each_mode(self):
         self.assertEqual(self.said("Grep", pattern="needle"),
-                         "Found 2 files\nsrc/a.py\nsrc/sub/b.txt")
+                         "Found 2 files\nsrc/sub/b.txt\nsrc/a.py")  # newest first
         self.assertEqual(self.said("Grep", pattern="needle", output_mode="content"),
                          "src/a.py:2:needle 1\nsrc/sub/b.txt:1:needle 2\nsrc/sub/b.txt:2:needle 3")
         self.assertEqual(self.said("Grep", pattern="NEEDLE", output_mode="count", **{"-i": True}),
                          "src/a.py:1\nsrc/sub/b.txt:2\n\n"
                          "Found 3 total occurrences across 2 files.")
         self.assertEqual(self.said("Grep", pattern="needle", head_limit=1),
-                         "Found 1 file limit: 1\nsrc/a.py")
+                         "Found 1 file limit: 1\nsrc/sub/b.txt")
+        self.assertEqual(self.said("Grep", pattern="needle", head_limit=1, offset=1),
+                         "Found 1 file offset: 1\nsrc/a.py")
         for mode, text in (("content", "No matches found"), ("files_with_matches", "No files found"),
                            ("count", "No matches found\n\n"
                             "Found 0 total occurrences across 0 files.")):

@@ -53,8 +53,8 @@ TEST_CASE("a dialect serves every tool once, under its own name or the dialect's
     }
     CHECK(names.size() == all_tools().size());
     CHECK(own.size() == all_tools().size());
-    for (const auto* name :
-         {"Bash", "Edit", "Glob", "Grep", "Read", "Write", "session_info", "save_to_workspace"}) {
+    for (const auto* name : {"Bash", "Edit", "Glob", "Grep", "Read", "TaskStop", "Write",
+                             "session_info", "save_to_workspace"}) {
         CHECK(names.count(name) == 1);
     }
 }

@@ -107,7 +107,7 @@ TEST_CASE("how a job ended and who ended it")
     state.signal = SIGTERM;
     state.ended_by = "kill";
     CHECK(text_of(reply(state, "x"))
-              .starts_with("[job-1 ended: killed by SIGTERM (exit 143) · by bash_kill · 12.3 s]"));
+              .starts_with("[job-1 ended: killed by SIGTERM (exit 143) · on request · 12.3 s]"));
     state = ended(-1);
     state.fate = protocol::Fate::timed_out;
     state.ended_by = "deadline";

@@ -26,6 +26,7 @@ const std::map<std::string, json>& minimal_arguments()
         {"Glob", {{"pattern", "*"}}},
         {"Grep", {{"pattern", "a"}}},
         {"Read", {{"file_path", "a"}}},
+        {"TaskStop", {{"task_id", "job-1"}}},
         {"Write", {{"file_path", "a"}, {"content", ""}}},
     };
     return table;
@@ -184,7 +185,11 @@ TEST_CASE("arguments are renamed, and given defaults where those differ")
           json{{"path", "/a"}, {"old_text", ""}, {"new_text", "y"}, {"replace_all", true}});
     CHECK(own("Glob", {{"pattern", "*.c"}, {"path", "src"}}) ==
           json{{"pattern", "*.c"}, {"path", "src"}, {"limit", 100}});
-    CHECK(own("Grep", {{"pattern", "a"}}) == json{{"pattern", "a"}, {"output_mode", "files"}});
+    CHECK(own("Grep", {{"pattern", "a"}}) ==
+          json{{"pattern", "a"}, {"output_mode", "files"}, {"newest_first", true}});
+    CHECK(own("TaskStop", {{"task_id", "job-1"}}) == json{{"job_id", "job-1"}});
+    CHECK(own("TaskStop", {{"shell_id", "job-1"}, {"task_id", nullptr}}) ==
+          json{{"job_id", "job-1"}});
     CHECK(own("Grep", {{"pattern", "a.b"},
                        {"path", "src"},
                        {"glob", "*.c"},

@@ -1,6 +1,7 @@
 #include "tests/unit/tools/caught.hpp"
 #include "tests/unit/tools/text_reply.hpp"
 #include "tools/bash_exec.hpp"
+#include "tools/bash_kill.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/edit_report.hpp"
 #include "tools/read_file.hpp"
@@ -34,6 +35,13 @@ protocol::ExecuteReply ended(const std::string& out, const std::string& err = ""
     reply.cwd = "/home/user/src";
     reply.cwd_changed = true;
     return reply;
+}
+
+Result stopped(const protocol::JobKillReply& reply)
+{
+    auto result = BashKill::render({.job_id = "job-1", .signal = SIGTERM}, reply);
+    claude::TaskStop::phrase({{"task_id", "job-1"}}, Settings{}, result);
+    return result;
 }
 
 Result bash(const protocol::ExecuteReply& reply, const json& arguments = {{"command", "x"}},
@@ -329,6 +337,56 @@ TEST_CASE("what is not there is told with the working directory")
     }
     CHECK_FALSE(claude::Read::explain({}, Error(ErrorCode::not_found, "no such job")));
     CHECK_FALSE(claude::Grep::explain({}, missing));
+}
+
+TEST_CASE("a background command that was stopped, that had ended, and that goes on")
+{
+    protocol::JobKillReply reply;
+    reply.state.job_id = "job-1";
+    reply.state.command = "make";
+    reply.state.running = false;
+    reply.state.shell_ended = true;
+    reply.signalled = 2;
+    CHECK(stopped(reply).text == "Successfully stopped task: job-1 (make)");
+    CHECK_FALSE(stopped(reply).failed);
+    reply.signalled = 0;
+    CHECK(stopped(reply).text == "Task job-1 is not running (status: completed)");
+    CHECK(stopped(reply).failed);
+    reply.state.exit_code = 3;
+    CHECK(stopped(reply).text == "Task job-1 is not running (status: failed)");
+    reply.state.ended_by = "kill";
+    CHECK(stopped(reply).text == "Task job-1 is not running (status: killed)");
+    reply.state.running = true;
+    reply.state.survivors = 1;
+    CHECK(stopped(reply).text.find("could not be stopped") != std::string::npos);
+    CHECK_FALSE(stopped(reply).failed);
+}
+
+TEST_CASE("an unknown background command is an unknown task, with those that there are")
+{
+    const Error none(ErrorCode::not_found, "there is no job job-9 in this session",
+                     "The jobs are: job-1 (running).");
+    const auto error = claude::TaskStop::explain({{"shell_id", "job-9"}}, none);
+    REQUIRE(error);
+    CHECK(std::string(error->what()) == "No task found with ID: job-9");
+    CHECK(error->hint() == none.hint());
+    CHECK_FALSE(claude::TaskStop::explain({{"task_id", "a"}}, Error(ErrorCode::busy, "b")));
+}
+
+TEST_CASE("how a command ended is told by its outcome, and not by how long it took")
+{
+    auto first = ended("out", "err", 3);
+    auto second = first;
+    second.duration = 99'000;
+    second.cwd = "/tmp";
+    CHECK_FALSE(bash(first).unsuccessful.empty());
+    CHECK(bash(first).unsuccessful == bash(second).unsuccessful);
+    CHECK(bash(ended("out", "err", 4)).unsuccessful != bash(first).unsuccessful);
+    CHECK(bash(ended("oute", "rr", 3)).unsuccessful != bash(first).unsuccessful);
+    CHECK(bash(ended("out", "err")).unsuccessful.empty());
+    first.background = true;
+    first.job_id = "job-1";
+    CHECK(bash(first).unsuccessful.empty());
 }
 
 } // namespace berth::tools
