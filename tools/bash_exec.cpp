@@ -2,7 +2,9 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/sha256.hpp"
 #include "tools/decode.hpp"
+#include "tools/dialect.hpp"
 #include "tools/exec_report.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/progress.hpp"
@@ -91,6 +93,40 @@ void check_environment(const std::map<std::string, std::string>& environment)
                         "or pass them as stdin.");
         }
     }
+}
+
+/// Which directory was probably meant, asked of the guest as for a file: its loop, which starts
+/// commands, must not read directories. Nothing was run, so asking once more does no harm.
+std::string hint_for_workdir(sandbox::Sandbox& sandbox, const std::string& workdir,
+                             const Error& missing, const std::stop_token& stop)
+{
+    protocol::ReadFileRequest request;
+    request.path = workdir;
+    request.limit = 1;
+    request.budget = 1;
+    try {
+        (void)sandbox.read_file(request, stop);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::not_found && !error.hint().empty()) {
+            return error.hint();
+        }
+    } catch (const std::exception&) { // the hint that there is will do
+    }
+    return missing.hint();
+}
+
+/// Of how a command ended and what it printed, but not of how long it took.
+std::string outcome_digest(const protocol::ExecuteReply& reply, const ShownStream& out,
+                           const ShownStream& err)
+{
+    Sha256 digest;
+    digest.update(ended_phrase(reply.fate, reply.exit_code, reply.signal));
+    for (const auto* stream : {&out, &err}) {
+        digest.update('\n' + std::to_string(stream->omitted_bytes) + ' ' +
+                      std::to_string(stream->text.size()) + '\n');
+        digest.update(stream->text);
+    }
+    return digest.finish();
 }
 
 } // namespace
@@ -190,7 +226,16 @@ Result BashExec::run(Context& context, const Args& args)
     auto asked = request(args, context.settings);
     asked.progress = wanted_progress(context);
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
-        return sandbox.execute(asked, context.stop, show_printed(context));
+        try {
+            return sandbox.execute(asked, context.stop, show_printed(context));
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::not_found || asked.workdir.empty()) {
+                throw;
+            }
+            throw with_facts_of(
+                error, Error(error.code(), error.what(),
+                             hint_for_workdir(sandbox, asked.workdir, error, context.stop)));
+        }
     });
     if (!reply.notice.empty()) {
         context.notices.push_back(reply.notice);
@@ -209,8 +254,12 @@ Result BashExec::render(const protocol::ExecuteReply& reply, std::chrono::second
     const Excerpt err = fit(reply.err, budgets.err, err_storage);
     const ShownStream shown_out{to_text(out), out.omitted_bytes, out.omitted_lines};
     const ShownStream shown_err{to_text(err), err.omitted_bytes, err.omitted_lines};
-    return {exec_text(reply, shown_out, shown_err, timeout),
-            exec_data(reply, shown_out, shown_err, timeout)};
+    Result result{exec_text(reply, shown_out, shown_err, timeout),
+                  exec_data(reply, shown_out, shown_err, timeout)};
+    if (reply.exit_code != 0 && !reply.background) {
+        result.unsuccessful = outcome_digest(reply, shown_out, shown_err);
+    }
+    return result;
 }
 
 } // namespace berth::tools

@@ -4,6 +4,7 @@
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
+#include "tools/workspace_hint.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -38,7 +39,14 @@ Result DeleteWorkspaceFile::run(Context& context, const Args& args)
 {
     require_principal(context);
     const std::string path = workspace::normalise(args.workspace_path);
-    context.workspace.remove(context.session.principal, path);
+    try {
+        context.workspace.remove(context.session.principal, path);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::not_found) {
+            throw missing_in_workspace(context, path, error.what());
+        }
+        throw;
+    }
     const std::string message = "Deleted " + visible(path) + " from the workspace";
     return {message,
             nlohmann::json{{"message", message}, {"workspace_path", utf8::sanitize(path)}}};

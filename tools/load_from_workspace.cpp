@@ -8,6 +8,7 @@
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 #include "tools/transfer.hpp"
+#include "tools/workspace_hint.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -104,9 +105,8 @@ Download find_files(Context& context, const LoadFromWorkspace::Args& args)
     auto entries =
         context.workspace.list(context.session.principal, prefix, max_transfer_files, total);
     if (entries.empty()) {
-        throw Error(ErrorCode::not_found,
-                    "the workspace has no file at or below " + visible(prefix),
-                    "list_workspace_files shows what there is.");
+        throw missing_in_workspace(context, prefix,
+                                   "the workspace has no file at or below " + visible(prefix));
     }
     std::uint64_t bytes = 0;
     for (const auto& entry : entries) {

@@ -1,5 +1,6 @@
 #include "tools/tool.hpp"
 
+#include "tools/cut_off.hpp"
 #include "tools/dialect.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,6 +27,7 @@ Result::~Result() = default;
 
 Result run_tool(const Entry& tool, Context& context, const nlohmann::json& arguments)
 {
+    refuse_cut_off(tool, arguments);
     Result result = tool.dialect == nullptr ? tool.run(context, arguments)
                                             : run_in_dialect(tool, context, arguments);
     auto& data = *result.data;

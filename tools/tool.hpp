@@ -72,6 +72,9 @@ struct Result {
     std::unique_ptr<nlohmann::json> data;
     std::vector<Image> images;
     bool failed = false; ///< the work was done, and the caller's dialect calls its outcome an error
+    /// A digest of the outcome where the work was done and came to nothing good, such as a command
+    /// that ended with another status than 0: the same for the same outcome. Else empty.
+    std::string unsuccessful;
 };
 
 struct Annotations {
@@ -114,7 +117,8 @@ struct Entry {
 [[nodiscard]] const Entry* find_tool(std::string_view name);
 
 /// Runs the tool in its session, in the dialect it is served in, and retries nothing. Notices of
-/// the lease and of the call are collected in `context.notices`.
+/// the lease and of the call are collected in `context.notices`. `arguments`: an object; of
+/// anything else, and of what was cut off (cut_off.hpp), nothing is run.
 [[nodiscard]] Result run_tool(const Entry& tool, Context& context, const nlohmann::json& arguments);
 
 } // namespace berth::tools

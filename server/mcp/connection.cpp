@@ -35,7 +35,7 @@ void Connection::modern_request(const std::shared_ptr<rpc::Call>& call)
     check_envelope(call->params());
     const auto& method = call->message().method;
     if (method == "tools/call") {
-        service_.call(call, Era::modern);
+        service_.call(call, Era::modern, repetition_);
     } else if (method == "tools/list") {
         call->reply(service_.list(call->params(), Era::modern));
     } else if (method == "server/discover") {
@@ -49,7 +49,7 @@ void Connection::legacy_request(const std::shared_ptr<rpc::Call>& call)
 {
     const auto& method = call->message().method;
     if (method == "tools/call") {
-        service_.call(call, Era::legacy);
+        service_.call(call, Era::legacy, repetition_);
     } else if (method == "tools/list") {
         call->reply(service_.list(call->params(), Era::legacy));
     } else if (method == "initialize") {
@@ -92,11 +92,16 @@ std::string Connection::refusal(const rpc::Message& message, const Error& why)
         return {};
     }
     auto era = era_of(*message.params);
-    if (message.params->empty()) { // not known: a client that has shaken hands is an older one
+    if (message.partial || message.params->empty()) {
+        // Not known: a client that has shaken hands is an older one.
         const std::lock_guard lock(mutex_);
         era = negotiated_.empty() ? Era::modern : Era::legacy;
     }
-    return service_.refusal(why, era);
+    const auto name = message.params->find("name");
+    return service_.refusal(why, era,
+                            name != message.params->end() && name->is_string()
+                                ? name->get_ref<const std::string&>()
+                                : std::string());
 }
 
 bool Connection::accepts_batch(const json& messages)

@@ -3,6 +3,7 @@
 #include "server/mcp/era.hpp"
 #include "tools/dialect.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -28,10 +29,16 @@ struct Identity {
                                       std::string_view bodies, Era era, const Identity& identity);
 
 /// The one map from an exception to what a caller of a tool is told: a result with `isError`, at
-/// least two lines for the model, of which the last says what to do (its hint, or that of its
-/// code), and `_meta["berth/error"]` for programs.
+/// least two lines for the model, of which the second says what to do (its hint, or that of its
+/// code), and `_meta["berth/error"]` for programs. `times`: how often in a row this call has failed
+/// like this, as far as that is worth a word: then a last line says so and what to do instead, and
+/// programs find it as `repeated`. 0: it is not.
 [[nodiscard]] std::string tool_failure(const std::exception& failure,
                                        const std::vector<std::string>& told, Era era,
-                                       const Identity& identity);
+                                       const Identity& identity, std::uint64_t times = 0);
+
+/// What a caller is told whose command has ended in the same way so many times, one right after the
+/// other. It forbids nothing: to ask once more whether a server is up may be right.
+[[nodiscard]] std::string repetition_notice(std::uint64_t times);
 
 } // namespace berth::mcp

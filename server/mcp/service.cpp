@@ -1,8 +1,12 @@
 #include "server/mcp/service.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/rpc/json_text.hpp"
+#include "tools/call_identity.hpp"
+#include "tools/cut_off.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -42,6 +46,11 @@ std::string progress_token(const json& params)
     }
     const auto token = meta->find("progressToken");
     return token == meta->end() ? std::string() : rpc::id_from(*token);
+}
+
+Repetition::Digest outcome_of(const CallReport& failure)
+{
+    return sha256_hex(std::string(failure.outcome) + '\n' + std::string(failure.message));
 }
 
 } // namespace
@@ -126,7 +135,9 @@ const tools::Entry& Service::requested_tool(const json& params) const
         throw rpc::ProtocolError(rpc::invalid_params, "tools/call needs \"name\", a string");
     }
     const auto arguments = params.find("arguments");
-    if (arguments != params.end() && !arguments->is_object()) {
+    // A string is what some clients make of arguments that were cut off: its model is told, who
+    // would not see an error of the protocol.
+    if (arguments != params.end() && !arguments->is_object() && !arguments->is_string()) {
         throw rpc::ProtocolError(rpc::invalid_params, "\"arguments\" must be an object");
     }
     const auto& wanted = name->get_ref<const std::string&>();
@@ -139,13 +150,25 @@ const tools::Entry& Service::requested_tool(const json& params) const
         throw rpc::ProtocolError(rpc::invalid_params,
                                  "Tool " + wanted + " is not served: " + left_out->second);
     }
-    const auto here = tools::in_words_of(configuration_.identity.dialect, wanted);
     throw rpc::ProtocolError(rpc::invalid_params,
-                             "Unknown tool: " + wanted.substr(0, 128) +
-                                 (catalog.find(here) != nullptr ? "; here it is " + here : ""));
+                             "Unknown tool: " + wanted.substr(0, 128) + known_as(wanted));
 }
 
-void Service::call(const std::shared_ptr<rpc::Call>& call, Era era)
+std::string Service::known_as(const std::string& wanted) const
+{
+    const auto here = tools::in_words_of(configuration_.identity.dialect, wanted);
+    if (configuration_.catalog.find(here) != nullptr) {
+        return "; here it is " + here;
+    }
+    std::vector<std::string> names;
+    for (const auto* tool : configuration_.catalog.served) {
+        names.emplace_back(tool->name);
+    }
+    const auto near = nearest(wanted, names);
+    return near.empty() ? "" : "; did you mean " + near + "?";
+}
+
+void Service::call(const std::shared_ptr<rpc::Call>& call, Era era, Repetition& repetition)
 {
     const auto& tool = requested_tool(call->params());
     std::unique_ptr<Heartbeat::Beat> beat;
@@ -154,37 +177,56 @@ void Service::call(const std::shared_ptr<rpc::Call>& call, Era era)
         beat = heartbeat_.watch(call, std::move(token), std::string(tool.name));
         progress = [&beat](std::string message) { beat->say(std::move(message)); };
     }
-    run(call, tool, era, progress);
+    run(call, tool, era, repetition, progress);
 }
 
-std::string Service::refusal(const Error& why, Era era) const
+std::string Service::refusal(const Error& why, Era era, const std::string& tool) const
 {
     const auto* dialect = configuration_.identity.dialect;
-    const Error named(why.code(), why.what(), tools::in_words_of(dialect, why.hint()));
+    std::string_view hint = why.hint();
+    if (why.details().contains("cut_off")) {
+        const auto* called = configuration_.catalog.find(tool);
+        hint = tools::advice_for_pieces(called == nullptr ? "" : tools::own_name(*called));
+    }
+    const Error named(why.code(), why.what(), tools::in_words_of(dialect, hint));
     return tool_failure(tools::with_facts_of(why, named), {}, era, configuration_.identity);
 }
 
 void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
-                  const tools::Progress& progress)
+                  Repetition& repetition, const tools::Progress& progress)
 {
     static const json no_arguments = json::object();
-    const auto arguments = call->params().find("arguments");
+    const auto given = call->params().find("arguments");
+    const json& arguments = given == call->params().end() ? no_arguments : *given;
+    const auto same_call = [&] {
+        return tools::call_identity(tool, arguments, configuration_.settings);
+    };
+    const auto began = repetition.begin();
     const auto started = std::chrono::steady_clock::now();
     std::vector<std::string> notices;
     CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};
     std::string reply;
     std::string message;
     try {
-        auto result =
-            configuration_.run(tool, arguments == call->params().end() ? no_arguments : *arguments,
-                               call->stop_token(), notices, progress);
-        reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
+        auto result = configuration_.run(tool, arguments, call->stop_token(), notices, progress);
+        auto told = notices;
+        if (result.unsuccessful.empty()) {
+            repetition.succeeded(same_call);
+        } else if (const auto times =
+                       repetition.ended_alike(began, same_call, result.unsuccessful)) {
+            told.push_back(repetition_notice(times)); // of this reply alone
+        }
+        reply = tool_result(std::move(result), told, tool.bodies, era, configuration_.identity);
     } catch (const std::exception& failure) {
         const auto* error = dynamic_cast<const Error*>(&failure);
         report.outcome = to_string(error != nullptr ? error->code() : ErrorCode::internal);
         message = failure.what();
         report.message = message;
-        reply = tool_failure(failure, notices, era, configuration_.identity);
+        // The sender never sees how a call ended that it had cancelled.
+        const auto times = call->stop_token().stop_requested()
+                               ? 0
+                               : repetition.failed(began, same_call, outcome_of(report));
+        reply = tool_failure(failure, notices, era, configuration_.identity, times);
     }
     if (!call->reply(reply) && !notices.empty()) {
         configuration_.untold(std::move(notices));

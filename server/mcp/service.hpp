@@ -2,6 +2,7 @@
 
 #include "server/mcp/catalog.hpp"
 #include "server/mcp/heartbeat.hpp"
+#include "server/mcp/repetition.hpp"
 #include "server/mcp/reply.hpp"
 #include "server/rpc/dispatcher.hpp"
 #include "tools/tool.hpp"
@@ -55,9 +56,10 @@ class Service {
     /// `version`: the one that was negotiated.
     [[nodiscard]] std::string initialize(const std::string& version);
     [[nodiscard]] std::string list(const nlohmann::json& params, Era era);
-    void call(const std::shared_ptr<rpc::Call>& call, Era era);
-    /// The result of a call that was not made.
-    [[nodiscard]] std::string refusal(const Error& why, Era era) const;
+    /// `repetition`: of the caller.
+    void call(const std::shared_ptr<rpc::Call>& call, Era era, Repetition& repetition);
+    /// The result of a call that was not made. `tool`: which was called, as far as that is known.
+    [[nodiscard]] std::string refusal(const Error& why, Era era, const std::string& tool) const;
 
   private:
     /// A text as JSON, and whether it may be kept.
@@ -71,8 +73,10 @@ class Service {
     [[nodiscard]] Text instructions();
     [[nodiscard]] Text tools_text();
     [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
+    /// What a tool that there is not was probably meant to be, for the end of a message; or empty.
+    [[nodiscard]] std::string known_as(const std::string& wanted) const;
     void run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
-             const tools::Progress& progress);
+             Repetition& repetition, const tools::Progress& progress);
 
     Configuration configuration_;
     std::mutex mutex_;
@@ -100,6 +104,7 @@ class Connection final : public rpc::Handler {
     Service& service_;
     std::mutex mutex_;
     std::string negotiated_; ///< by `initialize`; empty before
+    Repetition repetition_;
 };
 
 } // namespace berth::mcp

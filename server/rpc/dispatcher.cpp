@@ -128,12 +128,16 @@ void Dispatcher::receive(std::string_view text)
 
 void Dispatcher::answer_unread(std::string_view text, const ProtocolError& error)
 {
-    refuse(recognise(text),
-           Error(ErrorCode::invalid_argument,
-                 std::string("the request cannot be read: ") + error.what(),
-                 "Nothing of it was done. Send it again whole: complete JSON, and texts made of "
-                 "whole characters."),
-           error);
+    const bool cut_off = error.data() == cut_off_data;
+    Error why(ErrorCode::invalid_argument,
+              (cut_off ? "the request arrived cut off: " : "the request cannot be read: ") +
+                  std::string(error.what()),
+              "Nothing of it was done. Send it again whole: complete JSON, and texts made of whole "
+              "characters.");
+    if (cut_off) {
+        why.with_detail("cut_off", "true");
+    }
+    refuse(recognise(text), why, error);
 }
 
 void Dispatcher::too_long(std::string_view outline, std::size_t limit)

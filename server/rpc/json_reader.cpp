@@ -19,7 +19,7 @@ using nlohmann::json;
 /// library's own builder copies every string; this one takes it.
 class Builder {
   public:
-    explicit Builder(const ReadLimits& limits) : limits_(limits) {}
+    Builder(const ReadLimits& limits, std::size_t size) : limits_(limits), size_(size) {}
 
     bool null() { return add(nullptr); }
 
@@ -63,6 +63,9 @@ class Builder {
         } else if (std::string_view(error.what()).find("surrogate") != std::string_view::npos) {
             problem_ = "the text" + (key_ == nullptr ? "" : " in \"" + key_->substr(0, 64) + '"') +
                        " has half a character, an unpaired \\ud800 to \\udfff," + where;
+        } else if (position > size_) {
+            cut_off_ = true;
+            problem_ = "the JSON ends in the middle, after " + std::to_string(size_) + " bytes";
         } else {
             problem_ = "not valid JSON in UTF-8," + where;
         }
@@ -71,7 +74,10 @@ class Builder {
 
     [[nodiscard]] json take() { return std::move(root_); }
 
-    [[noreturn]] void fail() const { throw ProtocolError(code_, problem_); }
+    [[noreturn]] void fail() const
+    {
+        throw ProtocolError(code_, problem_, cut_off_ ? std::string(cut_off_data) : std::string());
+    }
 
   private:
     bool refuse(std::string problem)
@@ -122,6 +128,7 @@ class Builder {
     }
 
     ReadLimits limits_;
+    std::size_t size_;
     json root_;
     /// The containers around the present position. A parent does not grow while a child is open,
     /// so the pointers stay good.
@@ -129,6 +136,7 @@ class Builder {
     json* member_ = nullptr;           ///< takes the value of the key read last
     const std::string* key_ = nullptr; ///< the key read last
     std::size_t values_ = 0;
+    bool cut_off_ = false;
     int code_ = invalid_request;
     std::string problem_ = "not readable";
 };
@@ -137,7 +145,7 @@ class Builder {
 
 json read_json(std::string_view text, const ReadLimits& limits)
 {
-    Builder builder(limits);
+    Builder builder(limits, text.size());
     if (!json::sax_parse(text, &builder)) {
         builder.fail();
     }

@@ -14,6 +14,9 @@ struct ReadLimits {
     std::size_t values = 1'000'000;
 };
 
+/// The data of the parse_error for a text that ends before its document does.
+inline constexpr std::string_view cut_off_data = R"({"cut_off":true})";
+
 /// Parses one JSON text. Throws ProtocolError: parse_error for what is not JSON or not UTF-8,
 /// invalid_request beyond the limits and for a repeated key (RFC 8259 leaves its meaning open; two
 /// readers that choose differently see two different requests).

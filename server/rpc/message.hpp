@@ -23,6 +23,8 @@ struct Message {
     Id id;                                  ///< of a request
     std::string method;                     ///< of a request or notification
     std::unique_ptr<nlohmann::json> params; ///< an object; empty when none was sent
+    /// Of a message that cannot be read: `params` has some of its members at most.
+    bool partial = false;
 };
 
 /// The id of a message that may be malformed, for the error that answers it; "null" when it has

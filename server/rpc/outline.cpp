@@ -115,6 +115,78 @@ class Recogniser {
     bool answers_ = false; ///< it has what only a response has
 };
 
+/// Takes the short strings of `params` from the parser's events, until the text breaks.
+class ParamsRecogniser {
+  public:
+    explicit ParamsRecogniser(json& params) : params_(params) {}
+
+    bool null() { return true; }
+
+    bool boolean(bool /*value*/) { return true; }
+
+    bool number_integer(std::int64_t /*value*/) { return true; }
+
+    bool number_unsigned(std::uint64_t /*value*/) { return true; }
+
+    bool number_float(double /*value*/, const std::string& /*text*/) { return true; }
+
+    bool string(std::string& value)
+    {
+        constexpr std::size_t longest = 256; // of a name; nothing large is kept
+        if (depth_ == 2 && in_params_ && !key_.empty() && value.size() <= longest) {
+            params_[key_] = std::move(value);
+        }
+        return true;
+    }
+
+    bool binary(json::binary_t& /*value*/) { return false; }
+
+    bool start_object(std::size_t /*size*/) { return open(key_ == "params"); }
+
+    bool end_object() { return close(); }
+
+    bool start_array(std::size_t /*size*/) { return open(false); }
+
+    bool end_array() { return close(); }
+
+    bool key(std::string& name)
+    {
+        if (depth_ <= 2) {
+            key_ = name.size() <= longest_key ? std::move(name) : std::string();
+        }
+        return true;
+    }
+
+    bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                     const json::exception& /*error*/)
+    {
+        return false;
+    }
+
+  private:
+    static constexpr std::size_t longest_key = 64;
+
+    bool open(bool params)
+    {
+        if (++depth_ == 2) {
+            in_params_ = params;
+            key_.clear();
+        }
+        return true;
+    }
+
+    bool close()
+    {
+        --depth_;
+        return true;
+    }
+
+    json& params_;
+    std::size_t depth_ = 0;
+    bool in_params_ = false;
+    std::string key_; ///< the last of the two outermost levels
+};
+
 } // namespace
 
 void Outline::feed(std::string_view piece)
@@ -164,7 +236,13 @@ Message recognise(std::string_view text)
     outline.feed(text);
     Recogniser recogniser;
     (void)json::sax_parse(outline.text(), &recogniser);
-    return recogniser.message();
+    Message message = recogniser.message();
+    message.partial = true;
+    if (message.kind == Kind::request) {
+        ParamsRecogniser params(*message.params);
+        (void)json::sax_parse(text, &params);
+    }
+    return message;
 }
 
 } // namespace berth::rpc

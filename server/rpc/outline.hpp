@@ -35,8 +35,9 @@ class Outline {
 };
 
 /// What a message that cannot be read tells of itself: kind, id and method, as far as they stand
-/// before what breaks its outermost level. A notification where nothing is known. Its id is empty
-/// when there is none, or two: they would be for different readers.
+/// before what breaks its outermost level, and the short strings directly in `params` that stand
+/// before what breaks the text. A notification where nothing is known. Its id is empty when there
+/// is none, or two: they would be for different readers.
 [[nodiscard]] Message recognise(std::string_view text);
 
 } // namespace berth::rpc

@@ -15,7 +15,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import META, SLEEP, Bench, request
-from mcp_client import LEGACY, MODERN, Pending, RpcError, binary_path
+from mcp_client import LEGACY, MODERN, Pending, Result, RpcError, binary_path
 from test_in_flight import Cases
 
 
@@ -98,6 +98,63 @@ class ProtocolTest(Bench):
                 bad, good = self.exchange(line, ping)
                 self.assertEqual((bad["id"], bad["error"]["code"]), (None, code))
                 self.assertEqual(good, {"jsonrpc": "2.0", "id": 1, "result": {}})
+
+    def test_a_call_that_broke_off_is_answered_by_its_id_and_nothing_of_it_is_done(self):
+        berth = self.start(era="modern")
+        call = {"jsonrpc": "2.0", "id": "cut", "method": "tools/call", "params": {
+            "name": "write_file", "arguments": {"path": "half", "content": "x" * 100}}}
+        line = json.dumps(call).encode()
+        advice = "write_file with the first part, then more calls with mode \"append\""
+        for size in (len(line) - 1, len(line) - 3, len(line) - 50, line.index(b"content")):
+            for era in ("modern", "legacy"):
+                with self.subTest(size=size, era=era):
+                    berth.era = era
+                    if era == "legacy":
+                        berth.initialize()
+                    pending = berth._pending["cut"] = Pending("cut")
+                    berth.send_line(line[:size])
+                    result = pending.result(20)
+                    self.assertEqual(result.error["code"], "invalid_argument")
+                    self.assertIn("the request arrived cut off: the JSON ends in the middle, after "
+                                  f"{size} bytes", result.text)
+                    self.assertIn(advice, result.error["hint"])
+        # Where the tool is not known the advice is a general one; without an id there is only null.
+        pending = berth._pending["cut"] = Pending("cut")
+        berth.send_line(line[:line.index(b'"name"') + 3])
+        self.assertIn("What is too long for one call goes in pieces", pending.result(20).text)
+        berth.send_line(line[:20])
+        self.wait_for(lambda: berth.strays)
+        self.assertEqual((berth.strays[0]["id"], berth.strays[0]["error"]["code"],
+                          berth.strays[0]["error"]["data"]), (None, -32700, {"cut_off": True}))
+        self.assertEqual(berth.call_tool("bash_exec", {"command": "ls"}).text, "(no output)")
+
+    def test_arguments_that_are_a_string_are_refused_as_the_tool_s_error(self):
+        berth = self.start(era="modern")
+        half = '{"path": "half", "content": "xx'
+        for arguments in (half, {"_raw": half}, {"__unparsedToolInput": {"raw": half, "len": 900}}):
+            result = Result(berth.request("tools/call", {"name": "write_file",
+                                                         "arguments": arguments}))
+            self.assertTrue(result.is_error)
+            self.assertIn("arrived cut off", result.text)
+            self.assertIn("mode \"append\"", result.error["hint"])
+            self.assertEqual(result.error["details"], {"cut_off": "true"})
+        whole = Result(berth.request("tools/call", {"name": "write_file", "arguments":
+                                                    '{"path": "half", "content": ""}'}))
+        self.assertIn("Send the arguments as an object", whole.text)
+        self.assertEqual(berth.call_tool("bash_exec", {"command": "ls"}).text, "(no output)")
+
+    def test_a_client_that_repeats_a_failing_call_is_told(self):
+        for era in ("modern", "legacy"):
+            berth = self.start(era=era)
+            texts = [berth.call_tool("read_file", {"path": "nothing"}).text for _ in range(3)]
+            self.assertEqual([text.count("in a row") for text in texts], [0, 0, 1])
+            self.assertIn("has now failed 3 times in a row", texts[2])
+
+    def test_a_tool_s_name_is_told_where_it_is_mistyped(self):
+        berth = self.start(era="modern")
+        with self.assertRaises(RpcError) as refused:
+            berth.call_tool("readfile", {"path": "a"})
+        self.assertEqual(refused.exception.message, "Unknown tool: readfile; did you mean read_file?")
 
     def test_ids_are_strings_or_integers_and_echoed_exactly(self):
         for wrong in ("null", "1.5", "true", "[1]", "{}"):

@@ -52,6 +52,12 @@ tools::Result run_fake(const tools::Entry& tool, const json& arguments, const st
     if (arguments.contains("notice")) {
         notices.emplace_back("noticed");
     }
+    if (arguments.contains("exit")) {
+        notices.emplace_back("noticed");
+        tools::Result result("exit 1", json::object());
+        result.unsuccessful = arguments["exit"].dump();
+        return result;
+    }
     running += arguments.contains("wait") ? 1 : 0;
     while (arguments.contains("wait") && !stop.stop_requested()) {
         std::this_thread::sleep_for(1ms);
@@ -355,4 +361,69 @@ TEST_CASE("batches belong to 2025-03-26 alone, without initialize and without mo
     CHECK(batch(R"([{"jsonrpc":"2.0","id":2,"method":"initialize"}])")["error"]["code"] == -32600);
     bench.ask("initialize", R"("protocolVersion":"2025-11-25")", false);
     CHECK(batch("[" + ping + "]")["error"]["code"] == -32600);
+}
+
+TEST_CASE("the third failure of a call says so, to the client whose call it is")
+{
+    Bench bench;
+    const std::string call = R"("name":"alpha","arguments":{"fail":1})";
+    const auto repeated = [](const json& answer) {
+        return answer["result"]["_meta"]["berth/error"].value("repeated", 0);
+    };
+    CHECK(repeated(bench.ask("tools/call", call, true)) == 0);
+    CHECK(repeated(bench.ask("tools/call", call, false)) == 0);
+    Connection other(*bench.service);
+    rpc::Dispatcher others(other, bench.sink, bench.pool, rpc::DispatcherLimits{});
+    bench.sink->take();
+    others.receive(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{)" + call + "}}");
+    CHECK(others.drain(Deadline::after(3s)));
+    CHECK(repeated(bench.sink->take().at(0)) == 0);
+    CHECK(repeated(bench.ask("tools/call", R"("name":"beta","arguments":{"fail":1})", true)) == 0);
+    CHECK(repeated(bench.ask("tools/call", R"("name":"alpha","arguments":{"fail":2})", true)) == 0);
+    CHECK(repeated(bench.ask("tools/call", call, true)) == 3);
+}
+
+TEST_CASE("a command that ends alike three times is noticed in that reply alone")
+{
+    Bench bench;
+    const auto notices = [&](const std::string& call) {
+        const auto answer = bench.ask("tools/call", R"("name":"beta","arguments":)" + call, true);
+        CHECK(answer["result"]["isError"] == false);
+        return answer["result"]["_meta"].value("berth/notice", json::array());
+    };
+    CHECK(notices(R"({"exit":1})").size() == 1);
+    CHECK(notices(R"({"exit":1})").size() == 1);
+    const auto third = notices(R"({"exit":1})");
+    REQUIRE(third.size() == 2);
+    CHECK(third[1].get<std::string>().find("3 times in a row") != std::string::npos);
+    CHECK(notices("{}").empty());
+    CHECK(notices(R"({"exit":1})").size() == 1);
+}
+
+TEST_CASE("arguments that are a string reach the tool, which says what is wrong with them")
+{
+    Bench bench;
+    const auto answer = bench.ask("tools/call", R"("name":"alpha","arguments":"{\"a")", true);
+    CHECK(answer["result"]["_meta"]["berth/result"]["arguments"] == "{\"a");
+    CHECK(bench.code("tools/call", R"("name":"alpha","arguments":[])", true) == -32602);
+}
+
+TEST_CASE("a call that broke off is answered by its id, in the era of its client")
+{
+    Bench bench;
+    const auto cut = [&](const std::string& text) {
+        bench.sink->take();
+        bench.dispatcher->receive(R"({"jsonrpc":"2.0","id":5,"method":"tools/call","params":{)" +
+                                  text);
+        return bench.sink->take().at(0);
+    };
+    const auto modern = cut(R"("name":"alpha","arguments":{"fail":")");
+    CHECK(modern["id"] == 5);
+    CHECK(modern["result"]["resultType"] == "complete");
+    CHECK(modern["result"]["_meta"]["berth/error"]["details"]["cut_off"] == "true");
+    CHECK(modern["result"]["content"][0]["text"].get<std::string>().find("goes in pieces") !=
+          std::string::npos);
+    (void)bench.ask("initialize", R"("protocolVersion":"2025-11-25")", false);
+    CHECK_FALSE(cut(R"("name":"alpha","arguments":{"fail":")")["result"].contains("resultType"));
+    CHECK(bench.outcomes.empty()); // nothing was run
 }

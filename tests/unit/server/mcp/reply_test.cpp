@@ -172,3 +172,40 @@ TEST_CASE("an exception of another kind is an internal error")
     CHECK(reply["_meta"]["berth/error"]["code"] == "internal");
     CHECK(reply["content"][0]["text"].get<std::string>().starts_with("boom\nThis is a fault"));
 }
+
+TEST_CASE("an error that comes again and again ends with how often, and what to do instead")
+{
+    const Error error(ErrorCode::text_not_found, "old_text does not occur in /a", "read it");
+    const auto once = json::parse(tool_failure(error, {}, Era::modern, plain));
+    CHECK(once["content"][0]["text"] == "old_text does not occur in /a\nread it");
+    CHECK_FALSE(once["_meta"]["berth/error"].contains("repeated"));
+    const auto again = json::parse(tool_failure(error, {}, Era::modern, plain, 4));
+    CHECK(again["_meta"]["berth/error"]["repeated"] == 4);
+    CHECK(again["_meta"]["berth/error"]["hint"] == "read it");
+    const auto text = again["content"][0]["text"].get<std::string>();
+    CHECK(
+        text.starts_with("old_text does not occur in /a\nread it\nThis same call has now failed 4 "
+                         "times in a row with this same error, so do not send it again as it is. "
+                         "Read the file again"));
+    CHECK(text.ends_with("tell the user what is in the way and ask."));
+}
+
+TEST_CASE("what to do instead of an error's call is said for each code, in the dialect's names")
+{
+    Identity claude = plain;
+    claude.dialect = tools::find_dialect("claude");
+    for (int code = 0; code <= static_cast<int>(ErrorCode::internal); ++code) {
+        const Error error(static_cast<ErrorCode>(code), "what", "hint");
+        const auto reply = json::parse(tool_failure(error, {}, Era::modern, claude, 3));
+        const auto text = reply["content"][0]["text"].get<std::string>();
+        CAPTURE(text);
+        CHECK(text.find(" as it is. ") != std::string::npos);
+        CHECK(text.find(". ;") == std::string::npos);
+        for (const auto* own : {"bash_exec", "glob_files", "read_file", "write_file"}) {
+            CHECK(text.find(own) == std::string::npos);
+        }
+    }
+    const std::runtime_error fault("broke");
+    CHECK(tool_failure(fault, {}, Era::modern, plain, 3).find("failed 3 times in a row") !=
+          std::string::npos);
+}

@@ -248,6 +248,8 @@ TEST_CASE("a request that cannot be read is answered by its id where it has one"
     }
     CHECK(request(R"({"a":"\ud83d"})", "refusable")["result"] == "invalid_argument");
     CHECK(answer(R"({"jsonrpc":"2.0","id":7,"meth)")["id"] == 7);
+    const auto cut = request(R"({"name":"a","arguments":{"b":"c)");
+    CHECK(cut["error"]["data"] == json{{"cut_off", true}});
     CHECK(answer(R"({"id":7)")["id"].is_null()); // it may have been 71
     CHECK(answer(R"({"id":7,"id":8,)")["id"].is_null());
     // Nothing may be taken for the answer to the client's own request 7.

@@ -1,6 +1,7 @@
 #include "server/rpc/outline.hpp"
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <string>
 
@@ -50,4 +51,22 @@ TEST_CASE("a message is recognised by what stands in its outermost object")
     CHECK(recognise(R"({"id":1,"error":{"a":1e999}})").kind == Kind::response);
     CHECK(recognise(R"({"method":"m","params":{"a":1e999}})").kind == Kind::notification);
     CHECK(recognise("").kind == Kind::notification);
+}
+
+TEST_CASE(
+    "of a message that breaks off the short strings of its params are known, and nothing else")
+{
+    using berth::rpc::recognise;
+    using nlohmann::json;
+    const std::string head = R"({"jsonrpc":"2.0","id":1,"method":"m","params":)";
+    const auto params = [&](const std::string& text) { return *recognise(head + text).params; };
+    CHECK(params(R"({"name":"write_file","arguments":{"name":"a","path":"b)") ==
+          json{{"name", "write_file"}});
+    CHECK(params(R"({"arguments":{"name":"a","b":[{"name":"c"}]},"name":"w","x)") ==
+          json{{"name", "w"}});
+    CHECK(params(R"({"name":"writ)") == json::object());
+    CHECK(params(R"(["name","a",)") == json::object());
+    CHECK(params(R"({"name":")" + std::string(300, 'x') + R"(","a)") == json::object());
+    CHECK(*recognise(R"({"id":1,"method":"m","x":{"name":"a"},"y)").params == json::object());
+    CHECK(recognise(head).partial);
 }

@@ -1,0 +1,76 @@
+#include "server/mcp/repetition.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::mcp {
+
+Repetition::Moment Repetition::begin()
+{
+    const std::lock_guard lock(mutex_);
+    return ++now_;
+}
+
+std::uint64_t Repetition::noticed(const Row& row)
+{
+    return row.tries < noticeable ? 0 : row.times;
+}
+
+void Repetition::forget(const Digest& call)
+{
+    std::erase_if(rows_, [&](const Row& row) { return row.call == call; });
+}
+
+std::uint64_t Repetition::failed(Moment began, const Identity& call, const Digest& outcome)
+{
+    Row row{.call = call(), .outcome = outcome};
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(rows_.begin(), rows_.end(),
+                                    [&](const Row& other) { return other.call == row.call; });
+    if (found != rows_.end()) {
+        if (found->outcome == outcome) {
+            row = std::move(*found);
+        }
+        rows_.erase(found);
+    } else if (rows_.size() == remembered) {
+        rows_.erase(rows_.begin());
+    }
+    ++row.times;
+    row.tries += began > row.told ? 1 : 0;
+    row.told = now_;
+    rows_.push_back(std::move(row));
+    return noticed(rows_.back());
+}
+
+void Repetition::succeeded(const Identity& call)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        ended_.reset();
+        if (rows_.empty()) {
+            return;
+        }
+    }
+    const Digest digest = call();
+    const std::lock_guard lock(mutex_);
+    forget(digest);
+}
+
+std::uint64_t Repetition::ended_alike(Moment began, const Identity& call, const Digest& outcome)
+{
+    Row row{.call = call(), .outcome = outcome};
+    const std::lock_guard lock(mutex_);
+    forget(row.call); // it ran: no failure
+    // The next to begin after the last was known, so nothing came between, nor was it sent before.
+    const bool next = ended_ && began == ended_->told + 1;
+    if (next && ended_->call == row.call && ended_->outcome == row.outcome) {
+        row = std::move(*ended_);
+    }
+    ++row.times;
+    ++row.tries;
+    row.told = now_;
+    ended_ = std::move(row);
+    return noticed(*ended_);
+}
+
+} // namespace berth::mcp

@@ -1,0 +1,102 @@
+"""What an agent that goes round in circles is told, and one whose calls arrive cut off."""
+
+from suite import ParityTest
+
+
+class FailureTest(ParityTest):
+    def test_the_third_failure_of_a_call_says_how_often_and_what_to_do(self):
+        self.call("write_file", path="a", content="x\n")
+        edit = {"path": "a", "old_text": "nowhere", "new_text": "y"}
+        for _ in range(2):
+            error = self.refused("text_not_found", "edit_file", **edit)
+            self.assertNotIn("repeated", error.error)
+            self.assertNotIn("in a row", error.text)
+            self.call("read_file", path="a")  # changes nothing
+        again = {"file_path": "a", "old_string": "nowhere", "new_string": "y"}
+        for times in (3, 4):
+            error = self.refused("text_not_found", "edit_file", **again)
+            self.assertEqual(error.error["repeated"], times)
+            self.assertIn(f"\nThis same call has now failed {times} times in a row", error.text)
+            self.assertIn("Read the file again", error.text)
+        self.assertNotIn("in a row", self.refused("text_not_found", "edit_file",
+                                                  **{**edit, "new_text": "z"}).text)
+
+    def test_a_success_or_another_error_begins_anew(self):
+        for _ in range(2):
+            self.refused("not_found", "read_file", path="b")
+        self.run_command("echo x >b")
+        self.call("read_file", path="b")
+        self.run_command("rm b")
+        for _ in range(2):
+            self.assertNotIn("in a row", self.refused("not_found", "read_file", path="b").text)
+        self.assertIn("failed 3 times in a row",
+                      self.refused("not_found", "read_file", path="b").text)
+
+    def test_clients_of_one_session_are_counted_by_themselves(self):
+        other = self.start("--session", "repeats")
+        self.berth = self.start("--session", "repeats")
+        for _ in range(2):
+            self.refused("not_found", "read_file", path="nothing")
+        self.assertNotIn("in a row", other.call_tool("read_file", {"path": "nothing"}).text)
+        self.assertIn("in a row", self.refused("not_found", "read_file", path="nothing").text)
+
+    def test_calls_that_were_sent_together_are_one_try(self):
+        calls = [self.berth.call_async("read_file", {"path": "nothing"}) for _ in range(6)]
+        for call in calls:
+            self.assertNotIn("in a row", call.result().text)
+
+
+class CommandTest(ParityTest):
+    def test_the_same_end_three_times_without_another_call_is_noticed(self):
+        def told():
+            result = self.call("bash_exec", command="echo out; exit 3")
+            self.assertIn("out\n", result.text)
+            return [notice for notice in result.notices if "in a row" in notice]
+
+        self.assertEqual([told(), told()], [[], []])
+        for times in ("3", "4"):
+            self.assertIn(f"{times} times in a row, with no other call in between", told()[0])
+        self.call("session_info")
+        self.assertEqual([told(), told()], [[], []])
+
+    def test_what_differs_or_succeeds_is_no_row(self):
+        for _ in range(4):
+            self.assertEqual(self.call("bash_exec", command="echo same").notices, [])
+            self.assertEqual(self.call("bash_exec", command="echo x >>n; wc -l <n; exit 1").notices,
+                             [])
+
+
+class CutOffTest(ParityTest):
+    def test_nothing_of_half_a_call_is_done(self):
+        for arguments in ({}, {"_raw": '{"command": "touch half'}):
+            self.assertIn("run that with bash FILE",
+                          self.refused("invalid_argument", "bash_exec", **arguments).text)
+        self.assertEqual(self.output("ls"), "")
+
+    def test_other_arguments_that_arrived_make_it_an_ordinary_error(self):
+        self.assertIn("missing: content; arrived: path",
+                      self.refused("invalid_argument", "write_file", path="a").text)
+
+
+class NearestTest(ParityTest):
+    def test_every_path_has_a_nearest_match(self):
+        self.run_command("mkdir project; echo x >project/notes.txt")
+        self.call("save_to_workspace", sandbox_path="project/notes.txt",
+                  workspace_path="/reports/notes.txt")
+        for tool, arguments, meant in (
+                ("read_file", {"path": "project/note.txt"}, "project/notes.txt?"),
+                ("edit_file", {"path": "projct/notes.txt", "old_text": "x", "new_text": "y"},
+                 "/project?"),
+                ("glob_files", {"pattern": "*", "path": "projekt"}, "/project?"),
+                ("grep_files", {"pattern": "x", "path": "projekt"}, "/project?"),
+                ("save_to_workspace", {"sandbox_path": "projekt"}, "/project?"),
+                ("bash_exec", {"command": "touch ran", "workdir": "projekt"}, "/project?"),
+                ("load_from_workspace", {"workspace_path": "/report/notes.txt"},
+                 "/reports/notes.txt?"),
+                ("load_from_workspace", {"workspace_path": "notes.txt"}, "/reports/notes.txt?"),
+                ("delete_workspace_file", {"workspace_path": "/reports/note.txt"},
+                 "/reports/notes.txt?")):
+            with self.subTest(tool):
+                error = self.refused("not_found", tool, **arguments)
+                self.assertRegex(error.text, f"(?i)did you mean \\S*{meant[:-1]}\\?")
+        self.assertNotIn("ran", self.output("ls"))

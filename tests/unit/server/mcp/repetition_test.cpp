@@ -1,0 +1,189 @@
+#include "server/mcp/repetition.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+using berth::mcp::Repetition;
+
+namespace {
+
+/// One call after the other.
+struct Bench {
+    std::uint64_t fail(const std::string& call, const std::string& outcome = "error")
+    {
+        const auto began = repetition.begin();
+        return repetition.failed(began, named(call), outcome);
+    }
+
+    std::uint64_t end(const std::string& call, const std::string& outcome = "exit 1")
+    {
+        const auto began = repetition.begin();
+        return repetition.ended_alike(began, named(call), outcome);
+    }
+
+    void succeed(const std::string& call)
+    {
+        (void)repetition.begin();
+        repetition.succeeded(named(call));
+    }
+
+    Repetition::Identity named(const std::string& call)
+    {
+        return [this, call] {
+            ++asked;
+            return call;
+        };
+    }
+
+    Repetition repetition;
+    int asked = 0;
+};
+
+} // namespace
+
+TEST_CASE("the third failure in a row is noticed, and each one after it")
+{
+    Bench bench;
+    CHECK(bench.fail("a") == 0);
+    CHECK(bench.fail("a") == 0);
+    CHECK(bench.fail("a") == 3);
+    CHECK(bench.fail("a") == 4);
+}
+
+TEST_CASE("a success of the call, or another outcome, begins anew")
+{
+    Bench bench;
+    for (int i = 0; i < 2; ++i) {
+        CHECK(bench.fail("a") == 0);
+        CHECK(bench.fail("a") == 0);
+        bench.succeed("a");
+    }
+    CHECK(bench.fail("b", "one") == 0);
+    CHECK(bench.fail("b", "one") == 0);
+    CHECK(bench.fail("b", "two") == 0);
+    CHECK(bench.fail("b", "one") == 0);
+    CHECK(bench.fail("b", "one") == 0);
+    CHECK(bench.fail("b", "one") == 3);
+}
+
+TEST_CASE("calls are counted for themselves, whatever comes between failures")
+{
+    Bench bench;
+    for (int i = 0; i < 2; ++i) {
+        CHECK(bench.fail("a") == 0);
+        bench.succeed("read");
+        CHECK(bench.fail("b") == 0);
+    }
+    CHECK(bench.fail("a") == 3);
+    CHECK(bench.fail("b") == 3);
+}
+
+TEST_CASE("calls that were sent together are one try, but each is a failure")
+{
+    Bench bench;
+    std::vector<Repetition::Moment> moments;
+    for (int i = 0; i < 4; ++i) {
+        moments.push_back(bench.repetition.begin());
+    }
+    for (const auto began : moments) {
+        CHECK(bench.repetition.failed(began, bench.named("a"), "error") == 0);
+    }
+    CHECK(bench.fail("a") == 0);
+    CHECK(bench.fail("a") == 6);
+}
+
+TEST_CASE("what is remembered is bounded, and the oldest goes first")
+{
+    Bench bench;
+    CHECK(bench.fail("first") == 0);
+    CHECK(bench.fail("first") == 0);
+    for (std::size_t i = 1; i < Repetition::remembered; ++i) {
+        CHECK(bench.fail(std::to_string(i)) == 0);
+    }
+    CHECK(bench.fail("first") == 3); // and is the latest now
+    CHECK(bench.fail("one more") == 0);
+    CHECK(bench.fail("first") == 4);
+    CHECK(bench.fail("1") == 0); // had to go
+    CHECK(bench.fail("1") == 0);
+    CHECK(bench.fail("1") == 3);
+}
+
+TEST_CASE("as long as nothing fails nobody asks which call it was")
+{
+    Bench bench;
+    bench.succeed("a");
+    CHECK(bench.asked == 0);
+    CHECK(bench.fail("a") == 0);
+    bench.succeed("b");
+    CHECK(bench.asked == 2);
+}
+
+TEST_CASE("a command that ends alike is noticed only when nothing comes between")
+{
+    Bench bench;
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.end("make") == 3);
+    CHECK(bench.end("make") == 4);
+    bench.succeed("edit");
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.fail("read") == 0);
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.end("make", "exit 2") == 0);
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.end("test") == 0);
+    CHECK(bench.end("make") == 0);
+}
+
+TEST_CASE("commands that were sent together do not make a row")
+{
+    Bench bench;
+    std::vector<Repetition::Moment> moments;
+    for (int i = 0; i < 3; ++i) {
+        moments.push_back(bench.repetition.begin());
+    }
+    for (const auto began : moments) {
+        CHECK(bench.repetition.ended_alike(began, bench.named("make"), "exit 1") == 0);
+    }
+}
+
+TEST_CASE("a command that could not be run and then can begins a row anew")
+{
+    Bench bench;
+    CHECK(bench.fail("make") == 0);
+    CHECK(bench.fail("make") == 0);
+    CHECK(bench.end("make") == 0);
+    CHECK(bench.fail("make") == 0);
+}
+
+TEST_CASE("from many threads every failure is counted once")
+{
+    Bench bench;
+    constexpr int threads = 4;
+    constexpr int calls = 200;
+    std::atomic<std::uint64_t> most = 0;
+    {
+        std::vector<std::jthread> pool;
+        pool.reserve(threads);
+        for (int i = 0; i < threads; ++i) {
+            pool.emplace_back([&] {
+                for (int call = 0; call < calls; ++call) {
+                    const auto began = bench.repetition.begin();
+                    const auto times =
+                        bench.repetition.failed(began, [] { return std::string("a"); }, "error");
+                    auto before = most.load();
+                    while (before < times && !most.compare_exchange_weak(before, times)) {
+                    }
+                }
+            });
+        }
+    }
+    CHECK(most == threads * calls);
+}

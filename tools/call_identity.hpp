@@ -1,0 +1,17 @@
+#pragma once
+
+#include "tools/tool.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+namespace berth::tools {
+
+/// A digest that two calls share when they are the same call: the tool, and its arguments under
+/// canonical names, whatever spelling they came in. The arguments cannot be told from it. Those
+/// that the tool refuses count as they came.
+[[nodiscard]] std::string call_identity(const Entry& tool, const nlohmann::json& arguments,
+                                        const Settings& settings);
+
+} // namespace berth::tools

@@ -1,0 +1,193 @@
+#include "tools/cut_off.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "tools/dialect.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace berth::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view general_advice =
+    "Nothing of it was done. Send the call again, whole. What is too long for one call goes in "
+    "pieces: write_file writes a large file in pieces, the first as usual and the others with mode "
+    "\"append\".";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> advice = {{
+    {"bash_exec", "Nothing of it was run. If the command is too long for one call, write it to a "
+                  "file in pieces (write_file, then write_file with mode \"append\") and run that "
+                  "with bash FILE; else send the call again, whole."},
+    {"bash_input", "Nothing of it was sent. A long input goes in several calls, with close in the "
+                   "last; else send the call again, whole."},
+    {"edit_file", "Nothing of it was done. If the call is too long, make several that change less "
+                  "each: a long new text comes in pieces as well, each edit adding the next lines "
+                  "behind those of the one before. Else send the call again, whole."},
+    {"write_file", "Nothing of it was written. If the content is too long for one call, send it in "
+                   "pieces: write_file with the first part, then more calls with mode \"append\", "
+                   "each with the next. Else send the call again, whole."},
+}};
+
+enum class Whole : unsigned char { yes, cut, damaged };
+
+/// Whether the text is a JSON document, the beginning of one, or neither.
+Whole wholeness(const std::string& text)
+{
+    try {
+        // Nothing of it is kept: it may be large.
+        const auto nothing =
+            json::parse(text, [](int, json::parse_event_t, json&) { return false; });
+        return nothing.is_discarded() || nothing.is_null() ? Whole::yes : Whole::damaged;
+    } catch (const json::parse_error& error) {
+        return error.byte > text.size() ? Whole::cut : Whole::damaged;
+    } catch (const json::exception&) { // a number that is too large
+        return Whole::damaged;
+    }
+}
+
+bool begins_object(const std::string& text)
+{
+    const auto first = text.find_first_not_of(" \t\r\n");
+    return first != std::string::npos && text[first] == '{';
+}
+
+Error refusal(const std::string& what, std::string hint, bool cut_off = true)
+{
+    Error error(ErrorCode::invalid_argument, what, std::move(hint));
+    error.with_detail("cut_off", cut_off ? "true" : "false");
+    return error;
+}
+
+std::string pieces(const Entry& tool)
+{
+    return in_words_of(tool.dialect, advice_for_pieces(own_name(tool)));
+}
+
+Error refuse_text(const Entry& tool, const std::string& text, const std::string& where)
+{
+    const std::string came = "the arguments came as a string" + where;
+    if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
+        return refusal(came + " that is empty", pieces(tool));
+    }
+    switch (wholeness(text)) {
+    case Whole::yes:
+        return refusal(came, "Nothing of it was done. Send the arguments as an object.", false);
+    case Whole::damaged:
+        return refusal(came + ", and it is no valid JSON",
+                       "Nothing of it was done. Send the arguments as an object.", false);
+    case Whole::cut:
+        break;
+    }
+    return refusal("the call arrived cut off: " + came + ", which ends in the middle, after " +
+                       std::to_string(text.size()) + " bytes",
+                   pieces(tool));
+}
+
+/// The text in a wrapper: a string, or the first string that begins an object within an object.
+const std::string* wrapped_text(const json& value)
+{
+    if (value.is_string() && begins_object(value.get_ref<const std::string&>())) {
+        return &value.get_ref<const std::string&>();
+    }
+    if (value.is_object()) {
+        for (const auto& member : value) {
+            if (member.is_string() && begins_object(member.get_ref<const std::string&>())) {
+                return &member.get_ref<const std::string&>();
+            }
+        }
+    }
+    return nullptr;
+}
+
+/// Whether a member is an argument of the tool, which will then say itself what is wrong.
+bool has_argument(const json& arguments, const json& properties)
+{
+    for (auto member = arguments.begin(); member != arguments.end(); ++member) {
+        if (properties.contains(member.key())) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Under any of their names; those of a dialect are all in its schema.
+bool has_argument(const Entry& tool, const json& arguments)
+{
+    const auto schema = json::parse(tool.input_schema);
+    const auto properties = schema.value("properties", json::object());
+    if (has_argument(arguments, properties)) {
+        return true;
+    }
+    try {
+        return tool.line == nullptr && has_argument(tool.canonical(arguments), properties);
+    } catch (const Error&) { // it knows them well enough to object
+        return true;
+    }
+}
+
+void refuse_wrapper(const Entry& tool, const json& arguments)
+{
+    constexpr std::size_t most_members = 4; // beside the text its length, an error …
+    if (arguments.size() > most_members) {
+        return;
+    }
+    for (auto member = arguments.begin(); member != arguments.end(); ++member) {
+        const auto* text = wrapped_text(*member);
+        if (text != nullptr && !has_argument(tool, arguments)) {
+            constexpr std::size_t shown = 64;
+            const json name(std::string(utf8::prefix_bytes(member.key(), shown)));
+            throw refuse_text(tool, *text, " in " + name.dump());
+        }
+    }
+}
+
+/// What the tool cannot do without; for edit_file the schema cannot say it.
+std::string needed(const Entry& tool)
+{
+    const auto schema = json::parse(tool.input_schema);
+    std::string names;
+    if (const auto required = schema.find("required"); required != schema.end()) {
+        for (const auto& name : *required) {
+            names += (names.empty() ? "" : ", ") + name.get<std::string>();
+        }
+    }
+    return names.empty() && tool.name == "edit_file" ? "path, old_text, new_text" : names;
+}
+
+} // namespace
+
+std::string_view advice_for_pieces(std::string_view tool)
+{
+    const auto* const found = std::find_if(advice.begin(), advice.end(),
+                                           [&](const auto& row) { return row.first == tool; });
+    return found == advice.end() ? general_advice : found->second;
+}
+
+void refuse_cut_off(const Entry& tool, const json& arguments)
+{
+    if (arguments.is_string()) {
+        throw refuse_text(tool, arguments.get_ref<const std::string&>(), "");
+    }
+    if (!arguments.is_object()) {
+        return; // the tool says it
+    }
+    if (!arguments.empty()) {
+        refuse_wrapper(tool, arguments);
+        return;
+    }
+    if (const auto names = needed(tool); !names.empty()) {
+        const bool long_ones = advice_for_pieces(own_name(tool)) != general_advice;
+        throw refusal("no arguments arrived, needed: " + names +
+                          (long_ones ? "; the call was probably cut off" : ""),
+                      long_ones ? pieces(tool) : "Send the call again with " + names + '.');
+    }
+}
+
+} // namespace berth::tools
