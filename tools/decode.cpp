@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 namespace berth::tools {
@@ -83,6 +84,19 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
 std::string element(std::string_view key, std::size_t index)
 {
     return std::string(key) + '[' + std::to_string(index) + ']';
+}
+
+/// As nearest(), whatever the case of the letters; the choices are lower or upper case as a whole.
+std::string nearest_word(const std::string& word, const std::vector<std::string>& choices)
+{
+    const auto in_case = [&](int (*change)(int)) {
+        std::string changed = word;
+        std::transform(changed.begin(), changed.end(), changed.begin(),
+                       [change](unsigned char c) { return static_cast<char>(change(c)); });
+        return nearest(changed, choices);
+    };
+    const auto lower = in_case(&std::tolower);
+    return lower.empty() ? in_case(&std::toupper) : lower;
 }
 
 /// `above`: to one that gave too much, "or more" would say the opposite.
@@ -308,8 +322,13 @@ std::optional<std::size_t> Decoder::word_index(std::string_view key,
     if (found != words.end()) {
         return static_cast<std::size_t>(found - words.begin());
     }
-    wrong_type(key, *value,
-               "one of " + join(std::vector<std::string>(words.begin(), words.end()), ", "));
+    const std::vector<std::string> choices(words.begin(), words.end());
+    const std::string expected = "one of " + join(choices, ", ");
+    const auto near =
+        value->is_string() ? nearest_word(value->get_ref<const std::string&>(), choices) : "";
+    complain(key, "expected " + expected + ", got " + describe_value(*value),
+             near.empty() ? "Send " + at(key) + " as " + expected + '.'
+                          : "Did you mean " + near + '?');
     return std::nullopt;
 }
 

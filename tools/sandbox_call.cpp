@@ -26,10 +26,12 @@ void report_lost(Context& context, const session::Lease& lease, const Error& cau
 void refuse_unsent(Context& context, const session::Lease& lease, const Error& cause)
 {
     context.sessions.report_lost(context.session, lease);
-    throw Error(ErrorCode::sandbox_unavailable,
-                std::string("the sandbox ended as soon as it was there: ") + cause.what(),
-                "Nothing of this call was done. Somebody ends this session's sandboxes, or the "
-                "host does: try again, and tell the operator if that does not help.");
+    throw Error(
+        Error(ErrorCode::sandbox_unavailable,
+              std::string("the sandbox ended as soon as it was there: ") + cause.what(),
+              "Nothing of this call was done. Somebody ends this session's sandboxes, or the "
+              "host does: try again, and tell the operator if that does not help.")
+            .set_retryable(true));
 }
 
 void require_principal(const Context& context)

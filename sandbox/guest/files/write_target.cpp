@@ -374,7 +374,8 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
     if (!target.exists()) {
         throw Error(
             Error(ErrorCode::conflict, path + " does not exist", "leave out if_sha256 to create it")
-                .with_detail("sha256", ""));
+                .with_detail("sha256", "")
+                .set_retryable(false));
     }
     const auto size = static_cast<std::uint64_t>(target.status.st_size);
     if (size > max_hashed_size) {
@@ -387,7 +388,8 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
         throw Error(Error(ErrorCode::conflict,
                           path + " has changed: its sha256 is " + present + ", not " + wanted,
                           "read it again, then repeat the change with the present sha256")
-                        .with_detail("sha256", present));
+                        .with_detail("sha256", present)
+                        .set_retryable(false)); // as it stands it will not match later either
     }
 }
 

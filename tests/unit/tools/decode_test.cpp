@@ -150,6 +150,22 @@ TEST_CASE("an unknown name explains a missing one, so it is told first")
     CHECK(contains(refusal("read_file", {{"pth", "a"}}).what(), "did you mean path?"));
 }
 
+TEST_CASE("a word that is none of the choices is told which was probably meant")
+{
+    const auto contents = refusal("grep_files", {{"pattern", "a"}, {"output_mode", "contents"}});
+    CHECK(contains(contents.what(), "output_mode: expected one of content, files, count, got the "
+                                    "string \"contents\""));
+    CHECK(contents.hint() == "Did you mean content?");
+    CHECK(refusal("bash_kill", {{"job_id", "job-1"}, {"signal", "term"}}).hint() ==
+          "Did you mean TERM?");
+    CHECK(refusal("write_file", {{"path", "a"}, {"content", ""}, {"mode", "Append"}}).hint() ==
+          "Did you mean append?");
+    CHECK(contains(refusal("write_file", {{"path", "a"}, {"content", ""}, {"mode", "xyz"}}).hint(),
+                   "Send mode as one of"));
+    CHECK(contains(refusal("write_file", {{"path", "a"}, {"content", ""}, {"mode", 7}}).hint(),
+                   "Send mode as one of"));
+}
+
 TEST_CASE("a call that was cut off is told what arrived and what to do")
 {
     const auto nothing = refusal("write_file", json::object());
