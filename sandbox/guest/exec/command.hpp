@@ -60,7 +60,8 @@ class OutOfProcesses : public Error {
 struct ShellEnd {
     int status = 0; ///< waitpid's encoding
     bool moved = false;
-    std::optional<std::string> cwd; ///< empty: deleted
+    std::optional<std::string> cwd; ///< empty: it has no path
+    int cwd_error = 0;              ///< why
     std::optional<std::uint64_t> peak_memory;
     std::optional<std::uint64_t> cpu_time;
 };

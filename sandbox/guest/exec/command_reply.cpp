@@ -74,6 +74,15 @@ Error session_directory_error(int error, const std::string& workdir, const std::
                       " now: give the command again if that is the right place for it."};
 }
 
+/// Where the shell ended in a directory that cannot be named.
+std::string lost_directory(int error)
+{
+    return error == ENAMETOOLONG ? "the path of the working directory has more than " +
+                                       std::to_string(max_cwd - 1) + " bytes"
+           : error == ENOENT ? "the working directory was deleted"
+                             : "the working directory cannot be reached by a path";
+}
+
 std::string text_of(const std::exception_ptr& error)
 {
     try {
@@ -213,7 +222,7 @@ void Command::move_session()
             // the `cd` of another that ran beside it.
             host_.session.set_cwd(*end_->cwd);
         } else {
-            add_notice("the working directory was deleted; the next command starts in " +
+            add_notice(lost_directory(end_->cwd_error) + "; the next command starts in " +
                        host_.config.home);
             host_.session.set_cwd(host_.config.home);
         }

@@ -66,6 +66,7 @@ void Command::take_report(const ShimReport& report, std::string cwd)
         if (!cwd.empty()) {
             end.cwd = std::move(cwd);
         }
+        end.cwd_error = report.error;
         end.peak_memory = report.peak_memory;
         end.cpu_time = report.cpu_time;
         shell_ended(std::move(end));

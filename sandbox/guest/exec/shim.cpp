@@ -48,12 +48,14 @@ bool write_all(int fd, std::string_view data) noexcept
     return true;
 }
 
-/// The path of the working directory, NUL-terminated; false when it has none any more. The system
+/// The path of the working directory, NUL-terminated; false, and errno, when it has none any more,
+/// or one that is too long. The system
 /// call itself: glibc's wrapper may allocate.
 bool working_directory(std::array<char, max_cwd>& path) noexcept
 {
     const long size = sys::getcwd(path.data(), path.size());
     if (size <= 0 || path[0] != '/') {
+        errno = size > 0 ? EXDEV : errno; // "(unreachable)": outside of the root
         path[0] = '\0';
         return false;
     }
@@ -221,6 +223,8 @@ void report_end(int report_fd, const Shell& shell, pid_t pid, int status,
     report.status = status;
     if (working_directory(cwd)) {
         report.cwd_size = ::strlen(cwd.data());
+    } else {
+        report.error = errno;
     }
     report.moved = ::strcmp(cwd.data(), shell.start.data()) != 0 ? 1 : 0;
     report.peak_memory = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;

@@ -58,7 +58,7 @@ struct ShimReport {
     std::uint32_t children = 0;    ///< it left something behind
     std::uint64_t peak_memory = 0; ///< bytes, the largest process among shell and awaited ones
     std::uint64_t cpu_time = 0;    ///< microseconds, the shell and what it waited for
-    std::uint64_t cwd_size = 0;    ///< 0: deleted or out of reach
+    std::uint64_t cwd_size = 0;    ///< 0: it has no path, `error` says why
 };
 
 inline constexpr std::size_t max_cwd = 4096;

@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -111,6 +113,24 @@ std::vector<char*> pointers(std::vector<std::string>& strings)
     return result;
 }
 
+/// What PWD says of a directory: without dots and doubled slashes. Nothing where there is a "..",
+/// which only the kernel can follow: bash then asks it.
+std::optional<std::string> shown_directory(std::string_view path)
+{
+    std::string shown;
+    while (!path.empty()) {
+        const auto name = path.substr(0, path.find('/'));
+        path.remove_prefix(std::min(name.size() + 1, path.size()));
+        if (name == "..") {
+            return std::nullopt;
+        }
+        if (!name.empty() && name != ".") {
+            shown.append(1, '/').append(name);
+        }
+    }
+    return shown.empty() ? "/" : shown;
+}
+
 std::vector<std::string> environment(const SpawnOptions& options)
 {
     auto variables = options.config.environment;
@@ -126,7 +146,9 @@ std::vector<std::string> environment(const SpawnOptions& options)
         entry += '=';
         entry += value;
     }
-    result.push_back("PWD=" + options.workdir);
+    if (const auto shown = shown_directory(options.workdir)) {
+        result.push_back("PWD=" + *shown);
+    }
     return result;
 }
 
