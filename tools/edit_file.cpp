@@ -104,6 +104,11 @@ std::string EditFile::describe(const Settings& settings, sandbox::Backend& /*bac
 
 protocol::EditFileRequest EditFile::request(const Args& args, const Settings& settings)
 {
+    if (args.path.empty() && !args.old_text && !args.new_text && args.edits.empty()) {
+        throw Error(ErrorCode::invalid_argument, "neither path nor patch arrived",
+                    "Give path with old_text and new_text, or patch alone. A call that is too long "
+                    "arrives cut off: make several smaller ones.");
+    }
     if (args.path.empty()) {
         throw Error(ErrorCode::invalid_argument, "missing: path",
                     "Give path with old_text and new_text, or patch alone.");

@@ -121,6 +121,7 @@ bool schema_cannot_say(std::string_view tool, std::string_view complaint)
         {"edit_file", "missing: new_text"},
         {"edit_file", "missing: old_text"},
         {"edit_file", "missing: path"},
+        {"edit_file", "neither path nor patch arrived"},
         {"edit_file", "patch was given with other arguments than dry_run"},
         {"edit_file", "neither old_text and new_text nor edits were given"},
         {"edit_file", "old_text and new_text are the same, there is nothing to change"},
