@@ -21,7 +21,7 @@ void require_editable_size(std::uint64_t size, std::uint64_t max_size, const std
 [[noreturn]] void throw_not_found(const Document& document, std::string_view text,
                                   const std::string& what, std::string hint = {});
 
-/// Throws Error(ambiguous_match) with the lines of the matches (two at least), each of `size`
+/// Throws Error(ambiguous_match) with the lines of the matches (two at least); the first has `size`
 /// bytes.
 [[noreturn]] void throw_ambiguous(const Document& document,
                                   const std::vector<std::uint64_t>& matches, std::size_t size,

@@ -77,11 +77,12 @@ std::vector<std::uint64_t> positions_of(const std::vector<TolerantMatch>& matche
     return positions;
 }
 
+/// `size`: of the first match, in the document.
 [[noreturn]] void refuse_several(const Document& document,
-                                 const std::vector<std::uint64_t>& matches, const Edit& edit,
+                                 const std::vector<std::uint64_t>& matches, std::size_t size,
                                  const std::string& place)
 {
-    throw_ambiguous(document, matches, edit.old_text.size(), "old_text" + place,
+    throw_ambiguous(document, matches, size, "old_text" + place,
                     "add lines around it until it is unique, or set replace_all");
 }
 
@@ -110,7 +111,7 @@ std::uint64_t apply_tolerantly(const Edit& edit, Document& document, const std::
         throw_not_found(document, edit.old_text, "old_text" + place);
     }
     if (matches.size() > 1 && !edit.replace_all) {
-        refuse_several(document, positions_of(matches), edit, place);
+        refuse_several(document, positions_of(matches), matches.front().actual.size(), place);
     }
     if (matches.size() > most_tolerant) {
         throw Error(ErrorCode::too_large,
@@ -158,7 +159,7 @@ std::uint64_t apply(const Edit& edit, Document& document, const DocumentFacts& f
                         what_tolerance_finds(document, edit.old_text));
     }
     if (matches.size() > 1 && !edit.replace_all) {
-        refuse_several(document, matches, edit, place);
+        refuse_several(document, matches, edit.old_text.size(), place);
     }
     document.replace(matches, edit.old_text.size(), edit.new_text);
     return matches.size();

@@ -35,9 +35,14 @@ void require_distinct(const std::vector<PatchEntry>& entries, const CallContext&
         if (!by_path.second || !by_file.second) {
             const std::size_t first =
                 by_path.second ? by_file.first->second : by_path.first->second;
+            const std::string what =
+                "line " + std::to_string(line) + " of patch: " + printable(path);
+            if (first == line) {
+                throw Error(ErrorCode::invalid_argument, what + " would be moved to itself",
+                            "leave *** Move to out where the file keeps its name");
+            }
             throw Error(ErrorCode::invalid_argument,
-                        "line " + std::to_string(line) + " of patch: " + printable(path) +
-                            " is the file of line " + std::to_string(first),
+                        what + " is the file of line " + std::to_string(first),
                         "put all changes of a file under one *** Update File");
         }
     };
@@ -97,19 +102,28 @@ void write_all(std::deque<PatchTarget>& targets, const CallContext& context)
     }
 }
 
-void add_diff(const PatchTarget& target, std::uint64_t budget, PatchFilesReply& reply)
+/// Throws where hunks change nothing: old lines that are met through their blanks may be the new
+/// ones.
+void add_diff(const PatchTarget& target, const PatchEntry& entry, std::uint64_t budget,
+              PatchFilesReply& reply)
 {
-    if (!target.document() || reply.diff_truncated) {
+    if (!target.document()) {
         return;
     }
-    if (reply.diff.size() >= budget) {
-        reply.diff_truncated = true;
-        return;
+    reply.diff_truncated |= reply.diff.size() >= budget;
+    const auto diff =
+        unified_diff(*target.document(), reply.diff_truncated ? 0 : budget - reply.diff.size(),
+                     target.created(), target.binary());
+    if (diff.text.empty() && !diff.truncated && !entry.hunks.empty() && entry.move_to.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "line " + std::to_string(entry.line) + " of patch: " +
+                        printable(target.document()->path()) + " has already what its hunks make",
+                    "nothing would change: leave the file out");
     }
-    auto diff = unified_diff(*target.document(), budget - reply.diff.size(), target.created(),
-                             target.binary());
-    reply.diff += diff.text;
-    reply.diff_truncated |= diff.truncated;
+    if (!reply.diff_truncated) {
+        reply.diff += diff.text;
+        reply.diff_truncated = diff.truncated;
+    }
 }
 
 } // namespace
@@ -127,7 +141,7 @@ PatchFilesReply patch_files(const PatchFilesRequest& request, const CallContext&
     for (const auto& entry : entries) {
         throw_if_stopped(context);
         targets.emplace_back(entry, max_size, context);
-        add_diff(targets.back(), request.diff_budget, reply);
+        add_diff(targets.back(), entry, request.diff_budget, reply);
     }
     if (!request.dry_run) {
         write_all(targets, context);

@@ -4,12 +4,14 @@
 #include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_errors.hpp"
 #include "sandbox/guest/files/line_walk.hpp"
+#include "sandbox/guest/files/text_search.hpp"
 #include "sandbox/guest/files/tolerant_match.hpp"
 #include "sandbox/guest/paths.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace berth::guest {
@@ -17,6 +19,8 @@ namespace {
 
 /// Places looked at for the one that is exactly so.
 constexpr std::size_t most_places = 1000;
+constexpr const char* above_hint =
+    "above the hunk or the @@ line before: hunks come in the order of the file";
 
 class Hunks {
   public:
@@ -54,17 +58,27 @@ class Hunks {
         const auto wanted = trimmed(header);
         std::optional<std::uint64_t> behind_same;
         std::optional<std::uint64_t> behind_like;
+        std::optional<std::uint64_t> above;
         walk_lines(document_, [&](const WalkedLine& line) {
-            if (line.begin >= position_ && !behind_same) {
-                if (trimmed(line.text) == wanted) {
-                    behind_same = line.end;
-                } else if (!behind_like && line.text.find(wanted) != std::string_view::npos) {
-                    behind_like = line.end;
-                }
+            const auto text = without_mark(line);
+            const bool same = trimmed(text) == wanted;
+            if (behind_same || (!same && text.find(wanted) == std::string_view::npos)) {
+                return;
+            }
+            if (line.begin < position_) {
+                above = line.begin;
+            } else if (same) {
+                behind_same = line.end;
+            } else if (!behind_like) {
+                behind_like = line.end;
             }
         });
         if (!behind_same && !behind_like) {
-            throw_not_found(document_, header, "the line behind @@ of " + name_);
+            const std::string what = "the line behind @@ of " + name_;
+            if (above) {
+                refuse_elsewhere(what, *above, above_hint);
+            }
+            throw_not_found(document_, header, what);
         }
         position_ = behind_same.value_or(behind_like.value_or(0));
     }
@@ -98,17 +112,37 @@ class Hunks {
         return places;
     }
 
+    /// The mark is no part of the first line, for who sees the file.
+    static std::string_view without_mark(const WalkedLine& line)
+    {
+        const bool marked = line.begin == 0 && line.text.starts_with(byte_order_mark);
+        return line.text.substr(marked ? byte_order_mark.size() : 0);
+    }
+
     /// Anywhere, for a hint: where that cannot be told there is none.
-    [[nodiscard]] bool occurs(const std::string& text) const
+    [[nodiscard]] std::optional<std::uint64_t> place_anywhere(const std::string& text) const
     {
         try {
-            return !find_tolerant(document_, {.text = text, .whole_lines = true}).empty();
+            const auto found = find_tolerant(document_, {.text = text, .whole_lines = true});
+            return found.empty() ? std::nullopt : std::optional(found.front().begin);
         } catch (const Error& error) {
             if (error.code() == ErrorCode::cancelled) {
                 throw;
             }
-            return false;
+            return std::nullopt;
         }
+    }
+
+    /// What is there, but not where it may be: to look for what is nearest would find just this.
+    [[noreturn]] void refuse_elsewhere(const std::string& what, std::uint64_t begin,
+                                       const char* hint) const
+    {
+        const std::string line = std::to_string(lines_of(document_, {begin}, 1).front());
+        throw Error(
+            Error(ErrorCode::text_not_found,
+                  what + " does not occur in " + printable(document_.path()) + " where it should",
+                  "it is on line " + line + ", " + hint)
+                .with_detail("lines", line));
     }
 
     [[noreturn]] void refuse_missing(const PatchHunk& hunk)
@@ -119,40 +153,75 @@ class Hunks {
                             " bytes of old lines",
                         "make several hunks of it, or replace the file with write_file");
         }
-        std::string hint;
-        if (occurs(hunk.old_text)) {
-            hint = hunk.at_end ? "they are there, but not at the file's end; "
-                               : "they are there, but above the hunk or the @@ line before: hunks "
-                                 "come in the order of the file; ";
+        const std::string what = "what is to be changed by " + name_;
+        if (const auto begin = place_anywhere(hunk.old_text)) {
+            refuse_elsewhere(what, *begin,
+                             *begin < position_ ? above_hint : "which is not the file's end");
         }
-        throw_not_found(document_, hunk.old_text, "what is to be changed by " + name_, hint);
+        throw_not_found(document_, hunk.old_text, what);
+    }
+
+    /// Bytes of the newline in front of a line; 0 for the first.
+    [[nodiscard]] std::uint64_t newline_before(std::uint64_t begin) const
+    {
+        std::string before;
+        std::uint64_t seen = 0;
+        DocumentReader reader(document_);
+        for (auto piece = reader.next(); !piece.empty() && seen < begin; piece = reader.next()) {
+            before += piece.substr(0, static_cast<std::size_t>(begin - seen));
+            seen += piece.size();
+            before.erase(0, before.size() - std::min<std::size_t>(before.size(), 2));
+        }
+        return before.ends_with("\r\n") ? 2 : before.ends_with('\n') ? 1 : 0;
+    }
+
+    /// places_of(), the first line counted in that a byte order mark hides: where that is the
+    /// place, the hunk gets the mark.
+    std::vector<TolerantMatch> places_behind_mark(PatchHunk& hunk)
+    {
+        auto places = places_of(hunk);
+        PatchHunk marked = hunk;
+        marked.old_text.insert(0, byte_order_mark);
+        marked.new_text.insert(0, byte_order_mark);
+        auto first = places_of(marked);
+        std::erase_if(first, [](const TolerantMatch& place) { return place.begin != 0; });
+        if (first.empty() ||
+            (!places.empty() && places.front().through == 0 && first.front().through != 0)) {
+            return places;
+        }
+        if (places.empty() || (places.front().through != 0 && first.front().through == 0)) {
+            hunk = std::move(marked);
+            return first;
+        }
+        first.insert(first.end(), places.begin(), places.end());
+        return first; // which of them is meant cannot be told
     }
 
     void change(PatchHunk hunk)
     {
-        auto places = places_of(hunk);
-        if (places.empty() && facts_.bom && position_ == 0) {
-            // The mark is no part of the first line, for who sees the file.
-            hunk.old_text.insert(0, byte_order_mark);
-            hunk.new_text.insert(0, byte_order_mark);
-            places = places_of(hunk);
-        }
+        const auto places =
+            facts_.bom && position_ == 0 ? places_behind_mark(hunk) : places_of(hunk);
         if (places.empty()) {
             refuse_missing(hunk);
         }
         if (places.size() > 1 && hunk.headers.empty()) {
             std::vector<std::uint64_t> begins;
             std::ranges::transform(places, std::back_inserter(begins), &TolerantMatch::begin);
-            throw_ambiguous(document_, begins, hunk.old_text.size(), name_,
+            throw_ambiguous(document_, begins, places.front().actual.size(), name_,
                             "take in more lines around it, or put a line above it behind @@");
         }
         const TolerantMatch& place = places.front();
         std::string text = tolerant_replacement(hunk.old_text, hunk.new_text, place);
-        if (place.open_end && text.ends_with('\n')) {
-            text.resize(text.size() - (text.ends_with("\r\n") ? 2 : 1)); // as the file ended before
+        std::uint64_t begin = place.begin;
+        if (place.open_end) { // the file shall end as before
+            if (text.ends_with('\n')) {
+                text.resize(text.size() - (text.ends_with("\r\n") ? 2 : 1));
+            } else if (text.empty()) {
+                begin -= newline_before(begin);
+            }
         }
-        document_.replace({place.begin}, place.actual.size(), text);
-        position_ = place.begin + text.size();
+        document_.replace({begin}, place.begin + place.actual.size() - begin, text);
+        position_ = begin + text.size();
         through_ |= place.through;
     }
 

@@ -118,10 +118,11 @@ void PatchTarget::plan_content(std::uint64_t max_size)
     } else {
         if (!entry_.hunks.empty()) {
             require_narrow(original_.get(), source);
+            binary_ = facts_of(*document_).binary; // the diff has the old lines too
             through_ = apply_hunks(entry_, *document_);
             require_editable_size(document_->size(), max_size, path_);
         }
-        binary_ = facts_of(*document_).binary;
+        binary_ |= facts_of(*document_).binary;
     }
 }
 

@@ -28,7 +28,12 @@ class Parser {
         while (!ended_ && trimmed(line_).empty()) {
             next();
         }
-        if (ended_ || trimmed(line_) != begin_mark) {
+        if (ended_) {
+            throw Error(ErrorCode::invalid_argument, "patch is empty",
+                        "Begin with *** Begin Patch, then *** Update File: PATH. If it was left "
+                        "out because the call was too long, send several smaller patches.");
+        }
+        if (trimmed(line_) != begin_mark) {
             refuse(begins_as_diff() ? "it is a unified diff"
                                     : "it does not begin with \"*** Begin Patch\"",
                    begins_as_diff() ? "write it as *** Begin Patch, *** Update File: PATH, hunks, "
@@ -137,15 +142,18 @@ class Parser {
 
     void read_content(PatchEntry& entry)
     {
+        std::size_t empty = 0; // the file's where its content goes on, else between two files
         for (; !ended_ && !line_.starts_with("***"); next()) {
-            if (!line_.starts_with('+')) {
-                if (trimmed(line_).empty()) {
-                    continue; // between two files
-                }
+            if (line_.starts_with('+')) {
+                entry.content.append(entry.content.empty() ? 0 : empty, '\n');
+                entry.content.append(line_.substr(1)).append(1, '\n');
+                empty = 0;
+            } else if (trimmed(line_).empty()) {
+                ++empty;
+            } else {
                 refuse("\"" + shown() + "\" in an added file does not begin with +",
                        "begin every line of its content with +");
             }
-            entry.content.append(line_.substr(1)).append(1, '\n');
         }
     }
 
@@ -194,6 +202,9 @@ class Parser {
                    "each line of a hunk begins with a blank, - or +");
         }
         drop_empty_lines(hunk);
+        if (hunk.old_text.empty() && hunk.new_text.empty() && hunk.headers.empty()) {
+            return; // empty lines in front of the first @@
+        }
         if (hunk.old_text == hunk.new_text) {
             refuse("a hunk of " + printable(entry.path) + " changes nothing",
                    "begin the lines that go with - and those that come with +");

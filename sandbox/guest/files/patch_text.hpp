@@ -41,7 +41,8 @@ struct PatchEntry {
 ///     *** Delete File: c.txt
 ///     *** End Patch
 ///
-/// An empty line in a hunk is a kept one; line ends of the patch itself do not count. Throws
+/// An empty line in a hunk is a kept one, and one between the lines of an added file is its own, as
+/// if it had a +; line ends of the patch itself do not count. Throws
 /// Error(invalid_argument) that names the line. At most `most_hunks` in all
 /// and `most_patched_files`.
 [[nodiscard]] std::vector<PatchEntry> parse_patch(std::string_view text);

@@ -112,12 +112,19 @@ std::string tolerant_replacement(std::string_view old_text, std::string_view new
     };
     for (const LineChange& change : diff_lines(without_ends(wanted), without_ends(given))) {
         keep_until(change.new_line);
+        // Where line ends are mixed: of the line that it takes the place of, else of the one above.
+        const auto end_like = [&](std::size_t i) {
+            const std::size_t line = change.removed > 0
+                                         ? change.old_line + std::min(i, change.removed - 1)
+                                         : std::max<std::size_t>(change.old_line, 1) - 1;
+            return ends && line < actual.size() ? actual[line] : std::string_view();
+        };
         for (const std::size_t end = change.new_line + change.added; new_line < end; ++new_line) {
             const auto line = without_end(given[new_line]);
             const auto from = indentation(line);
             result += indentations.translated(from);
             result += line.substr(from.size());
-            result += end_of(given[new_line], {});
+            result += end_of(given[new_line], end_like(new_line - change.new_line));
         }
         old_line = change.old_line + change.removed;
     }

@@ -129,7 +129,9 @@ TEST_CASE("where a hunk belongs")
          "\xef\xbb\xbf"
          "c\nb\n"},
         {"a\nb", " a\n-b\n+c\n", "a\nc"},
-        {"a\nb", "-b\n", "a\n"},
+        {"a\nb", "-b\n", "a"},
+        {"a\r\nb", "-b\n", "a"},
+        {"b", "-b\n", ""},
         {"a\nb", " a\n b\n+c\n", "a\nb\nc"},
         {"a\nb", "-a\n b\n+a\n", "b\na"},
         {"a\r\nb", " a\n b\n+c\n", "a\r\nb\r\nc"},
@@ -354,7 +356,7 @@ TEST_CASE("a patch that cannot be read says which line, and how it should be")
     };
 
     const Case cases[] = {
-        {"", "does not begin with"},
+        {"", "patch is empty"},
         {"hello\n", "line 1 of patch: it does not begin with \"*** Begin Patch\""},
         {"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "it is a unified diff"},
         {"*** Begin Patch\n*** End Patch\n", "names no file"},

@@ -72,7 +72,10 @@ TEST_CASE("a text is found through tabs, trailing blanks, line ends and quotes, 
          {"trailing blanks"}},
         {"one\ntwo\n", "one   \ntwo", "one   \n2", "one\n2\n", {"trailing blanks"}},
         // line ends, where the file has both
-        {"a\r\nb\nc\r\n", "a\nb\nc\n", "a\nB\nc\n", "a\r\nB\r\nc\r\n", {"line ends"}},
+        {"a\r\nb\nc\r\n", "a\nb\nc\n", "a\nB\nc\n", "a\r\nB\nc\r\n", {"line ends"}},
+        {"a\r\nb\n", "a\nb\n", "a\nx\ny\nb\n", "a\r\nx\r\ny\r\nb\n", {"line ends"}},
+        {"a\r\nb\n", "a\nb\n", "a\nx\ny\n", "a\r\nx\ny\n", {"line ends"}},
+        {"a\nb\r\n", "a\nb\n", "x\na\nb\n", "x\na\nb\r\n", {"line ends"}},
         // quotes
         {"say(\u201Chi\u201D)\n", "say(\"hi\")", "say(\"ho\")", "say(\"ho\")\n", {"quotes"}},
         {"it's\n", "it\u2019s", "it is", "it is\n", {"quotes"}},
@@ -81,7 +84,7 @@ TEST_CASE("a text is found through tabs, trailing blanks, line ends and quotes, 
         {"f(\u2018a\u2019)\t \r\n\tb\n",
          "f('a')\n    b\n",
          "f('a')\n    c\n",
-         "f(\u2018a\u2019)\t \r\n\tc\r\n",
+         "f(\u2018a\u2019)\t \r\n\tc\n",
          {"tabs", "trailing blanks", "line ends", "quotes"}},
         // the letters themselves
         {"Return 1\n", "return 1", "x", nullptr, {}},
@@ -122,6 +125,12 @@ TEST_CASE("a tolerated place must be the only one, unless all are meant")
     CHECK(error_of([&] { (void)edit_file(asked, machine.context); }).code() ==
           ErrorCode::ambiguous_match);
     CHECK(machine.get("f") == "\tx\n  \tx\n");
+    machine.put("g", "\tx\n\tx\n"); // shorter than the text: they do not overlap
+    CHECK(std::string(error_of([&] {
+                          (void)edit_file(request_for("g", {"        x\n", "y\n", false}),
+                                          machine.context);
+                      }).what())
+              .find("occurs 2 times in ") != std::string::npos);
     asked.edits.front().replace_all = true;
     const auto reply = edit_file(asked, machine.context);
     CHECK(reply.replacements == 2);

@@ -1,0 +1,126 @@
+#include "sandbox/guest/files/patch_text.hpp"
+#include "tests/unit/guest/files/fixture.hpp"
+
+using namespace berth;
+using namespace berth::guest;
+using namespace berth::guest::testing;
+
+namespace {
+
+protocol::PatchFilesReply patch(const Machine& machine, const std::string& body)
+{
+    protocol::PatchFilesRequest request;
+    request.patch = "*** Begin Patch\n" + body + "*** End Patch\n";
+    request.diff_budget = 100'000;
+    return patch_files(request, machine.context);
+}
+
+Error patch_error(const Machine& machine, const std::string& body)
+{
+    return error_of([&] { (void)patch(machine, body); });
+}
+
+bool says(const std::string& text, const std::string& part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+const std::string mark = "\xef\xbb\xbf";
+
+} // namespace
+
+TEST_CASE("a first line behind a byte order mark is a place like any other")
+{
+    const Machine machine;
+    machine.put("f", mark + "a\na\n");
+    const auto several = patch_error(machine, "*** Update File: f\n-a\n+b\n");
+    CHECK(several.code() == ErrorCode::ambiguous_match);
+    CHECK(several.details().at("lines") == "1, 2");
+    machine.put("f", mark + "a\nx\na\nx\n");
+    (void)patch(machine, "*** Update File: f\n@@ a\n-x\n+y\n");
+    CHECK(machine.get("f") == mark + "a\ny\na\nx\n");
+    // What is exactly so goes before what is not, on whichever of both lines it is.
+    machine.put("f", mark + "a \na\n");
+    (void)patch(machine, "*** Update File: f\n-a\n+b\n");
+    CHECK(machine.get("f") == mark + "a \nb\n");
+    machine.put("f", mark + "a\na \n");
+    (void)patch(machine, "*** Update File: f\n-a\n+b\n");
+    CHECK(machine.get("f") == mark + "b\na \n");
+    machine.put("f", mark + "a\nb\n");
+    (void)patch(machine, "*** Update File: f\n-a\n");
+    CHECK(machine.get("f") == mark + "b\n");
+}
+
+TEST_CASE("empty lines between those of an added file are its own, those around them are not")
+{
+    const Machine machine;
+    (void)patch(machine, "*** Add File: f\n\n+a\n\n \n+b\n\n*** Add File: g\n\n");
+    CHECK(machine.get("f") == "a\n\n\nb\n");
+    CHECK(machine.get("g").empty());
+    machine.put("h", "a\n");
+    (void)patch(machine, "*** Update File: h\n\n@@\n-a\n+b\n");
+    CHECK(machine.get("h") == "b\n");
+}
+
+TEST_CASE("what is there, but above, is not told as being near")
+{
+    const Machine machine;
+    machine.put("f", "a\nc\n");
+    const auto order = patch_error(machine, "*** Update File: f\n-c\n+d\n@@\n-a\n+b\n");
+    CHECK(order.code() == ErrorCode::text_not_found);
+    CHECK(says(order.hint(), "it is on line 1, above the hunk or the @@ line before"));
+    CHECK_FALSE(says(order.hint(), "nearest"));
+    CHECK(order.details().at("lines") == "1");
+    const auto end = patch_error(machine, "*** Update File: f\n-a\n+b\n*** End of File\n");
+    CHECK(says(end.hint(), "it is on line 1, which is not the file's end"));
+    const auto header = patch_error(machine, "*** Update File: f\n-c\n+d\n@@ a\n+b\n");
+    CHECK(says(header.what(), "the line behind @@ of hunk 2 (line 5 of patch)"));
+    CHECK(says(header.hint(), "it is on line 1, above"));
+}
+
+TEST_CASE("places of different length do not overlap each other for being shorter than the hunk")
+{
+    const Machine machine;
+    machine.put("f", "\tx\n\tx\n");
+    const auto several = patch_error(machine, "*** Update File: f\n-        x\n+y\n");
+    CHECK(says(several.what(), "occurs 2 times in "));
+}
+
+TEST_CASE("an update that changes nothing is refused, and with it the patch")
+{
+    const Machine machine;
+    machine.put("f", "a\n");
+    machine.put("g", "a\n");
+    const std::string other = "*** Update File: g\n-a\n+b\n";
+    const auto none = patch_error(machine, other + "*** Update File: f\n-a \n+a\n");
+    CHECK(none.code() == ErrorCode::invalid_argument);
+    CHECK(says(none.what(), "line 5 of patch: " + machine.home + "/f has already"));
+    CHECK(machine.get("g") == "a\n");
+    // One hunk of several may.
+    machine.put("f", "a\nb\n");
+    (void)patch(machine, "*** Update File: f\n-a \n+a\n@@\n-b\n+c\n");
+    CHECK(machine.get("f") == "a\nc\n");
+}
+
+TEST_CASE("a patch that is empty, or moves a file to itself, is told as that")
+{
+    const Machine machine;
+    machine.put("f", "a\n");
+    const auto self = patch_error(machine, "*** Update File: f\n*** Move to: ./f\n-a\n+b\n");
+    CHECK(self.code() == ErrorCode::invalid_argument);
+    CHECK(says(self.what(), "line 2 of patch: ./f would be moved to itself"));
+    for (const char* text : {"", " ", "\n\n"}) {
+        const auto empty = error_of([&] { (void)parse_patch(text); });
+        CHECK(empty.code() == ErrorCode::invalid_argument);
+        CHECK(std::string(empty.what()) == "patch is empty");
+    }
+}
+
+TEST_CASE("old bytes that are no text are not put into the diff of a patch")
+{
+    const Machine machine;
+    machine.put("f", std::string("a\0\nb\n", 5));
+    const auto reply = patch(machine, "*** Update File: f\n-a" + std::string(1, '\0') + "\n+c\n");
+    CHECK(machine.get("f") == "c\nb\n");
+    CHECK(reply.diff.starts_with("Binary files "));
+}
