@@ -96,7 +96,6 @@ class ExecTable(TableTest):
                 stdin.write((arguments.get("stdin") or "").encode())
                 stdin.seek(0)
                 source = subprocess.DEVNULL if arguments.get("stdin") is None else stdin
-                # The limits are those of the sandbox where a row asks for them.
                 done = subprocess.run([*shell, here(arguments["command"])], cwd=workdir, stdin=source,
                                       umask=0o022, check=False, **given)
             code = done.returncode if done.returncode >= 0 else 128 - done.returncode
