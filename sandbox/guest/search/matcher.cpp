@@ -113,6 +113,26 @@ bool names_newline(std::string_view pattern, bool fixed)
     return false;
 }
 
+/// Whether it may ask for the beginning or end of the text rather than of a line: \A, \z, or ^ and
+/// $ after (?-m). Says so too often rather than too seldom.
+bool names_ends_of_text(std::string_view pattern)
+{
+    for (std::size_t at = 0; at + 1 < pattern.size(); ++at) {
+        if (pattern[at] == '\\') {
+            ++at;
+            if (pattern[at] == 'A' || pattern[at] == 'z') {
+                return true;
+            }
+        } else if (pattern[at] == '(' && pattern[at + 1] == '?') {
+            const auto flags = pattern.substr(at + 2, pattern.find_first_of(":)", at) - at - 2);
+            if (flags.find('-') != npos) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /// The longest part whose letters have no other form than their two ASCII ones: 'k' also matches
 /// the Kelvin sign and 's' the long s.
 std::string_view longest_ascii_foldable(std::string_view text)
@@ -194,6 +214,7 @@ Matcher::Matcher(std::string_view pattern, const MatcherOptions& options) : opti
         throw bad_pattern("a newline can only match with `multiline`",
                           "set `multiline`, or search for one of the lines");
     }
+    line_by_line_ = !options_.fixed && names_ends_of_text(pattern);
     extract_literals(pattern);
     const bool literal_is_all = literals_decide_ && literals_->literals().size() == 1;
     if (!literal_is_all || !options_.fixed) {
@@ -321,6 +342,20 @@ std::optional<Matcher::Span> Matcher::find_by_literals(std::string_view text, st
     return std::nullopt;
 }
 
+/// Where a window's begin and end would pass for those of a line's text.
+std::optional<Matcher::Span> Matcher::find_by_lines(std::string_view text, std::size_t from,
+                                                    ScanMeter& meter) const
+{
+    while (from < text.size() && !meter.exhausted()) {
+        const std::size_t end = line_end(text, from);
+        if (matches_line(text.substr(from, end - from), meter)) {
+            return Span{.begin = from, .end = end};
+        }
+        from = end + 1;
+    }
+    return std::nullopt;
+}
+
 /// A few lines at a time, as lines have nothing to do with each other.
 std::optional<Matcher::Span> Matcher::find_by_windows(std::string_view text, std::size_t from,
                                                       ScanMeter& meter) const
@@ -371,7 +406,10 @@ std::optional<Matcher::Span> Matcher::find_lines(std::string_view text, std::siz
     if (options_.multiline) {
         return find_spanning(text, from, meter);
     }
-    return literals_ ? find_by_literals(text, from, meter) : find_by_windows(text, from, meter);
+    if (literals_) {
+        return find_by_literals(text, from, meter);
+    }
+    return line_by_line_ ? find_by_lines(text, from, meter) : find_by_windows(text, from, meter);
 }
 
 } // namespace berth::guest::search
