@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/search/npos.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,9 @@ constexpr std::size_t max_pattern = 4096;
 constexpr std::size_t max_alternatives = 256;
 /// Of all alternatives: each byte may become a component of about a hundred bytes.
 constexpr std::size_t max_expanded = 64U << 10;
+/// On the way there, in bytes that are looked at: groups of one alternative add to them, though not
+/// to the result, and each '[' that is never closed is looked for up to the end.
+constexpr std::size_t max_work = 4UL << 20;
 
 Error bad_braces(const std::string& what, std::size_t offset)
 {
@@ -71,26 +75,35 @@ Group find_group(std::string_view text)
     return group;
 }
 
-void expand_into(const std::string& text, std::vector<std::string>& out)
+[[noreturn]] void refuse_expansion(const std::string& what)
+{
+    throw Error(ErrorCode::invalid_argument, "bad glob pattern: " + what,
+                "give fewer alternatives in one call, or use * for a part that varies");
+}
+
+/// `work`: see max_work.
+void expand_into(const std::string& text, std::vector<std::string>& out, std::size_t& work)
 {
     const Group group = find_group(text);
     if (group.begin == npos) {
         // An attacker's {a,b}{a,b}{a,b}... would otherwise double with every group.
         if (out.size() == max_alternatives || out.size() * text.size() > max_expanded) {
-            throw Error(ErrorCode::invalid_argument,
-                        "bad glob pattern: its braces stand for more than " +
-                            std::to_string(max_alternatives) + " patterns, or 64 KiB of them",
-                        "give fewer alternatives in one call, or use * for a part that varies");
+            refuse_expansion("its braces stand for more than " + std::to_string(max_alternatives) +
+                             " patterns, or 64 KiB of them");
         }
         out.push_back(text);
         return;
+    }
+    work += text.size() * (1 + static_cast<std::size_t>(std::ranges::count(text, '[')));
+    if (work > max_work) {
+        refuse_expansion("it has too many braces, or too many '[' beside them");
     }
     for (std::size_t i = 0; i + 1 < group.separators.size(); ++i) {
         const std::size_t begin = group.separators[i] + 1;
         expand_into(text.substr(0, group.begin) +
                         text.substr(begin, group.separators[i + 1] - begin) +
                         text.substr(group.end),
-                    out);
+                    out, work);
     }
 }
 
@@ -161,7 +174,8 @@ bool may_lead_to(const Components& components, std::string_view directory) noexc
 std::vector<std::string> expand_braces(std::string_view pattern)
 {
     std::vector<std::string> out;
-    expand_into(std::string(pattern), out);
+    std::size_t work = 0;
+    expand_into(std::string(pattern), out, work);
     return out;
 }
 

@@ -59,8 +59,11 @@ constexpr std::array<NamedSet, 11> named_sets{{
 /// `[:name:]` at the start of `text`.
 std::optional<NamedSet> named_set(std::string_view text)
 {
+    if (!text.starts_with("[:")) {
+        return std::nullopt;
+    }
     for (const NamedSet& set : named_sets) {
-        if (text.starts_with("[:") && text.substr(2).starts_with(set.name) &&
+        if (text.substr(2).starts_with(set.name) &&
             text.substr(2 + set.name.size()).starts_with(":]")) {
             return set;
         }

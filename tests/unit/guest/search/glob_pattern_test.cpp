@@ -141,6 +141,18 @@ TEST_CASE("no pattern takes exponential time")
         path += "a/";
     }
     CHECK_FALSE(GlobPattern::compile(components + "b").matches(path + "c"));
+    // Of one alternative each, so that the result stays small; and with much to look through.
+    std::string groups;
+    for (int i = 0; i < 1000; ++i) {
+        groups += "{}";
+    }
+    const auto refused = [](const std::string& glob) {
+        return error_of([&] { (void)GlobPattern::compile(glob); }) == ErrorCode::invalid_argument;
+    };
+    CHECK(refused("{" + std::string(2000, '[') + groups + "}"));
+    CHECK(refused(std::string(2000, '[') + groups));
+    CHECK(refused("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}" + groups));
+    CHECK(GlobPattern::compile(groups + "a").matches("a"));
 }
 
 TEST_CASE("a walk is pruned only where nothing can match")
