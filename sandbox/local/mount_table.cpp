@@ -142,10 +142,13 @@ const MountTable::Mount* MountTable::holder(const std::string& path) const
         }
         return at;
     }
+    // No mount is come to twice, unless the table changed while it was read and has a circle now.
+    std::size_t left = mounts_.size();
     for (std::size_t end = 0; end != std::string::npos;) {
         const auto place = end == 0 ? std::string_view("/") : std::string_view(path).substr(0, end);
-        while (const Mount* next = on(*at, place)) {
+        for (const Mount* next = on(*at, place); next != nullptr && left > 0; --left) {
             at = next;
+            next = on(*at, place);
         }
         end =
             end == path.size() ? std::string::npos : std::min(path.find('/', end + 1), path.size());

@@ -45,6 +45,14 @@ TEST_CASE("a path is a piece of the file system of its innermost mount")
     CHECK(host.pieces("").empty());
 }
 
+TEST_CASE("a table that changed while it was read may have a circle, and ends none the less")
+{
+    const auto circle = MountTable::parse("1 9 8:1 / / rw - ext4 a rw\n"
+                                          "2 1 8:2 / / rw - ext4 b rw\n"
+                                          "1 2 8:3 / / rw - ext4 c rw\n");
+    CHECK_FALSE(circle.pieces("/a/b").empty());
+}
+
 TEST_CASE("what is mounted below a path comes after it")
 {
     const auto pieces = host.pieces("/srv");
