@@ -26,7 +26,15 @@ std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_v
     if (end == nullptr || *end != '\0') {
         return std::nullopt;
     }
-    const auto time = std::chrono::system_clock::from_time_t(::timegm(&parts));
+    // The clock counts nanoseconds: what is further away than three centuries is out of its reach.
+    constexpr auto farthest =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::duration::max())
+            .count();
+    const std::time_t seconds = ::timegm(&parts);
+    if (seconds > farthest || seconds < -farthest) {
+        return std::nullopt;
+    }
+    const auto time = std::chrono::system_clock::from_time_t(seconds);
     // strptime takes blanks and short fields too; whoever wrote this text did not.
     return rfc3339(time) == text ? std::optional(time) : std::nullopt;
 }

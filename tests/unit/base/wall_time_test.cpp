@@ -20,7 +20,8 @@ TEST_SUITE("base/wall_time")
     TEST_CASE("what is not exactly of the form is nothing")
     {
         for (const char* text : {"", "2026-11-20", "2026-11-20T13:46:33", "2026-11-20T13:46:33Zx",
-                                 "2026-13-20T13:46:33Z", " 2026-1-20T13:46:33Z", "yesterday"}) {
+                                 "2026-13-20T13:46:33Z", " 2026-1-20T13:46:33Z", "yesterday",
+                                 "0021-02-28T01:02:03Z", "9999-12-31T23:59:59Z"}) {
             CAPTURE(text);
             CHECK_FALSE(parse_rfc3339(text).has_value());
         }
