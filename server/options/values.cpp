@@ -63,7 +63,7 @@ std::optional<double> parse_with_unit(std::string_view text, const std::array<Un
 /// In the largest unit that leaves a whole number.
 template <std::size_t count>
 std::string format_with_unit(double value, const std::array<Unit, count>& units,
-                             std::string_view smallest)
+                             std::string_view of_zero)
 {
     for (const auto& unit : units) {
         if (value != 0 && value >= unit.factor && std::fmod(value, unit.factor) == 0 &&
@@ -71,7 +71,7 @@ std::string format_with_unit(double value, const std::array<Unit, count>& units,
             return format_number(value / unit.factor) + ' ' + std::string(unit.name);
         }
     }
-    return format_number(value) + ' ' + std::string(smallest);
+    return format_number(value) + ' ' + std::string(value == 0 ? of_zero : units.back().name);
 }
 
 } // namespace
@@ -133,11 +133,11 @@ std::string format_bytes(double bytes)
 std::string format_number(double number)
 {
     std::array<char, 32> text{};
-    const auto end =
-        std::to_chars(text.data(), text.data() + text.size(), number,
-                      number < 1e15 && std::trunc(number) == number ? std::chars_format::fixed
-                                                                    : std::chars_format::general)
-            .ptr;
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), number,
+                                   std::abs(number) < 1e15 && std::trunc(number) == number
+                                       ? std::chars_format::fixed
+                                       : std::chars_format::general)
+                         .ptr;
     return {text.data(), end};
 }
 

@@ -257,6 +257,9 @@ TEST_CASE("values are read with their units")
     CHECK(format_duration(90'000) == "90 s");
     CHECK(format_duration(43'200'000) == "12 h");
     CHECK(format_duration(1500) == "1500 ms");
+    CHECK(format_duration(1500.5) == "1500.5 ms");
+    CHECK(format_duration(0) == "0 s");
+    CHECK(format_number(-1e300) == "-1e+300");
     CHECK(format_bytes(1536) == "1536 B");
     CHECK(format_number(0.5) == "0.5");
     CHECK(format_number(30'000) == "30000");
