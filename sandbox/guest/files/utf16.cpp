@@ -68,11 +68,9 @@ void Utf16Decoder::feed(std::string_view bytes, std::string& out)
 
 void Utf16Decoder::finish(std::string& out)
 {
-    if (surrogate_ != 0) {
+    // One for both, as decoders of the WHATWG's standard have it, and so the search.
+    if (surrogate_ != 0 || has_byte_) {
         surrogate_ = 0;
-        replace(out);
-    }
-    if (has_byte_) {
         has_byte_ = false;
         replace(out);
     }

@@ -82,6 +82,7 @@ TEST_CASE("encodings and line endings are told, bytes that are not text replaced
         {"\xff\xfeh\0i\0\n\0\x3d\xd8\x00\xde"sv, "utf-16le", "lf", "hi\n\U0001F600"},
         {"\xfe\xff\0h\0\r\0\n"sv, "utf-16be", "crlf", "h\r\n"},
         {"\xff\xfeh\0\x00\xdex"sv, "utf-16le", "", "h\uFFFD\uFFFD"},
+        {"\xff\xfeh\0\x00\xd8x"sv, "utf-16le", "", "h\uFFFD"},
     };
     const Machine machine;
     for (const Row& row : rows) {
