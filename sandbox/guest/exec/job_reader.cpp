@@ -45,7 +45,7 @@ JobCursor JobCursor::parse(const std::string& text)
     bool good = take_number(rest, cursor.out) && rest.starts_with('-');
     if (good) {
         rest.remove_prefix(1);
-        good = take_number(rest, cursor.err) && rest.empty();
+        good = take_number(rest, cursor.err) && cursor.to_text() == text;
     }
     if (!good) {
         throw Error(ErrorCode::invalid_argument,
