@@ -66,20 +66,6 @@ TEST_CASE("grep: no empty match behind a last line without newline")
     CHECK(files.total_files == 1);
 }
 
-TEST_CASE("grep: a line is all the text that there is")
-{
-    const SearchTree tree;
-    tree.write("a", "ab\nab\nabc\n");
-    for (const auto* pattern : {"\\Aab", "\\Aa.", "(?-m)^a.", "(?i-m:^)a."}) {
-        CAPTURE(pattern);
-        CHECK(tree.grep({.pattern = pattern}).total_matches == 3);
-    }
-    for (const auto* pattern : {"b\\z", "[b]\\z", "(?-m)[b]$"}) {
-        CAPTURE(pattern);
-        CHECK(tree.grep({.pattern = pattern}).total_matches == 2);
-    }
-}
-
 TEST_CASE("grep: lines are counted, or matches, and it is said which")
 {
     const SearchTree tree;
