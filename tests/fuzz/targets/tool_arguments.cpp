@@ -1,0 +1,61 @@
+// The arguments of a call, in each dialect: NAME ==== JSON. Where no tool has the name, all take
+// them.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "server/rpc/error.hpp"
+#include "server/rpc/json_reader.hpp"
+#include "tests/fuzz/input.hpp"
+#include "tests/fuzz/target.hpp"
+#include "tools/dialect.hpp"
+#include "tools/tool.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace {
+
+using berth::fuzz::require;
+using berth::tools::Entry;
+using nlohmann::json;
+
+void decode(const Entry& tool, const json& arguments)
+try {
+    const json own =
+        tool.line != nullptr ? berth::tools::own_arguments(*tool.line, arguments, {}) : arguments;
+    const json canonical = tool.canonical(own);
+    tool.check(canonical);
+    require(tool.canonical(canonical) == canonical, "canonical arguments are");
+} catch (const berth::Error& error) {
+    require(berth::utf8::is_valid(error.what()) && berth::utf8::is_valid(error.hint()),
+            "messages are UTF-8");
+    (void)berth::tools::in_words_of(tool.dialect, error.what());
+    (void)berth::tools::in_words_of(tool.dialect, error.hint());
+}
+
+} // namespace
+
+BERTH_FUZZ_TARGET(tool_arguments)
+{
+    const auto [name, text] = berth::fuzz::parts_of<2>(input);
+    json arguments;
+    try {
+        arguments = berth::rpc::read_json(text, {});
+    } catch (const berth::rpc::ProtocolError&) {
+        return;
+    }
+    if (!arguments.is_object()) {
+        return; // refused before
+    }
+    for (const auto* dialect : {static_cast<const berth::tools::Dialect*>(nullptr),
+                                berth::tools::find_dialect("claude")}) {
+        const auto& tools = berth::tools::tools_in(dialect);
+        const bool known = std::ranges::find(tools, name, &Entry::name) != tools.end();
+        for (const auto& tool : tools) {
+            if (!known || tool.name == name) {
+                decode(tool, arguments);
+            }
+        }
+    }
+}
