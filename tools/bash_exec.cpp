@@ -246,18 +246,11 @@ Result BashExec::run(Context& context, const Args& args)
 Result BashExec::render(const protocol::ExecuteReply& reply, std::chrono::seconds timeout,
                         const Settings& settings)
 {
-    const auto budgets = divide_budget(settings.output_budget, known_characters(reply.out),
-                                       known_characters(reply.err));
-    std::string out_storage;
-    std::string err_storage;
-    const Excerpt out = fit(reply.out, budgets.out, out_storage);
-    const Excerpt err = fit(reply.err, budgets.err, err_storage);
-    const ShownStream shown_out{to_text(out), out.omitted_bytes, out.omitted_lines};
-    const ShownStream shown_err{to_text(err), err.omitted_bytes, err.omitted_lines};
-    Result result{exec_text(reply, shown_out, shown_err, timeout),
-                  exec_data(reply, shown_out, shown_err, timeout)};
+    const auto [out, err] =
+        show_streams(reply.out, reply.err, settings.output_budget, settings.control_characters);
+    Result result{exec_text(reply, out, err, timeout), exec_data(reply, out, err, timeout)};
     if (reply.exit_code != 0 && !reply.background) {
-        result.unsuccessful = outcome_digest(reply, shown_out, shown_err);
+        result.unsuccessful = outcome_digest(reply, out, err);
     }
     return result;
 }

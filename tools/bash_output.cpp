@@ -87,16 +87,9 @@ Result BashOutput::run(Context& context, const Args& args)
 Result BashOutput::render(const Args& args, const protocol::JobOutputReply& reply,
                           const Settings& settings)
 {
-    const auto budgets = divide_budget(settings.output_budget, known_characters(reply.out.text),
-                                       known_characters(reply.err.text));
-    std::string out_storage;
-    std::string err_storage;
-    const Excerpt out = fit(reply.out.text, budgets.out, out_storage);
-    const Excerpt err = fit(reply.err.text, budgets.err, err_storage);
-    const ShownStream shown_out{to_text(out), out.omitted_bytes, out.omitted_lines};
-    const ShownStream shown_err{to_text(err), err.omitted_bytes, err.omitted_lines};
-    return {job_output_text(reply, shown_out, shown_err, args.filter),
-            job_output_data(reply, shown_out, shown_err)};
+    const auto [out, err] = show_streams(reply.out.text, reply.err.text, settings.output_budget,
+                                         settings.control_characters);
+    return {job_output_text(reply, out, err, args.filter), job_output_data(reply, out, err)};
 }
 
 } // namespace berth::tools

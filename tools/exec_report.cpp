@@ -59,11 +59,10 @@ std::string spill_phrase(const protocol::StreamOutput& stream)
 std::string truncation_phrase(std::string_view name, const protocol::StreamOutput& stream,
                               const ShownStream& shown)
 {
-    if (shown.omitted_bytes == 0) {
-        return {};
-    }
-    return std::string(name) + " " + human_bytes(stream.total_bytes) + ", middle left out, " +
-           spill_phrase(stream);
+    const std::string missing = missing_phrase(stream, shown);
+    return missing.empty() ? missing
+                           : std::string(name) + " " + human_bytes(stream.total_bytes) + ", " +
+                                 missing + ", " + spill_phrase(stream);
 }
 
 /// How the job is reached, for a model that has never done it.
@@ -126,6 +125,7 @@ std::string status(const ExecuteReply& reply, const ShownStream& out, const Show
         reply.cwd_changed ? "cwd " + visible(reply.cwd) : "",
         truncation_phrase("stdout", reply.out, out),
         truncation_phrase("stderr", reply.err, err),
+        stripped_phrase(out, err),
         left_running_phrase(reply),
         background_phrase(reply),
         job_phrase(reply),
@@ -144,6 +144,9 @@ nlohmann::json stream_data(const protocol::StreamOutput& stream, const ShownStre
         {"total_lines", stream.total_lines},
         {"omitted_bytes", shown.omitted_bytes},
         {"omitted_lines", shown.omitted_lines},
+        {"folded_bytes", stream.folded_bytes},
+        {"folded_updates", stream.folded_updates},
+        {"stripped_sequences", shown.stripped_sequences},
         {"spill_path", utf8::sanitize(stream.spill_path)},
         {"spill_bytes", stream.spill_bytes},
         {"spill_error", utf8::sanitize(stream.spill_error)},
@@ -230,6 +233,25 @@ std::string streams_text(const ShownStream& out, const ShownStream& err)
         append_block(text, "[stderr]\n" + err.text);
     }
     return text;
+}
+
+std::string missing_phrase(const protocol::StreamOutput& stream, const ShownStream& shown)
+{
+    std::string text;
+    if (stream.folded_updates > 0) {
+        text = counted(stream.folded_updates, "update") + " by \\r folded";
+    }
+    if (shown.omitted_bytes > 0) {
+        text += text.empty() ? "middle left out" : ", middle left out";
+    }
+    return text;
+}
+
+std::string stripped_phrase(const ShownStream& out, const ShownStream& err)
+{
+    const auto sequences = out.stripped_sequences + err.stripped_sequences;
+    return sequences == 0 ? std::string()
+                          : counted(sequences, "escape sequence") + " left out (cat -v shows them)";
 }
 
 void append_block(std::string& text, const std::string& block)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/protocol/messages.hpp"
+#include "tools/output_budget.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -10,13 +11,6 @@
 #include <string_view>
 
 namespace berth::tools {
-
-/// A stream as it is shown, and what is missing in it.
-struct ShownStream {
-    std::string text;
-    std::uint64_t omitted_bytes = 0;
-    std::uint64_t omitted_lines = 0;
-};
 
 /// As results name it: "exited", "timed_out" …
 [[nodiscard]] std::string_view fate_word(protocol::Fate fate);
@@ -29,6 +23,14 @@ struct ShownStream {
 
 /// stdout, and stderr below "[stderr]"; empty when there is neither.
 [[nodiscard]] std::string streams_text(const ShownStream& out, const ShownStream& err);
+
+/// What of a stream is not shown: "81,234 updates by \r folded, middle left out"; empty when all
+/// is.
+[[nodiscard]] std::string missing_phrase(const protocol::StreamOutput& stream,
+                                         const ShownStream& shown);
+
+/// "42 escape sequences left out (cat -v shows them)"; empty without any.
+[[nodiscard]] std::string stripped_phrase(const ShownStream& out, const ShownStream& err);
 
 /// `block` on a line of its own.
 void append_block(std::string& text, const std::string& block);

@@ -69,11 +69,12 @@ void add_stream_parts(std::vector<std::string>& parts, std::string_view name,
     if (stream.dropped > 0) {
         parts.push_back(title + ": " + human_bytes(stream.dropped) + " are kept no more");
     }
-    if (shown.omitted_bytes > 0) {
-        parts.push_back(title + " " + human_bytes(stream.text.total_bytes) + ", middle left out, " +
+    const std::string missing = missing_phrase(stream.text, shown);
+    if (!missing.empty()) {
+        parts.push_back(title + " " + human_bytes(stream.text.total_bytes) + ", " + missing + ", " +
                         where_kept(stream));
     }
-    if (!stream.text.spill_error.empty() && shown.omitted_bytes > 0) {
+    if (!stream.text.spill_error.empty() && !missing.empty()) {
         parts.push_back(visible(stream.text.spill_error));
     }
     if (stream.written > stream.end) {
@@ -103,6 +104,9 @@ nlohmann::json stream_data(const JobStream& stream, const ShownStream& shown)
         {"dropped_bytes", stream.dropped},
         {"omitted_bytes", shown.omitted_bytes},
         {"omitted_lines", shown.omitted_lines},
+        {"folded_bytes", stream.text.folded_bytes},
+        {"folded_updates", stream.text.folded_updates},
+        {"stripped_sequences", shown.stripped_sequences},
         {"filtered_bytes", stream.filtered_bytes},
         {"filtered_lines", stream.filtered_lines},
         {"spill_path", utf8::sanitize(stream.text.spill_path)},
@@ -162,6 +166,7 @@ std::string job_output_text(const protocol::JobOutputReply& reply, const ShownSt
     auto parts = job_parts(reply.state);
     add_stream_parts(parts, "stdout", reply.out, out);
     add_stream_parts(parts, "stderr", reply.err, err);
+    parts.push_back(stripped_phrase(out, err));
     const auto filtered = reply.out.filtered_lines + reply.err.filtered_lines;
     if (filtered > 0) {
         parts.push_back(counted(filtered, "line") + " without a match left out");

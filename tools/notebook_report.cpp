@@ -19,23 +19,6 @@ namespace {
 constexpr std::size_t output_budget = 2000;
 constexpr std::size_t most_pictures = 10;
 
-/// Without the escape sequences that colour tracebacks.
-std::string without_colours(std::string_view text)
-{
-    std::string plain;
-    while (!text.empty()) {
-        const auto escape = text.find("\x1b[");
-        plain += text.substr(0, escape);
-        if (escape == std::string_view::npos) {
-            break;
-        }
-        text.remove_prefix(escape + 2);
-        text.remove_prefix(std::min(text.find_first_not_of("0123456789;:?"), text.size()));
-        text.remove_prefix(std::min<std::size_t>(1, text.size())); // the final letter
-    }
-    return plain;
-}
-
 std::string with_newline(std::string text)
 {
     if (!text.empty() && !text.ends_with('\n')) {
@@ -47,9 +30,11 @@ std::string with_newline(std::string text)
 std::string shortened(std::string_view text)
 {
     protocol::StreamOutput stream;
-    stream.head = without_colours(text);
+    stream.head = text;
     std::string storage;
-    return with_newline(to_text(fit(stream, output_budget, storage)));
+    // Tracebacks are coloured.
+    constexpr auto treatment = ControlCharacters::strip;
+    return with_newline(to_text(fit(stream, output_budget, treatment, storage), treatment).text);
 }
 
 /// The text of cells, one after the other, and the pictures of their outputs.
@@ -89,11 +74,10 @@ class Cells {
     std::string text_of(const NotebookOutput& output)
     {
         if (output.type == "error") {
-            const std::string trace = without_colours(output.traceback);
             return "[error: " +
                    visible(prefix_characters(output.error_name + ": " + output.error_value,
                                              output_budget)) +
-                   "]\n" + shortened(trace);
+                   "]\n" + shortened(output.traceback);
         }
         std::string text = shortened(output.markdown.empty() ? output.text : output.markdown);
         std::string pictures;

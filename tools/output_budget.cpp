@@ -4,6 +4,7 @@
 #include "tools/render.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::tools {
 namespace {
@@ -64,38 +65,40 @@ StreamBudgets divide_budget(std::size_t budget, std::size_t out, std::size_t err
     return {std::min(out, budget - err_share), err_share};
 }
 
-std::string_view prefix_characters(std::string_view text, std::size_t characters)
+std::string_view prefix_characters(std::string_view text, std::size_t characters,
+                                   ControlCharacters treatment)
 {
     std::size_t end = 0;
-    for (; characters > 0 && end < text.size(); --characters) {
-        end += std::max<std::size_t>(utf8::character_length(text.substr(end)), 1);
+    while (end < text.size()) {
+        const Unit unit = first_unit(text.substr(end), treatment);
+        if (unit.characters > characters) {
+            break;
+        }
+        characters -= unit.characters;
+        end += unit.bytes;
     }
     return text.substr(0, end);
 }
 
-std::string_view suffix_characters(std::string_view text, std::size_t characters)
+std::string_view suffix_characters(std::string_view text, std::size_t characters,
+                                   ControlCharacters treatment)
 {
-    constexpr std::size_t longest = 4;
-    std::size_t begin = text.size();
-    for (; characters > 0 && begin > 0; --characters) {
-        std::size_t step = 1;
-        for (std::size_t length = 2; length <= std::min(longest, begin); ++length) {
-            if (utf8::character_length(text.substr(begin - length, length)) == length) {
-                step = length;
-                break;
-            }
-        }
-        begin -= step;
+    // From the beginning: backwards nobody could tell where an escape sequence begins.
+    for (std::size_t left = shown_characters(text, treatment); left > characters;) {
+        const Unit unit = first_unit(text, treatment);
+        left -= unit.characters;
+        text.remove_prefix(unit.bytes);
     }
-    return text.substr(begin);
+    return text;
 }
 
-std::size_t known_characters(const protocol::StreamOutput& stream)
+std::size_t known_characters(const protocol::StreamOutput& stream, ControlCharacters treatment)
 {
-    return utf8::count(stream.head) + utf8::count(stream.tail);
+    return shown_characters(stream.head, treatment) + shown_characters(stream.tail, treatment);
 }
 
-Excerpt fit(const protocol::StreamOutput& stream, std::size_t budget, std::string& joined)
+Excerpt fit(const protocol::StreamOutput& stream, std::size_t budget, ControlCharacters treatment,
+            std::string& joined)
 {
     std::string_view head = stream.head;
     std::string_view tail = stream.tail;
@@ -107,7 +110,7 @@ Excerpt fit(const protocol::StreamOutput& stream, std::size_t budget, std::strin
         } else {
             tail = head;
         }
-        if (prefix_characters(head, budget).size() == head.size()) {
+        if (prefix_characters(head, budget, treatment).size() == head.size()) {
             return {head, {}, 0, 0};
         }
     } else {
@@ -116,8 +119,8 @@ Excerpt fit(const protocol::StreamOutput& stream, std::size_t budget, std::strin
     }
     const std::size_t head_budget = budget * head_percent / 100;
     Excerpt excerpt;
-    excerpt.head = end_at_line(prefix_characters(head, head_budget));
-    excerpt.tail = begin_at_line(suffix_characters(tail, budget - head_budget));
+    excerpt.head = end_at_line(prefix_characters(head, head_budget, treatment));
+    excerpt.tail = begin_at_line(suffix_characters(tail, budget - head_budget, treatment));
 
     const std::uint64_t kept = whole ? head.size() : stream.head.size() + stream.tail.size();
     const std::uint64_t kept_lines =
@@ -128,12 +131,13 @@ Excerpt fit(const protocol::StreamOutput& stream, std::size_t budget, std::strin
     return excerpt;
 }
 
-std::string to_text(const Excerpt& excerpt)
+ShownText to_text(const Excerpt& excerpt, ControlCharacters treatment)
 {
-    std::string text = utf8::sanitize(excerpt.head);
+    ShownText shown = show(excerpt.head, treatment);
     if (excerpt.omitted_bytes == 0) {
-        return text;
+        return shown;
     }
+    std::string& text = shown.text;
     if (!text.empty() && text.back() != '\n') {
         text += '\n';
     }
@@ -145,7 +149,26 @@ std::string to_text(const Excerpt& excerpt)
         text += human_bytes(excerpt.omitted_bytes);
     }
     text += " left out ...]\n";
-    return text + utf8::sanitize(excerpt.tail);
+    const ShownText tail = show(excerpt.tail, treatment);
+    text += tail.text;
+    shown.sequences += tail.sequences;
+    return shown;
+}
+
+std::pair<ShownStream, ShownStream> show_streams(const protocol::StreamOutput& out,
+                                                 const protocol::StreamOutput& err,
+                                                 std::size_t budget, ControlCharacters treatment)
+{
+    const auto budgets =
+        divide_budget(budget, known_characters(out, treatment), known_characters(err, treatment));
+    const auto shown = [&](const protocol::StreamOutput& stream, std::size_t share) {
+        std::string storage;
+        const Excerpt excerpt = fit(stream, share, treatment, storage);
+        ShownText text = to_text(excerpt, treatment);
+        return ShownStream{std::move(text.text), excerpt.omitted_bytes, excerpt.omitted_lines,
+                           text.sequences};
+    };
+    return {shown(out, budgets.out), shown(err, budgets.err)};
 }
 
 } // namespace berth::tools

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "sandbox/protocol/messages.hpp"
+#include "tools/control_characters.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace berth::tools {
 
@@ -22,8 +24,8 @@ struct StreamBudgets {
 /// least a quarter when it needs it, what one does not need goes to the other.
 [[nodiscard]] StreamBudgets divide_budget(std::size_t budget, std::size_t out, std::size_t err);
 
-/// What is shown of a stream. head.size() + tail.size() + omitted_bytes is its length; newlines in
-/// head and tail + omitted_lines is the number of its newlines.
+/// What is shown of a stream. head.size() + tail.size() + omitted_bytes and what the guest folded
+/// is its length; newlines in head and tail + omitted_lines is the number of its newlines.
 struct Excerpt {
     std::string_view head;
     std::string_view tail; ///< empty: all of it is in head, or nothing was left for an end
@@ -31,22 +33,40 @@ struct Excerpt {
     std::uint64_t omitted_lines = 0; ///< newlines in what was left out
 };
 
-/// Fits what the guest kept of a stream into `budget` characters: it is cut at a line's end where
-/// one is near, never inside a character. Invalid bytes count as one character each. `joined` is
-/// storage for the excerpt's views and must outlive it, as must `stream`.
+/// Fits what the guest kept of a stream into `budget` characters, as they are written: it is cut at
+/// a line's end where one is near, never inside a character. `joined` is storage for the excerpt's
+/// views and must outlive it, as must `stream`.
 [[nodiscard]] Excerpt fit(const protocol::StreamOutput& stream, std::size_t budget,
-                          std::string& joined);
+                          ControlCharacters treatment, std::string& joined);
 
-/// Head, "[... 1,234 lines (56.7 KB) left out ...]" on a line of its own, tail; as valid UTF-8.
-[[nodiscard]] std::string to_text(const Excerpt& excerpt);
+/// Head, "[... 1,234 lines (56.7 KB) left out ...]" on a line of its own, tail.
+[[nodiscard]] ShownText to_text(const Excerpt& excerpt, ControlCharacters treatment);
 
-/// Characters of a stream as far as they are known: at least this many.
-[[nodiscard]] std::size_t known_characters(const protocol::StreamOutput& stream);
+/// Characters of a stream, as they are written, as far as they are known: at least this many.
+[[nodiscard]] std::size_t known_characters(const protocol::StreamOutput& stream,
+                                           ControlCharacters treatment);
 
-/// The longest prefix of at most `characters` characters.
-[[nodiscard]] std::string_view prefix_characters(std::string_view text, std::size_t characters);
+/// The longest prefix that is written with at most `characters` characters.
+[[nodiscard]] std::string_view
+prefix_characters(std::string_view text, std::size_t characters,
+                  ControlCharacters treatment = ControlCharacters::pass);
 
-/// The longest suffix of at most `characters` characters.
-[[nodiscard]] std::string_view suffix_characters(std::string_view text, std::size_t characters);
+/// The longest suffix that is written with at most `characters` characters.
+[[nodiscard]] std::string_view suffix_characters(std::string_view text, std::size_t characters,
+                                                 ControlCharacters treatment);
+
+/// A stream as it is shown, and what is missing in it.
+struct ShownStream {
+    std::string text;
+    std::uint64_t omitted_bytes = 0;
+    std::uint64_t omitted_lines = 0;
+    std::uint64_t stripped_sequences = 0; ///< in what is shown
+};
+
+/// Standard output and standard error within one budget of characters.
+[[nodiscard]] std::pair<ShownStream, ShownStream> show_streams(const protocol::StreamOutput& out,
+                                                               const protocol::StreamOutput& err,
+                                                               std::size_t budget,
+                                                               ControlCharacters treatment);
 
 } // namespace berth::tools

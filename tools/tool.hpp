@@ -2,6 +2,7 @@
 
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/workspace/store.hpp"
+#include "tools/control_characters.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -31,6 +32,7 @@ struct Settings {
     std::uint64_t grep_limit = 250;
     std::uint64_t grep_line = 500;
     std::chrono::milliseconds search_time{10'000};
+    ControlCharacters control_characters = ControlCharacters::strip;
     bool sticky_cwd = true;
     bool structured_content = false;
 };

@@ -110,6 +110,24 @@ std::size_t count(std::string_view text) noexcept
     return characters;
 }
 
+std::size_t escaped_count(std::string_view text) noexcept
+{
+    constexpr std::size_t short_escape = 4; // \x1b
+    constexpr std::size_t long_escape = 6;  // \u202e
+    std::size_t characters = 0;
+    while (!text.empty()) {
+        const std::size_t length = character_length(text);
+        const auto character = text.substr(0, std::max<std::size_t>(length, 1));
+        const bool plain = character == "\n" || character == "\t";
+        characters += length == 0                         ? short_escape
+                      : plain || !is_deceptive(character) ? 1
+                      : length == 1                       ? short_escape
+                                                          : long_escape;
+        text.remove_prefix(character.size());
+    }
+    return characters;
+}
+
 std::string sanitize(std::string_view text)
 {
     std::string result;

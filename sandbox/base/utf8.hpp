@@ -29,6 +29,10 @@ namespace berth::utf8 {
 /// Number of characters; every byte that belongs to no character counts as one.
 [[nodiscard]] std::size_t count(std::string_view text) noexcept;
 
+/// Number of characters once each that is deceptive is written as \x1b or \u202e, newline and tab
+/// excepted, and each byte that belongs to none as \xff.
+[[nodiscard]] std::size_t escaped_count(std::string_view text) noexcept;
+
 /// Replaces what is not well-formed by U+FFFD, one for each offending byte.
 [[nodiscard]] std::string sanitize(std::string_view text);
 

@@ -113,8 +113,12 @@ std::uint64_t max_result_characters(const tools::Settings& settings)
 {
     constexpr std::uint64_t least = 100'000;
     constexpr std::uint64_t most = 500'000; // what Claude Code takes at most
-    // Headers, notices and line numbers come on top of the budgets.
-    const auto needed = std::max(settings.output_budget, settings.read_budget) * 5 / 4;
+    // A client counts units of UTF-16, of which characters beyond the first plane have two.
+    constexpr std::uint64_t units = 2;
+    // Status, headers and notices come on top: a path of 4095 bytes may have each escaped.
+    constexpr std::uint64_t beside = 40'000;
+    const auto budget = std::max(settings.output_budget, settings.read_budget);
+    const auto needed = budget * units + beside;
     return std::clamp(needed, least, most);
 }
 

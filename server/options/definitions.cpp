@@ -31,6 +31,7 @@ constexpr std::array table = {
     Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a directory of this host; read-only unless rw is said"},
     Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's"},
     Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
+    Definition{"output.control_characters", Kind::choice, "strip", 0, 0, "strip|escape|pass", false, "of a command's output: escape sequences left out, all written visibly, or as they came"},
     Definition{"output.spill_session", Kind::bytes, "1GiB", mebibyte, 1024 * gibibyte, "", false, "full outputs kept for a session"},
     Definition{"output.spill_stream", Kind::bytes, "64MiB", 65'536, 64 * gibibyte, "", false, "full output kept of one stream"},
     Definition{"path_policy", Kind::choice, "", 0, 0, "|home", false, "home: file tools see the home and kept output only"},

@@ -240,6 +240,14 @@ void require_at_most(const Layers& layers, const std::string& key, const std::st
     }
 }
 
+tools::ControlCharacters control_characters(std::string_view choice)
+{
+    using tools::ControlCharacters;
+    return choice == "pass"     ? ControlCharacters::pass
+           : choice == "escape" ? ControlCharacters::escape
+                                : ControlCharacters::strip;
+}
+
 tools::Settings make_tool_settings(const Layers& layers)
 {
     tools::Settings tools;
@@ -250,6 +258,7 @@ tools::Settings make_tool_settings(const Layers& layers)
     tools.job_max_timeout = seconds(layers, "job.max_timeout");
     require_at_most(layers, "job.timeout", "job.max_timeout");
     tools.output_budget = layers.integer<std::uint64_t>("output.budget");
+    tools.control_characters = control_characters(layers.choice("output.control_characters"));
     tools.read_limit = layers.integer<std::uint64_t>("read.limit");
     tools.read_budget = layers.integer<std::uint64_t>("read.budget");
     tools.read_image = layers.integer<std::uint64_t>("read.image");

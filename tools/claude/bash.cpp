@@ -105,14 +105,19 @@ std::string reason(const json& data)
 std::string omission(const json& data, const std::string& name)
 {
     const auto& stream = data.at(name + "_stream");
-    if (stream.at("omitted_bytes") == 0) {
+    const auto updates = stream.at("folded_updates").get<std::uint64_t>();
+    std::string missing = updates > 0 ? counted(updates, "update") + " by \\r folded" : "";
+    if (stream.at("omitted_bytes") != 0) {
+        missing += std::string(missing.empty() ? "" : ", ") + "the middle is left out";
+    }
+    if (missing.empty()) {
         return {};
     }
     const auto total = stream.at("total_bytes").get<std::uint64_t>();
     const auto kept = stream.at("spill_bytes").get<std::uint64_t>();
     const auto path = visible(stream.at("spill_path").get<std::string>());
     const auto fault = visible(stream.at("spill_error").get<std::string>());
-    std::string text = "[" + name + " has " + human_bytes(total) + ", the middle is left out; ";
+    std::string text = "[" + name + " has " + human_bytes(total) + ", " + missing + "; ";
     if (path.empty()) {
         text += "it is not kept";
     } else if (kept >= total) {
@@ -121,6 +126,15 @@ std::string omission(const json& data, const std::string& name)
         text += "the first " + human_bytes(kept) + " are in " + path + ", which Read pages";
     }
     return text + (fault.empty() ? "" : ": " + fault) + "]";
+}
+
+std::string stripped(const json& data)
+{
+    const auto sequences = data.at("stdout_stream").at("stripped_sequences").get<std::uint64_t>() +
+                           data.at("stderr_stream").at("stripped_sequences").get<std::uint64_t>();
+    return sequences == 0
+               ? ""
+               : "[" + counted(sequences, "escape sequence") + " left out; cat -v shows them]";
 }
 
 std::string left_running(const json& data)
@@ -232,6 +246,7 @@ void Bash::phrase(const json& arguments, const Settings& settings, Result& resul
     }
     append(text, omission(data, "stdout"));
     append(text, omission(data, "stderr"));
+    append(text, stripped(data));
     append(text, left_running(data));
     result.text = std::move(text);
 }

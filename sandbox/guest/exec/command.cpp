@@ -207,11 +207,11 @@ void Command::keep_as_job(const std::vector<ProcessStat>& living)
 
 void Command::spill_for_host()
 {
-    if (spill_above_ == 0 || out_.total_bytes() + err_.total_bytes() <= spill_above_) {
+    if (spill_above_ == 0 || out_.widest() + err_.widest() <= spill_above_) {
         return;
     }
     for (OutputStream* stream : {&out_, &err_}) {
-        if (stream->total_bytes() > spill_above_ / 4) {
+        if (stream->widest() > spill_above_ / 4) {
             stream->spill_all();
             if (stream->fd() < 0) {
                 stream->close();

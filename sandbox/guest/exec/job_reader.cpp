@@ -164,12 +164,7 @@ protocol::JobStream JobReader::result(const OutputStream& stream) const
 {
     protocol::JobStream out;
     out.text = stream.result(); // for its file
-    out.text.head = kept_.head();
-    out.text.tail = kept_.tail();
-    out.text.total_bytes = kept_.total_bytes();
-    out.text.total_lines = kept_.total_lines();
-    out.text.omitted_bytes = kept_.omitted_bytes();
-    out.text.omitted_lines = kept_.omitted_lines();
+    kept_.put_into(out.text);
     out.begin = begin_;
     out.end = at_;
     out.dropped = dropped_;

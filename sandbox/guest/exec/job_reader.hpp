@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sandbox/guest/exec/kept_text.hpp"
+#include "sandbox/guest/exec/folded_text.hpp"
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/search/matcher.hpp"
 #include "sandbox/protocol/messages.hpp"
@@ -36,7 +36,7 @@ class JobReader {
     /// second. False when there is more.
     bool read_on(const OutputStream& stream, std::uint64_t end);
 
-    [[nodiscard]] bool has_text() const noexcept { return kept_.total_bytes() > 0; }
+    [[nodiscard]] bool has_text() const noexcept { return !kept_.empty(); }
 
     /// Bytes of the stream that have been looked at.
     [[nodiscard]] std::uint64_t at() const noexcept { return at_; }
@@ -72,7 +72,7 @@ class JobReader {
     std::uint64_t unjudged_lines_ = 0;
     std::string line_;       ///< of which the end has not been read
     std::size_t judged_ = 0; ///< so long it was when it had no match
-    KeptText kept_;
+    FoldedText kept_;
 };
 
 /// Up to where a stream can be handed out: whole lines, and an unfinished one that has been so for

@@ -69,17 +69,21 @@ std::uint64_t KeptText::omitted_lines() const
     return newlines_ - count_newlines(head_) - count_newlines(ring_);
 }
 
-void KeptText::keep_end(std::uint64_t limit)
+void KeptText::drop() noexcept
 {
-    std::string end = omitted_bytes() == 0 ? head_ + tail() : tail();
-    if (end.size() > limit) {
-        end.erase(0, end.size() - limit);
-    }
     head_limit_ = 0;
-    tail_limit_ = limit;
+    tail_limit_ = 0;
     std::string().swap(head_);
-    ring_ = std::string(end); // of its own size: what was kept before may have been much more
+    std::string().swap(ring_);
     ring_start_ = 0;
+}
+
+void KeptText::move_to(std::string& head, std::string& tail) &&
+{
+    head = std::move(head_);
+    std::rotate(ring_.begin(), ring_.begin() + static_cast<std::ptrdiff_t>(ring_start_),
+                ring_.end());
+    tail = std::move(ring_);
 }
 
 } // namespace berth::guest

@@ -23,6 +23,9 @@ class KeptText {
     /// What follows the head, or the omitted bytes.
     [[nodiscard]] std::string tail() const;
 
+    /// head() and tail(), without a copy of them.
+    void move_to(std::string& head, std::string& tail) &&;
+
     [[nodiscard]] std::uint64_t total_bytes() const noexcept { return total_bytes_; }
 
     /// Newlines, plus one for an unfinished last line.
@@ -45,14 +48,14 @@ class KeptText {
 
     [[nodiscard]] std::uint64_t omitted_lines() const;
 
+    /// Only counts from now on.
+    void drop() noexcept;
+
     /// `size` more bytes are kept without leaving any out.
     [[nodiscard]] bool has_room(std::size_t size) const noexcept
     {
         return total_bytes_ + size <= head_limit_ + tail_limit_;
     }
-
-    /// From now on only an end of `limit` bytes.
-    void keep_end(std::uint64_t limit);
 
   private:
     void keep(std::string_view data);

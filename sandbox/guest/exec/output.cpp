@@ -1,5 +1,7 @@
 #include "sandbox/guest/exec/output.hpp"
 
+#include "sandbox/base/utf8.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -9,8 +11,8 @@
 namespace berth::guest {
 namespace {
 
-/// Of a job's stream, in memory.
-constexpr std::uint64_t job_tail = 8UL * 1024;
+/// Of a stream in memory, for the readers of a job.
+constexpr std::uint64_t newest_bytes = 8UL * 1024;
 /// Bytes of a UTF-8 sequence that lacks its last one.
 constexpr std::size_t longest_unfinished = 3;
 
@@ -27,7 +29,8 @@ std::size_t sequence_length(unsigned char byte)
 
 OutputStream::OutputStream(UniqueFd pipe, std::uint64_t head_limit, std::uint64_t tail_limit,
                            SpillStore& store, std::string name)
-    : pipe_(std::move(pipe)), kept_(head_limit, tail_limit), log_(store, std::move(name))
+    : pipe_(std::move(pipe)), shown_(head_limit, tail_limit), newest_(0, newest_bytes),
+      log_(store, std::move(name))
 {
 }
 
@@ -51,7 +54,8 @@ void OutputStream::add(std::string_view data)
     if (data.empty()) {
         return;
     }
-    if (!log_.started() && !kept_.has_room(data.size())) {
+    const bool fits = is_job_ ? newest_.has_room(data.size()) : shown_.has_room(data.size());
+    if (!log_.started() && (!fits || has_rewriting(ending_.ends_with('\r'), data))) {
         spill_all();
     }
     log_.write(total_bytes(), data);
@@ -63,7 +67,10 @@ void OutputStream::add(std::string_view data)
     if (newline != std::string_view::npos) {
         lines_end_ = total_bytes() + newline + 1;
     }
-    kept_.add(data);
+    newest_.add(data);
+    if (!is_job_) {
+        shown_.add(data);
+    }
     ending_ += data.substr(data.size() - std::min(data.size(), longest_unfinished));
     ending_.erase(0, ending_.size() - std::min(ending_.size(), longest_unfinished));
 }
@@ -91,18 +98,18 @@ void OutputStream::spill_all()
 {
     if (!log_.started()) {
         log_.start();
-        // Nothing has been left out yet: the two are one piece.
-        log_.write(0, kept_.head());
-        log_.write(kept_.head().size(), kept_.tail());
+        // Of one of the two nothing has been left out yet.
+        log_.write(0, newest_.omitted_bytes() == 0 ? newest_.tail() : shown_.whole());
     }
 }
 
 void OutputStream::keep_newest()
 {
-    if (total_bytes() > job_tail) {
+    if (total_bytes() > newest_bytes) {
         spill_all();
     }
-    kept_.keep_end(job_tail);
+    is_job_ = true;
+    shown_ = FoldedText(0, 0);
     log_.rotate();
     if (!pipe_) {
         log_.close();
@@ -112,7 +119,7 @@ void OutputStream::keep_newest()
 std::string OutputStream::read(std::uint64_t& offset, std::uint64_t end, std::size_t size) const
 {
     end = std::min(end, total_bytes());
-    const std::uint64_t in_memory = total_bytes() - kept_.kept_bytes();
+    const std::uint64_t in_memory = newest_.omitted_bytes();
     if (offset < in_memory) {
         std::string piece = log_.read(offset, std::min(end, in_memory), size);
         if (!piece.empty()) {
@@ -121,19 +128,14 @@ std::string OutputStream::read(std::uint64_t& offset, std::uint64_t end, std::si
         offset = std::min(end, in_memory);
     }
     return offset >= end ? std::string()
-                         : kept_.tail().substr(offset - in_memory,
-                                               std::min<std::uint64_t>(size, end - offset));
+                         : newest_.tail().substr(offset - in_memory,
+                                                 std::min<std::uint64_t>(size, end - offset));
 }
 
 protocol::StreamOutput OutputStream::result() const
 {
     protocol::StreamOutput out;
-    out.head = kept_.head();
-    out.tail = kept_.tail();
-    out.total_bytes = kept_.total_bytes();
-    out.total_lines = kept_.total_lines();
-    out.omitted_bytes = kept_.omitted_bytes();
-    out.omitted_lines = kept_.omitted_lines();
+    shown_.put_into(out);
     if (log_.started()) {
         SpillFile& file = log_.file();
         file.check();
@@ -143,6 +145,20 @@ protocol::StreamOutput OutputStream::result() const
     }
     out.held_open = pipe_.valid();
     return out;
+}
+
+std::uint64_t OutputStream::widest() const
+{
+    const std::uint64_t bytes = total_bytes();
+    // What is in a file already needs none because of its width.
+    return log_.started() ? bytes
+                          : std::max<std::uint64_t>(bytes, utf8::escaped_count(shown_.whole()));
+}
+
+void OutputStream::drop_kept() noexcept
+{
+    shown_ = FoldedText(0, 0);
+    newest_.drop();
 }
 
 void OutputStream::close() noexcept

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/exec/folded_text.hpp"
 #include "sandbox/guest/exec/kept_text.hpp"
 #include "sandbox/guest/exec/stream_log.hpp"
 #include "sandbox/protocol/messages.hpp"
@@ -12,9 +13,10 @@
 
 namespace berth::guest {
 
-/// One stream of a command: counts everything, remembers beginning and end, and hands the whole to
-/// a spill file once it no longer fits. Memory: at most head_limit + tail_limit. Of a job's, the
-/// newest bytes are remembered instead, and any that are kept can be read by their number.
+/// One stream of a command: counts everything, remembers beginning and end of what is to be shown
+/// (FoldedText), and hands the whole, as it came, to a spill file once it no longer fits or
+/// something is folded. Memory: at most head_limit + tail_limit and 12 KiB. Of a job's, the newest
+/// bytes are remembered instead, and any that are kept can be read by their number.
 class OutputStream {
   public:
     /// `pipe` must not block. `store` must outlive this. `name`: "stdout" or "stderr".
@@ -38,13 +40,18 @@ class OutputStream {
     void spill_all();
 
     /// Nobody will ask for the kept text again.
-    void drop_kept() { kept_.keep_end(0); }
+    void drop_kept() noexcept;
 
     /// From now on it is a job's: its newest bytes are kept, in memory and on disk. What fits into
     /// neither any more is lost.
     void keep_newest();
 
+    /// Of a job's without the text: see read().
     [[nodiscard]] protocol::StreamOutput result() const;
+
+    /// The characters of what result() shows, or more: with each written as an escape that can be.
+    /// No less than total_bytes().
+    [[nodiscard]] std::uint64_t widest() const;
 
     /// At most `size` bytes of a job's stream from the byte `offset` on, which moves to the first
     /// one after it that is still kept; empty at `end`, which is no more than total_bytes().
@@ -68,7 +75,7 @@ class OutputStream {
 
     [[nodiscard]] int fd() const noexcept { return pipe_.get(); }
 
-    [[nodiscard]] std::uint64_t total_bytes() const noexcept { return kept_.total_bytes(); }
+    [[nodiscard]] std::uint64_t total_bytes() const noexcept { return newest_.total_bytes(); }
 
     /// Of the first byte in the file that result() names.
     [[nodiscard]] std::uint64_t spill_begin() const
@@ -83,8 +90,10 @@ class OutputStream {
 
   private:
     UniqueFd pipe_;
-    KeptText kept_;
+    FoldedText shown_; ///< empty once it is a job's
+    KeptText newest_;  ///< bytes, as they came
     StreamLog log_;
+    bool is_job_ = false;
     std::uint64_t lines_end_ = 0;
     BootClock::time_point last_data_;
     BootClock::time_point unfinished_since_;

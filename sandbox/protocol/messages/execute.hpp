@@ -31,7 +31,8 @@ struct ExecuteRequest {
     std::uint64_t head_limit = 0; ///< kept of each stream's beginning and end, in bytes
     std::uint64_t tail_limit = 0;
     bool sticky_cwd = true; ///< a normal end moves the session's working directory
-    /// Once stdout and stderr have more bytes than this together, each of them that has more than a
+    /// Once stdout and stderr have more bytes than this together, or more characters with those
+    /// written as escapes that can be (utf8::escaped_count), each of them that has more than a
     /// quarter of it is spilled at the latest when the command ends, even if head and tail hold all
     /// of it: the host shows less than that and must be able to name the whole. 0: never for this
     /// reason.
@@ -70,18 +71,22 @@ struct ExecuteRequest {
 
 enum class Fate : std::uint8_t { exited, signaled, timed_out, cancelled, oom_killed, lost };
 
-/// One stream of a command: its beginning and end, and where the whole of it is.
+/// One stream of a command: its beginning and end, and where the whole of it is. Lines that it
+/// rewrote with carriage returns are as they were at last; the file has all of them. head + tail +
+/// omitted_bytes + folded_bytes is total_bytes.
 struct StreamOutput {
     std::string head;
-    std::string tail;                ///< empty while all fits into head
-    std::uint64_t total_bytes = 0;   ///< what the command wrote
-    std::uint64_t total_lines = 0;   ///< newlines in it, plus one for an unfinished last line
-    std::uint64_t omitted_bytes = 0; ///< between head and tail
-    std::uint64_t omitted_lines = 0; ///< newlines in the omitted bytes
-    std::string spill_path;          ///< empty: nothing was spilled
-    std::uint64_t spill_bytes = 0;   ///< in the file: the first ones of the stream
-    std::string spill_error;         ///< why the file is missing or not whole
-    bool held_open = false;          ///< what was left running still holds the pipe
+    std::string tail;                 ///< empty while all fits into head
+    std::uint64_t total_bytes = 0;    ///< what the command wrote
+    std::uint64_t total_lines = 0;    ///< newlines in it, plus one for an unfinished last line
+    std::uint64_t omitted_bytes = 0;  ///< between head and tail
+    std::uint64_t omitted_lines = 0;  ///< newlines in the omitted bytes
+    std::string spill_path;           ///< empty: nothing was spilled
+    std::uint64_t spill_bytes = 0;    ///< in the file: the first ones of the stream
+    std::string spill_error;          ///< why the file is missing or not whole
+    bool held_open = false;           ///< what was left running still holds the pipe
+    std::uint64_t folded_bytes = 0;   ///< of what was rewritten, without newlines
+    std::uint64_t folded_updates = 0; ///< how often there was something that was rewritten
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -96,6 +101,8 @@ struct StreamOutput {
         field(8, self.spill_bytes);
         field(9, self.spill_error);
         field(10, self.held_open);
+        field(11, self.folded_bytes);
+        field(12, self.folded_updates);
     }
 };
 
