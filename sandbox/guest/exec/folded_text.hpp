@@ -32,7 +32,7 @@ class FoldedText {
     /// `size` more bytes are kept without leaving any out.
     [[nodiscard]] bool has_room(std::size_t size) const noexcept
     {
-        return kept_.has_room(held_.size() + 1 + size);
+        return kept_.has_room(held_.size() + (returned_ ? 1U : 0U) + size);
     }
 
     /// All that was added, while nothing of it is omitted or folded.

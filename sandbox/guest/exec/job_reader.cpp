@@ -33,6 +33,16 @@ bool take_number(std::string_view& text, std::uint64_t& number)
     return true;
 }
 
+/// Of a line that was rewritten, what is shown of it: so that ^ means its begin too.
+std::string_view last_state(std::string_view line)
+{
+    const auto end = line.find_last_not_of('\r');
+    const auto before = line.rfind('\r', end);
+    return end == std::string_view::npos || before == std::string_view::npos
+               ? line
+               : line.substr(before + 1);
+}
+
 } // namespace
 
 JobCursor JobCursor::parse(const std::string& text)
@@ -154,7 +164,9 @@ JobReader::Verdict JobReader::judge(std::string_view line) const
     search::ScanMeter meter(limits);
     meter.begin_block();
     const std::string_view text = line.ends_with('\n') ? line.substr(0, line.size() - 1) : line;
-    if (filter_->find(text, 0, meter)) {
+    const std::string_view shown = last_state(text);
+    if (filter_->find(text, 0, meter) ||
+        (shown.size() < text.size() && filter_->find(shown, 0, meter))) {
         return Verdict::match;
     }
     return meter.exhausted() ? Verdict::too_long : Verdict::none;

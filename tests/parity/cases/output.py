@@ -80,7 +80,7 @@ class OutputTest(ParityTest):
         raw = b"\xff\xfea\x00\x80"
         data = self.run_command(f"echo {base64.b64encode(raw).decode()} | base64 -d").data
         self.assertEqual(data["stdout_stream"]["total_bytes"], len(raw))
-        self.assertIn("a\0", data["stdout"])
+        self.assertEqual(data["stdout"], "\\xff\\xfea\\x00\\x80")
 
     def test_a_byte_a_second(self):
         data = self.run_command("for i in 1 2 3; do printf $i; sleep 1; done", timeout=20).data
@@ -88,6 +88,71 @@ class OutputTest(ParityTest):
         data = self.run_command("while :; do printf x; sleep 1; done", timeout=2).data
         self.assertIn(data["stdout"], ("x", "xx", "xxx"))
         self.assertEqual(data["fate"], "timed_out")
+
+    def check_whole(self, stream, folded, updates):
+        self.assertEqual((stream["folded_bytes"], stream["folded_updates"]), (folded, updates))
+        self.assertEqual(stream["spill_bytes"], stream["total_bytes"])
+
+    def test_a_bar_between_lines_leaves_the_lines_and_its_last_state(self):
+        before = self.memory()
+        bar = "yes \"$(printf '50%% [%060d]\\r' 0)\" | tr -d '\\n' | head -c 10000000"
+        for place in ("printf", "printf >&2"):
+            with self.subTest(place):
+                to = place.removeprefix("printf")
+                result = self.run_command(f"( seq 5; {bar}; printf '\\r100%%\\n'; seq 6 10 ) {to}")
+                name = "stderr" if to else "stdout"
+                self.assertEqual(result.data[name], "1\n2\n3\n4\n5\n100%\n6\n7\n8\n9\n10\n")
+                stream = result.data[f"{name}_stream"]
+                self.assertGreater(stream["total_bytes"], 10_000_000)
+                self.assertEqual((stream["omitted_bytes"], stream["total_lines"]), (0, 11))
+                self.check_whole(stream, stream["total_bytes"] - len(result.data[name]),
+                                 10_000_000 // 67 + 1)
+                self.assertIn(f"{name} 10.0 MB, 149,254 updates by \\r folded, whole in "
+                              f"{stream['spill_path']} (read_file pages it)", result.text)
+                self.assertEqual(self.output(f"tr -cd '\\r' <{stream['spill_path']} | wc -c"),
+                                 "149254\n")
+        self.check_memory(before)
+
+    def test_what_is_no_bar_is_left_as_it_is(self):
+        for text in ("one\\r\\ntwo\\r\\n", "one\\r", "a\\0\\r\\0\\n\\0"):
+            with self.subTest(text):
+                stream = self.run_command(f"printf '{text}'").data["stdout_stream"]
+                self.assertEqual((stream["folded_bytes"], stream["omitted_bytes"]), (0, 0))
+        self.assertEqual(self.output("printf 'one\\r\\ntwo\\r\\n'"), "one\r\ntwo\r\n")
+
+    def test_a_job_that_draws_a_bar_shows_where_it_is(self):
+        job = self.run_command("for i in $(seq 99); do printf '\\r%d%%' $i; done; printf '\\ndone\\n'",
+                               background=True).data["job_id"]
+        self.wait_until(lambda: self.call("bash_output", job_id=job).data["status"] == "ended", 10,
+                        "the end of a job")
+        result = self.call("bash_output", job_id=job)
+        self.assertEqual(result.data["stdout"], "99%\ndone\n")
+        stream = result.data["stdout_stream"]
+        self.assertEqual((stream["folded_updates"], stream["written_bytes"]),
+                         (98, stream["folded_bytes"] + len("99%\ndone\n")))
+        self.assertIn(f"98 updates by \\r folded, whole in {stream['spill_path']}", result.text)
+        self.assertEqual(self.output(f"tr -cd '\\r' <{stream['spill_path']} | wc -c"), "99\n")
+
+    def test_control_characters_are_treated_as_it_is_set(self):
+        command = "printf '\\033[31mred\\033[0m\\b\\t\\377\\n'"
+        for way, shown, left_out in (("strip", "red\\x08\t\\xff\n", 2),
+                                     ("escape", "\\x1b[31mred\\x1b[0m\\x08\t\\xff\n", 0),
+                                     ("pass", "\x1b[31mred\x1b[0m\b\t\ufffd\n", 0)):
+            with self.subTest(way):
+                self.berth = self.start("--session", "work",
+                                        env={"BERTH_OUTPUT_CONTROL_CHARACTERS": way})
+                result = self.run_command(command)
+                self.assertEqual(result.data["stdout"], shown)
+                self.assertTrue(result.text.startswith(shown), result.text)
+                self.assertEqual(result.data["stdout_stream"]["stripped_sequences"], left_out)
+                self.assertEqual("2 escape sequences left out" in result.text, left_out == 2)
+
+    def test_what_is_cut_because_it_was_escaped_is_in_a_file(self):
+        data = self.run_command("head -c 20000 /dev/zero").data
+        self.assertLess(len(data["stdout"]), 31_000)
+        stream = data["stdout_stream"]
+        self.assertGreater(stream["omitted_bytes"], 0)
+        self.assertEqual(stream["spill_bytes"], 20_000)
 
     def test_both_streams_share_the_budget(self):
         data = self.run_command("yes out | head -c 1000000; yes err | head -c 1000000 >&2").data

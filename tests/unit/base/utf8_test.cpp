@@ -37,3 +37,12 @@ TEST_CASE("what a terminal obeys, and what makes a name look like another")
         CHECK_FALSE(utf8::has_control(harmless));
     }
 }
+
+TEST_CASE("characters once those that deceive are escaped")
+{
+    CHECK(utf8::escaped_count("") == 0);
+    CHECK(utf8::escaped_count("a\té€\n") == 5);
+    CHECK(utf8::escaped_count("\x1b\r\x7f") == 12);
+    CHECK(utf8::escaped_count("\u009b\u202e\ufeff") == 18);
+    CHECK(utf8::escaped_count("\xff\xe2\x82") == 12);
+}

@@ -149,6 +149,52 @@ TEST_CASE("a long output loses its middle and names the file that has it all")
     CHECK(text_of(big, settings).find("not kept: the disk is full") != std::string::npos);
 }
 
+TEST_CASE("what was folded is counted and the file that has it named")
+{
+    auto bar = reply("100%\ndone\n");
+    bar.out.total_bytes = 10'000'010;
+    bar.out.folded_bytes = 10'000'000;
+    bar.out.folded_updates = 81'234;
+    bar.out.spill_path = "/var/tmp/berth/1.stdout";
+    bar.out.spill_bytes = 10'000'010;
+    const auto result = BashExec::render(bar, std::chrono::seconds(2), Settings{});
+    CHECK(result.text == "100%\ndone\n[stdout 10.0 MB, 81,234 updates by \\r folded, whole in "
+                         "/var/tmp/berth/1.stdout (read_file pages it)]");
+    CHECK(result.data->at("stdout") == "100%\ndone\n");
+    CHECK(result.data->at("stdout_truncated") == false);
+    const auto& stream = result.data->at("stdout_stream");
+    CHECK(stream.at("folded_updates") == 81'234);
+    CHECK(stream.at("folded_bytes") == 10'000'000);
+    CHECK(stream.at("total_bytes") == 10'000'010);
+
+    bar.out.omitted_bytes = 7;
+    bar.out.spill_path.clear();
+    bar.out.spill_error = "the disk is full";
+    CHECK(text_of(bar).find("stdout 10.0 MB, 81,234 updates by \\r folded, middle left out, not "
+                            "kept: the disk is full") != std::string::npos);
+}
+
+TEST_CASE("escape sequences are left out and counted, or written, or passed, as it is set")
+{
+    const auto coloured = reply("\x1b[31mred\x1b[0m\n", "\x1b[1mbold\n");
+    Settings settings;
+    CHECK(text_of(coloured, settings) ==
+          "red\n[stderr]\nbold\n[3 escape sequences left out (cat -v "
+          "shows them)]");
+    const auto data = [&] {
+        return *BashExec::render(coloured, std::chrono::seconds(2), settings).data;
+    };
+    CHECK(data().at("stdout") == "red\n");
+    CHECK(data().at("stdout_stream").at("stripped_sequences") == 2);
+    CHECK(data().at("stderr_stream").at("stripped_sequences") == 1);
+    settings.control_characters = berth::tools::ControlCharacters::escape;
+    CHECK(text_of(coloured, settings) == "\\x1b[31mred\\x1b[0m\n[stderr]\n\\x1b[1mbold\n");
+    CHECK(data().at("stdout") == "\\x1b[31mred\\x1b[0m\n");
+    settings.control_characters = berth::tools::ControlCharacters::pass;
+    CHECK(text_of(coloured, settings) == "\x1b[31mred\x1b[0m\n[stderr]\n\x1b[1mbold\n");
+    CHECK(data().at("stdout_stream").at("stripped_sequences") == 0);
+}
+
 TEST_CASE("both streams over the budget: neither drowns the other")
 {
     Settings settings;

@@ -77,6 +77,45 @@ TEST_CASE("what is read plus what is left out is the whole, from every cursor")
     }
 }
 
+TEST_CASE("of rewritten lines the last state is read, from every cursor, and the file has all")
+{
+    Job job;
+    const std::string whole = "a\n10%\r20%\r30%\nb\r\n40%\r50%\r";
+    for (const char byte : whole) {
+        job.stream.add(std::string(1, byte));
+    }
+    CHECK(read(job.stream, 0).text.head == "a\n30%\nb\r\n50%\r");
+    CHECK(read(job.stream, 0).text.folded_updates == 3);
+    CHECK(read(job.stream, 0).text.spill_bytes == whole.size());
+    for (std::uint64_t begin = 0; begin <= whole.size(); ++begin) {
+        for (const std::uint64_t limit : {0UL, 2UL, 1000UL}) {
+            const auto part = read(job.stream, begin, nullptr, limit);
+            const auto& text = part.text;
+            CAPTURE(begin);
+            CAPTURE(limit);
+            REQUIRE(part.end == whole.size());
+            REQUIRE(text.total_bytes == whole.size() - begin);
+            REQUIRE(text.head.size() + text.tail.size() + text.omitted_bytes + text.folded_bytes ==
+                    whole.size() - begin);
+        }
+    }
+}
+
+TEST_CASE("a filter sees every state of a rewritten line, and the last is shown")
+{
+    Job job;
+    job.stream.add("10%\r20%\rdone\nother\n");
+    for (const char* pattern : {"20%", "^done$", "^10%"}) {
+        CAPTURE(pattern);
+        const search::Matcher filter(pattern, {});
+        const auto part = read(job.stream, 0, &filter);
+        CHECK(part.text.head == "done\n");
+        CHECK(part.text.folded_updates == 2);
+        CHECK(part.filtered_lines == 1);
+        CHECK(part.text.total_bytes + part.filtered_bytes == part.end);
+    }
+}
+
 TEST_CASE("an unfinished line is held back, for a moment, while somebody may finish it")
 {
     auto pipe = make_pipe();

@@ -81,6 +81,50 @@ TEST_CASE("head, tail and what is between, for every size and way of cutting")
     }
 }
 
+TEST_CASE("what is folded is in the file as it came, wherever the pieces begin")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory / "s", 0, 0);
+    const std::string text = "one\r\n10%\r20%\r\r30%\ntwo\r";
+    for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+        OutputStream stream(UniqueFd(), 100, 100, store, "stdout");
+        for (std::size_t at = 0; at < text.size(); at += piece) {
+            stream.add(text.substr(at, piece));
+        }
+        const auto out = stream.result();
+        CAPTURE(piece);
+        REQUIRE(out.head == "one\r\n30%\ntwo\r");
+        REQUIRE(out.folded_updates == 2);
+        REQUIRE(out.total_bytes == text.size());
+        REQUIRE(out.total_lines == 3);
+        REQUIRE(out.head.size() + out.folded_bytes == text.size());
+        REQUIRE(content(out.spill_path) == text);
+    }
+    OutputStream plain(UniqueFd(), 100, 100, store, "stdout");
+    plain.add("one\r\ntwo\r");
+    CHECK(plain.result().spill_path.empty());
+}
+
+TEST_CASE("ten megabytes of a bar between lines, in bounded memory")
+{
+    for (const Mode mode : modes()) {
+        CAPTURE(name_of(mode));
+        Guest guest(mode);
+        const long before = resident_kilobytes();
+        const auto out = guest
+                             .run("seq 5; yes \"$(printf '50%% [%060d]\\r' 0)\" | tr -d '\\n' | "
+                                  "head -c 10000000; printf '\\r100%%\\n'; seq 6 10")
+                             .reply.out;
+        CHECK(out.head + out.tail == "1\n2\n3\n4\n5\n100%\n6\n7\n8\n9\n10\n");
+        CHECK(out.omitted_bytes == 0);
+        CHECK(out.folded_updates >= 10'000'000 / 67);
+        CHECK(out.head.size() + out.folded_bytes == out.total_bytes);
+        CHECK(out.total_lines == 11);
+        CHECK(std::filesystem::file_size(out.spill_path) == out.total_bytes);
+        CHECK(resident_kilobytes() - before < 4096);
+    }
+}
+
 TEST_CASE("limits of nothing: everything is counted and spilled")
 {
     const TemporaryDirectory directory;

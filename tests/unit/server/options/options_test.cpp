@@ -92,6 +92,7 @@ TEST_CASE("the defaults are the design's, and every default is within its own ra
     CHECK(options.tools.job_timeout == std::chrono::seconds(1800));
     CHECK(options.tools.job_max_timeout == std::chrono::seconds(7200));
     CHECK(options.tools.output_budget == 30'000);
+    CHECK(options.tools.control_characters == tools::ControlCharacters::strip);
     CHECK(options.sessions.limits.memory == 2ULL << 30U);
     CHECK(options.sessions.limits.spill_stream == 64ULL << 20U);
     CHECK(options.sessions.ttl == std::chrono::hours(12));
@@ -123,6 +124,21 @@ TEST_CASE("flags win over the environment, the environment over the file")
     CHECK(origin(options, "exec.timeout") == "30 s from environment BERTH_EXEC_TIMEOUT");
     CHECK(has(origin(options, "read.limit"), "berth.toml:6"));
     CHECK(origin(options, "network") == "none from flag --network");
+}
+
+TEST_CASE("control characters: three ways, and no fourth")
+{
+    using tools::ControlCharacters;
+    Bench bench;
+    for (const auto& [word, meant] :
+         std::map<std::string, ControlCharacters>{{"strip", ControlCharacters::strip},
+                                                  {"escape", ControlCharacters::escape},
+                                                  {"pass", ControlCharacters::pass}}) {
+        bench.variables["BERTH_OUTPUT_CONTROL_CHARACTERS"] = word;
+        CHECK(bench.make().tools.control_characters == meant);
+    }
+    bench.variables["BERTH_OUTPUT_CONTROL_CHARACTERS"] = "hide";
+    CHECK_THROWS_AS((void)bench.make(), Error);
 }
 
 TEST_CASE("a value out of range names key, value, range and origin")
