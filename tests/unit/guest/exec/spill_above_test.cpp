@@ -47,9 +47,9 @@ TEST_CASE("a stream that is longer once it is escaped is spilled as well")
 {
     Guest guest(Mode::subreaper);
     const std::string command =
-        "printf '\\033[1m\\200\\342\\200\\256 x'"; // 18 characters of 10 bytes
-    CHECK(run_with(guest, command, 18).reply.out.spill_path.empty());
-    const auto spilled = run_with(guest, command, 17).reply.out;
+        "printf '\\033[1m\\200\\342\\200\\256 x'"; // 19 characters, 10 bytes
+    CHECK(run_with(guest, command, 19).reply.out.spill_path.empty());
+    const auto spilled = run_with(guest, command, 18).reply.out;
     CHECK(spilled.omitted_bytes == 0);
     CHECK(spilled.spill_bytes == spilled.total_bytes);
 }
