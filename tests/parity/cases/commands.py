@@ -14,7 +14,7 @@ class CommandsTest(ParityTest):
                 ("echo e >&2; exit 3", "", "e\n", 3, "exited"),
                 ("true", "", "", 0, "exited"), ("kill -9 $$", "", "", 137, "signaled"),
                 ("no-such-command-here", "", None, 127, "exited"), ("cat", "", "", 0, "exited"),
-                ("printf 'a\\0b'", "a\0b", "", 0, "exited"), ("if", "", None, 2, "exited"),
+                ("printf 'a\\0b'", "a\\x00b", "", 0, "exited"), ("if", "", None, 2, "exited"),
                 ("echo " + "x" * 150_000 + " | wc -c", "150001\n", "", 0, "exited")):
             with self.subTest(command[:50]):
                 data = self.run_command(command).data

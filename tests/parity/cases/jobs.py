@@ -155,7 +155,7 @@ class JobsTest(ParityTest):
         job = self.job("printf '\\0\\377\\001\\n'; head -c 100000 /dev/zero")
         data = self.ended(job)
         self.assertEqual(data["stdout_stream"]["written_bytes"], 100_004)
-        self.assertIn("�", data["stdout"])
+        self.assertIn("\\x00\\xff\\x01\n", data["stdout"])
 
     def test_output_above_the_limit_keeps_the_newest_and_counts_the_rest(self):
         # Of a session of its own: the limit belongs to the machine.

@@ -81,7 +81,9 @@ std::string longest_job_result(const Settings& settings, std::string_view charac
     reply.state.job_id = "job-1000000-ffff";
     reply.state.running = true;
     reply.cursor = "1000000000000-1000000000000";
-    return BashOutput::render({.job_id = reply.state.job_id}, reply, settings).text;
+    BashOutput::Args args;
+    args.job_id = reply.state.job_id;
+    return BashOutput::render(args, reply, settings).text;
 }
 
 } // namespace
