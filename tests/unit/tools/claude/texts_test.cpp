@@ -149,6 +149,20 @@ TEST_CASE("Bash: nothing is left out without a word")
     CHECK(bash(reply, arguments, settings).text.ends_with("it is not kept: no space]"));
 }
 
+TEST_CASE("Bash: what was folded and what was stripped is counted")
+{
+    auto reply = ended("\x1b[32m100%\x1b[0m\n");
+    reply.out.total_bytes = 5000;
+    reply.out.folded_bytes = 4986;
+    reply.out.folded_updates = 1;
+    reply.out.spill_path = "/var/tmp/berth/1.stdout";
+    reply.out.spill_bytes = 5000;
+    CHECK(bash(reply, {{"command", "x"}}, Settings{}).text ==
+          "100%\n[stdout has 5.0 KB, 1 update by \\r folded; all of it is in "
+          "/var/tmp/berth/1.stdout, which Read pages]\n[2 escape sequences left out; cat -v shows "
+          "them]");
+}
+
 TEST_CASE("Bash: what runs on is named")
 {
     auto reply = ended("");
