@@ -1,14 +1,33 @@
 #include "sandbox/guest/exec/kept_text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <utility>
 
 namespace berth::guest {
 namespace {
 
+/// Sees every byte that a command prints, so in lanes, which the compiler adds up at once.
 std::uint64_t count_newlines(std::string_view text)
 {
-    return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
+    constexpr std::size_t lanes = 32;
+    constexpr std::size_t most_rounds = 255; // as far as a lane counts
+    std::uint64_t count = 0;
+    while (text.size() >= lanes) {
+        std::array<std::uint8_t, lanes> found{};
+        std::uint8_t* const sums = found.data();
+        const std::size_t rounds = std::min(text.size() / lanes, most_rounds);
+        for (std::size_t round = 0; round < rounds; ++round) {
+            const char* const block = text.data() + (round * lanes);
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+                sums[lane] = static_cast<std::uint8_t>(sums[lane] + (block[lane] == '\n' ? 1 : 0));
+            }
+        }
+        count = std::accumulate(found.begin(), found.end(), count);
+        text.remove_prefix(rounds * lanes);
+    }
+    return count + static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
 }
 
 } // namespace
