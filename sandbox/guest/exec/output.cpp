@@ -88,7 +88,7 @@ std::uint64_t OutputStream::characters_end() const noexcept
 
 protocol::PrintedTail OutputStream::newest(std::size_t size) const
 {
-    std::string text = kept_.end(size);
+    std::string text = newest_.end(size);
     text.resize(text.size() -
                 std::min<std::uint64_t>(text.size(), total_bytes() - characters_end()));
     return {.text = std::move(text), .total_bytes = characters_end()};

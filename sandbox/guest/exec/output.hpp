@@ -58,7 +58,8 @@ class OutputStream {
     [[nodiscard]] std::string read(std::uint64_t& offset, std::uint64_t end,
                                    std::size_t size) const;
 
-    /// Its newest bytes, at most `size`, without an unfinished UTF-8 sequence.
+    /// Its newest bytes, at most `size` and 8 KiB, as they came, without an unfinished UTF-8
+    /// sequence.
     [[nodiscard]] protocol::PrintedTail newest(std::size_t size) const;
 
     /// Behind the last newline.
