@@ -8,11 +8,14 @@ Exit status 77 (skipped) when rg, git or find is missing.
 import itertools
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import generated
 
 TOOL = ""
 
@@ -358,6 +361,58 @@ class Trees(unittest.TestCase):
                 shutil.move(root + ".nested", os.path.join(root, "nested"))
                 for name in ["src/deep/.ignore", "doc/.rgignore"]:
                     os.rename(os.path.join(root, name + ".off"), os.path.join(root, name))
+
+
+class Generated(unittest.TestCase):
+    """Patterns and ignore files that nobody thought of: the same ones in each run."""
+
+    TREES = 5
+    PATTERNS = 40  # for each tree
+
+    def trees(self, **kind):
+        for seed in range(self.TREES):
+            with tempfile.TemporaryDirectory(prefix="berth-generated-") as root:
+                chance = random.Random(seed)
+                generated.make_files(chance, root, **kind)
+                yield root, chance
+
+    def same(self, root, pattern, got, expected):
+        """Of what can differ, the first lines."""
+        wrong = [(a, b) for a, b in itertools.zip_longest(expected, got) if a != b]
+        self.assertEqual(wrong[:1], [], (root, pattern))
+
+    def test_patterns_by_lines_as_ripgrep(self):
+        modes = [([], {}), (["-i"], {"ignore_case": True}), (["-c"], {"mode": "count"}), (["-l"], {"mode": "files"}),
+                 (["-C2"], {"before": 2, "after": 2}), (["-o"], {"only_matching": True}),
+                 (["-o", "-i"], {"only_matching": True, "ignore_case": True}),
+                 (["--count-matches"], {"mode": "count", "only_matching": True})]
+        for root, chance in self.trees():
+            for mode in itertools.islice(itertools.cycle(modes), self.PATTERNS):
+                # ripgrep 13 finds ^ behind a match, and shows a whole line for an empty one at its end.
+                parts = "only_matching" in mode[1]
+                patterns = generated.Patterns(chance, ends=not parts)
+                pattern = patterns.next()
+                while parts and re.search(generated.for_python(pattern), ""):
+                    pattern = patterns.next()
+                expected = rg(root, generated.for_ripgrep(pattern), *mode[0])
+                self.same(root, (pattern, mode), ours("grep", root, pattern, **mode[1]).split(b"\n"),
+                          expected.split(b"\n"))
+
+    def test_patterns_as_python(self):
+        """What ripgrep 13 has faults in: \\b, \\A and \\z with -o, some matches over lines."""
+        for root, chance in self.trees(wide=False, unfinished=False):
+            patterns = generated.Patterns(chance, anchors=("\\b", "\\A", "\\z", "(?m:^)"), wide=False,
+                                          groups=("", "?:", "?-m:"))
+            for mode in itertools.islice(itertools.cycle(("lines", "parts", "spans")), self.PATTERNS):
+                fields = {"lines": {}, "parts": {"only_matching": True}, "spans": {"multiline": True}}[mode]
+                pattern = patterns.next()
+                expected = generated.python_lines(root, pattern, mode)
+                # Behind an empty match Python looks for another at the same place, others do not.
+                while expected is None:
+                    pattern = patterns.next()
+                    expected = generated.python_lines(root, pattern, mode)
+                got = ours("grep", root, pattern, **fields).split(b"\n")[:-1]
+                self.same(root, (pattern, mode), got, expected)
 
 
 class RealTrees(unittest.TestCase):

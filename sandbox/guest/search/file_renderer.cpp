@@ -173,12 +173,15 @@ bool FileRenderer::begin_unit()
 /// In the line; empty at its begin when all of it belongs to a match that began before.
 Matcher::Span FileRenderer::first_match(std::string_view text, Matcher::Span line)
 {
-    const std::string_view subject = matcher_.multiline() ? text : text.substr(0, line.end);
-    const auto match = matcher_.find(subject, line.begin, *meter_);
-    if (!match || match->begin > line.end) {
+    const std::size_t base = matcher_.multiline() ? 0 : line.begin;
+    const std::string_view subject =
+        matcher_.multiline() ? text : text.substr(base, line.end - base);
+    const auto match = matcher_.find(subject, line.begin - base, *meter_);
+    if (!match || base + match->begin > line.end) {
         return {};
     }
-    return {.begin = match->begin - line.begin, .end = std::min(match->end, line.end) - line.begin};
+    return {.begin = base + match->begin - line.begin,
+            .end = std::min(base + match->end, line.end) - line.begin};
 }
 
 void FileRenderer::show_lines(std::string_view text, Matcher::Span lines)

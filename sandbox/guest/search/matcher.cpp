@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/search/block_reader.hpp"
+#include "sandbox/guest/search/newline_patterns.hpp"
 #include "sandbox/guest/search/npos.hpp"
 #include "sandbox/guest/search/required_literals.hpp"
 
@@ -97,42 +98,6 @@ bool is_plain_text(std::string_view pattern)
     return pattern.find_first_of("\\^$.|?*+()[]{}") == npos;
 }
 
-/// Whether a newline is asked for: without multiline that can match nothing.
-bool names_newline(std::string_view pattern, bool fixed)
-{
-    if (pattern.find('\n') != npos) {
-        return true;
-    }
-    bool escaped = false;
-    for (std::size_t at = 0; at < pattern.size() && !fixed; ++at) {
-        if (escaped && pattern[at] == 'n') {
-            return true;
-        }
-        escaped = !escaped && pattern[at] == '\\';
-    }
-    return false;
-}
-
-/// Whether it may ask for the beginning or end of the text rather than of a line: \A, \z, or ^ and
-/// $ after (?-m). Says so too often rather than too seldom.
-bool names_ends_of_text(std::string_view pattern)
-{
-    for (std::size_t at = 0; at + 1 < pattern.size(); ++at) {
-        if (pattern[at] == '\\') {
-            ++at;
-            if (pattern[at] == 'A' || pattern[at] == 'z') {
-                return true;
-            }
-        } else if (pattern[at] == '(' && pattern[at + 1] == '?') {
-            const auto flags = pattern.substr(at + 2, pattern.find_first_of(":)", at) - at - 2);
-            if (flags.find('-') != npos) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /// The longest part whose letters have no other form than their two ASCII ones: 'k' also matches
 /// the Kelvin sign and 's' the long s.
 std::string_view longest_ascii_foldable(std::string_view text)
@@ -210,11 +175,12 @@ Matcher::Matcher(std::string_view pattern, const MatcherOptions& options) : opti
                           "leave it out: files that have one are binary, and are not searched");
     }
     options_.fixed = options.fixed || is_plain_text(pattern);
-    if (!options_.multiline && names_newline(pattern, options_.fixed)) {
+    if (!options_.multiline &&
+        (options_.fixed ? pattern.find('\n') != npos : asks_for_newline(pattern))) {
         throw bad_pattern("a newline can only match with `multiline`",
                           "set `multiline`, or search for one of the lines");
     }
-    line_by_line_ = !options_.fixed && names_ends_of_text(pattern);
+    one_by_one_ = !options_.fixed && tells_text_from_lines(pattern);
     extract_literals(pattern);
     const bool literal_is_all = literals_decide_ && literals_->literals().size() == 1;
     if (!literal_is_all || !options_.fixed) {
@@ -342,30 +308,17 @@ std::optional<Matcher::Span> Matcher::find_by_literals(std::string_view text, st
     return std::nullopt;
 }
 
-/// Where a window's begin and end would pass for those of a line's text.
-std::optional<Matcher::Span> Matcher::find_by_lines(std::string_view text, std::size_t from,
-                                                    ScanMeter& meter) const
-{
-    while (from < text.size() && !meter.exhausted()) {
-        const std::size_t end = line_end(text, from);
-        if (matches_line(text.substr(from, end - from), meter)) {
-            return Span{.begin = from, .end = end};
-        }
-        from = end + 1;
-    }
-    return std::nullopt;
-}
-
 /// A few lines at a time, as lines have nothing to do with each other.
 std::optional<Matcher::Span> Matcher::find_by_windows(std::string_view text, std::size_t from,
                                                       ScanMeter& meter) const
 {
-    const std::size_t window = std::min(max_piece_, max_window);
+    const std::size_t window = one_by_one_ ? 0 : std::min(max_piece_, max_window);
     while (from < text.size() && !meter.exhausted()) {
         const std::size_t end = window_end(text, from, window);
-        const auto match = find(text.substr(0, end), from, meter);
-        if (match && !is_past_last_line(text, match->begin)) {
-            return lines_around(text, {.begin = match->begin, .end = match->begin});
+        const auto match = find(text.substr(from, end - from), 0, meter);
+        if (match && !is_past_last_line(text, from + match->begin)) {
+            const std::size_t at = from + match->begin;
+            return lines_around(text, {.begin = at, .end = at});
         }
         from = end + 1;
     }
@@ -409,7 +362,7 @@ std::optional<Matcher::Span> Matcher::find_lines(std::string_view text, std::siz
     if (literals_) {
         return find_by_literals(text, from, meter);
     }
-    return line_by_line_ ? find_by_lines(text, from, meter) : find_by_windows(text, from, meter);
+    return find_by_windows(text, from, meter);
 }
 
 } // namespace berth::guest::search

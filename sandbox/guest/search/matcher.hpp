@@ -64,8 +64,6 @@ class Matcher {
     [[nodiscard]] bool matches_line(std::string_view line, ScanMeter& meter) const;
     [[nodiscard]] std::optional<Span> find_by_literals(std::string_view text, std::size_t from,
                                                        ScanMeter& meter) const;
-    [[nodiscard]] std::optional<Span> find_by_lines(std::string_view text, std::size_t from,
-                                                    ScanMeter& meter) const;
     [[nodiscard]] std::optional<Span> find_by_windows(std::string_view text, std::size_t from,
                                                       ScanMeter& meter) const;
     [[nodiscard]] std::optional<Span> find_spanning(std::string_view text, std::size_t from,
@@ -75,8 +73,8 @@ class Matcher {
     std::unique_ptr<re2::RE2> regex_;    ///< null: `literals_` has exactly one, and it is all
     std::size_t max_block_ = 0;
     std::size_t max_piece_ = 0;    ///< that RE2 gets at once
-    bool line_by_line_ = false;    ///< it may ask for the ends of the text
     bool literals_decide_ = false; ///< every line with one of `literals_` matches
+    bool one_by_one_ = false;      ///< RE2 must not see two lines at once
     MatcherOptions options_;
 };
 

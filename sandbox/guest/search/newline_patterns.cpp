@@ -22,13 +22,17 @@ std::size_t class_size(std::string_view text)
     return std::min(at + 1, text.size());
 }
 
-/// The size of the escape that `text` begins with: \n, \x0a, \x{a}, \012, \pN, \p{Greek}.
+/// The size of the escape that `text` begins with: \n, \x0a, \x{a}, \012, \pN, \p{Greek}, \Q[.\E.
 std::size_t escape_size(std::string_view text)
 {
     if (text.size() < 3) {
         return text.size();
     }
     const char kind = text[1];
+    if (kind == 'Q') {
+        const std::size_t end = text.find("\\E");
+        return end == npos ? text.size() : end + 2;
+    }
     if ((kind == 'x' || kind == 'p' || kind == 'P') && text[2] == '{') {
         return std::min(text.find('}'), text.size() - 1) + 1;
     }
@@ -47,10 +51,37 @@ std::size_t escape_size(std::string_view text)
 
 bool matches_newline(std::string_view part)
 {
+    if (part.starts_with("\\Q")) {
+        return part.find('\n') != npos;
+    }
     re2::RE2::Options options;
     options.set_log_errors(false);
     const re2::RE2 regex(re2::StringPiece(part.data(), part.size()), options);
     return regex.ok() && re2::RE2::FullMatch("\n", regex);
+}
+
+/// \n and its other spellings, but not \s, \W, \pZ and other classes.
+bool is_newline(std::string_view part)
+{
+    const bool is_class = part.size() > 1 && part.front() == '\\' &&
+                          std::string_view("sSdDwWpPC").find(part[1]) != npos;
+    return part == "\n" || (part.front() == '\\' && !is_class && matches_newline(part));
+}
+
+/// Whether the `[...]` stands for newlines and nothing else.
+bool is_newlines_only(std::string_view set)
+{
+    set = set.substr(1, set.size() - std::min<std::size_t>(set.size(), 2));
+    bool found = false;
+    while (!set.empty()) {
+        const std::size_t size = set.front() == '\\' ? escape_size(set) : 1;
+        if (!is_newline(set.substr(0, size))) {
+            return false;
+        }
+        found = true;
+        set.remove_prefix(size);
+    }
+    return found;
 }
 
 /// Whether the group that `text` begins with sets the flag s: "(?s)", "(?is:".
@@ -93,6 +124,39 @@ bool can_match_newline(std::string_view pattern)
             break;
         }
         at += size;
+    }
+    return false;
+}
+
+bool asks_for_newline(std::string_view pattern)
+{
+    for (std::size_t at = 0; at < pattern.size();) {
+        const std::string_view rest = pattern.substr(at);
+        const bool is_set = rest.front() == '[';
+        const std::size_t size = is_set                 ? class_size(rest)
+                                 : rest.front() == '\\' ? escape_size(rest)
+                                                        : 1;
+        const std::string_view part = rest.substr(0, size);
+        if (is_set ? is_newlines_only(part) : is_newline(part)) {
+            return true;
+        }
+        at += size;
+    }
+    return false;
+}
+
+bool tells_text_from_lines(std::string_view pattern)
+{
+    if (pattern.find("\\A") != npos || pattern.find("\\z") != npos) {
+        return true;
+    }
+    for (std::size_t at = pattern.find("(?"); at != npos; at = pattern.find("(?", at + 2)) {
+        std::string_view flags = pattern.substr(at + 2);
+        flags = flags.substr(0, flags.find_first_not_of("imsU-"));
+        const std::size_t minus = flags.find('-');
+        if (minus != npos && flags.find('m', minus) != npos) {
+            return true;
+        }
     }
     return false;
 }

@@ -15,19 +15,26 @@ template <class Take>
 void for_each_occurrence(const Matcher& matcher, std::string_view text, Matcher::Span lines,
                          ScanMeter& meter, Take&& take)
 {
-    const std::string_view subject = matcher.multiline() ? text : text.substr(0, lines.end);
+    // By lines each is a text of its own, which \A and \z are about.
+    const std::size_t base = matcher.multiline() ? 0 : lines.begin;
+    const std::string_view subject =
+        matcher.multiline() ? text : text.substr(base, lines.end - base);
     std::size_t last_end = std::string_view::npos;
-    for (std::size_t from = lines.begin; from <= lines.end && from <= subject.size();) {
-        const auto match = matcher.find(subject, from, meter);
-        if (!match || match->begin > lines.end || match->begin == text.size()) {
+    for (std::size_t from = lines.begin; from <= lines.end && from - base <= subject.size();) {
+        const auto found = matcher.find(subject, from - base, meter);
+        if (!found) {
             return;
         }
-        const bool empty = match->begin == match->end;
-        if (!empty || match->begin != last_end) {
-            take(*match);
+        const Matcher::Span match{.begin = base + found->begin, .end = base + found->end};
+        if (match.begin > lines.end || match.begin == text.size()) {
+            return;
         }
-        last_end = match->end;
-        from = match->end + (empty ? 1 : 0);
+        const bool empty = match.begin == match.end;
+        if (!empty || match.begin != last_end) {
+            take(match);
+        }
+        last_end = match.end;
+        from = match.end + (empty ? 1 : 0);
     }
 }
 
