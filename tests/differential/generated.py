@@ -117,3 +117,51 @@ def python_lines(root, pattern, mode):
                 return None
             found += [f"{root}/{name}:{number + 1}:{part}".encode() for part in shown]
     return found
+
+
+NAMES = ["a", "b", "ab", "a.c", "b.o", ".d", "x y", "a#", "!b", "c\\d", "e ", "ää", "[z]", "*"]
+RULE_PARTS = ["a", "b", "ab", "a.c", "*.o", "*", "?", "a*", "*b", ".*", "[ab]", "[!a]", "[^b]", "[a-c]*", "**", "x y",
+              "a?c", "\\#", "a#", "\\!b", "!b", "e\\ ", "ää", "?[.]c", "c\\\\d", "\\[z\\]", "\\*", "?**", "[[:alpha:]]",
+              "[]z]*",
+              ".d", "", "{a,b}"]
+
+
+def make_ignored_tree(chance, root):
+    """Folders in folders, of few names, and rules on up to three levels."""
+    folders = [""]
+    for _ in range(chance.randint(4, 10)):
+        folders.append(os.path.join(chance.choice(folders), chance.choice(NAMES)))
+    for folder in folders:
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+    for folder in folders:
+        for name in chance.sample(NAMES, chance.randint(1, 6)):
+            path = os.path.join(root, folder, name)
+            if not os.path.exists(path):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("x\n")
+    for folder in ["", *chance.sample(folders, min(2, len(folders)))]:
+        with open(os.path.join(root, folder, ".gitignore"), "w", encoding="utf-8") as file:
+            file.write(make_rules(chance))
+
+
+def make_rules(chance):
+    rules = []
+    for _ in range(chance.randint(1, 6)):
+        parts = [chance.choice(RULE_PARTS) for _ in range(chance.choice([1, 1, 1, 2, 3]))]
+        rules.append(chance.choice(["", "", "", "!"]) + chance.choice(["", "", "", "/"]) + "/".join(parts) +
+                     chance.choice(["", "", "", "/", " ", "\r"]))
+    return "\n".join(rules) + chance.choice(["\n", ""])
+
+
+def make_glob(chance):
+    """With a slash, as without one it is a name at any depth, which bash has no word for."""
+    parts = ["a", "b", "ab", "a.c", "*.o", "*", "*", "*", "**", "**", "?", "?*", "a*", "*b", ".*", "[ab]", "[!a]",
+             "[a-c]*", "x y", "a?c", "\\*", "ää", "?[.]c", "\\[z\\]", "{a,b}", "{a,*.{c,o}}", "{,a}b", "[]z]*", "[[:punct:]]*", "?**",
+             "[!.]*"]
+    while True:
+        pattern = "/".join(chance.choice(parts) for _ in range(chance.choice([2, 2, 3, 4])))
+        if chance.random() < 0.2:
+            pattern = f"{{{pattern},{chance.choice(parts)}/{chance.choice(parts)}}}"
+        # Of "**/**/**" bash gives the folders, too, and one that is only that ends with a folder.
+        if not pattern.endswith("**"):
+            return pattern

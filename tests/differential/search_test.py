@@ -414,6 +414,39 @@ class Generated(unittest.TestCase):
                 got = ours("grep", root, pattern, **fields).split(b"\n")[:-1]
                 self.same(root, (pattern, mode), got, expected)
 
+    def test_ignore_files_as_git(self):
+        """ripgrep differs from git in about a tenth of these."""
+        for seed in range(20 * self.TREES):
+            with tempfile.TemporaryDirectory(prefix="berth-generated-") as root:
+                chance = random.Random(seed)
+                run(["git", "init", "-q", root])
+                generated.make_ignored_tree(chance, root)
+                write(root, ".git/info/exclude", generated.make_rules(chance))
+                _, out, _ = run(["git", "-c", "core.excludesFile=/dev/null", "ls-files", "--others",
+                                 "--exclude-standard", "-z"], cwd=root)
+                expected = sorted(os.path.join(root.encode(), name) for name in out.split(b"\0") if name)
+                got = ours("glob", root, "*", respect_ignore=True)
+                self.same(root, seed, sorted(got.split(b"\n")[:-1]), expected)
+
+    def test_globs_as_bash(self):
+        seen = 0
+        for seed in range(self.TREES):
+            with tempfile.TemporaryDirectory(prefix="berth-generated-") as root:
+                chance = random.Random(seed)
+                generated.make_ignored_tree(chance, root)
+                for _ in range(2 * self.PATTERNS):
+                    pattern = generated.make_glob(chance)
+                    words = pattern.replace(" ", "\\ ").replace("#", "\\#")
+                    _, out, error = run(["bash", "-c", "shopt -s dotglob globstar nullglob; printf '%s\\0' " + words],
+                                        cwd=root)
+                    self.assertEqual(error, b"", pattern)
+                    expected = sorted({os.path.join(root.encode(), name) for name in out.split(b"\0")
+                                       if os.path.isfile(os.path.join(root.encode(), name))})
+                    got = sorted(ours("glob", root, pattern).split(b"\n")[:-1])
+                    self.same(root, (seed, pattern), got, expected)
+                    seen += len(got)
+        self.assertGreater(seen, 300)
+
 
 class RealTrees(unittest.TestCase):
     def check(self, root, pattern, arguments, **fields):

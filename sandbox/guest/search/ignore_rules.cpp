@@ -69,7 +69,10 @@ void IgnoreRules::add(std::string_view line, bool braces)
     line.remove_prefix(anchored ? 1 : 0);
     const bool directories_only = line.ends_with('/');
     line.remove_suffix(directories_only ? 1 : 0);
-    if (line.empty()) {
+    // To git "//" is a folder without a name, and nothing lies in one.
+    const bool matches_nothing = !braces && (line.starts_with('/') || line.ends_with('/') ||
+                                             line.find("//") != std::string_view::npos);
+    if (line.empty() || matches_nothing) {
         return;
     }
     Rule rule;
