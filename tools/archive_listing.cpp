@@ -127,8 +127,9 @@ std::string entries_phrase(std::uint64_t first, std::uint64_t count, std::uint64
     if (count == total && whole) {
         return counted(total, "entry");
     }
-    return "entries " + thousands(first + 1) + "–" + thousands(first + count) + " of " +
-           (whole ? "" : "at least ") + thousands(total);
+    return (count == 1 ? "entry " + thousands(first + 1)
+                       : "entries " + thousands(first + 1) + "–" + thousands(first + count)) +
+           " of " + (whole ? "" : "at least ") + thousands(total);
 }
 
 } // namespace
