@@ -44,7 +44,7 @@ TEST_CASE("an archive is its entries, a page of them")
     CHECK(result.data->at("kind") == "archive");
     CHECK(result.data->at("total_lines") == 3);
     result = report(" 1  a\n 2  b\n 3  c\n", {.offset = 1, .limit = 1});
-    CHECK(result.text == "[application/zip, 12.3 KB: entries 2–2 of 3 · next: offset 2 · sha256 "
+    CHECK(result.text == "[application/zip, 12.3 KB: entry 2 of 3 · next: offset 2 · sha256 "
                          "1a2b3c4d5e6f]\n 2  b\n");
     CHECK(result.data->at("truncated_by") == "limit");
     result = report(" 1  a\n 2  b\n 3  c\n", {.offset = -1});
