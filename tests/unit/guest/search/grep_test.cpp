@@ -85,32 +85,6 @@ TEST_CASE("grep: lines are counted, or matches, and it is said which")
     CHECK_FALSE(parts.counts_lines);
 }
 
-TEST_CASE("grep: a bad pattern names what is unsupported")
-{
-    const SearchTree tree;
-    const auto message = [&](const char* pattern) {
-        try {
-            (void)tree.grep({.pattern = pattern});
-        } catch (const Error& error) {
-            CHECK(error.code() == ErrorCode::invalid_argument);
-            return std::string(error.what());
-        }
-        return std::string();
-    };
-    CHECK(message("(?<=a)b") == "bad pattern: look-around ((?<) is not supported");
-    CHECK(message("a(?!b)").find("look-around") != std::string::npos);
-    CHECK(message("(?<n>a)").find("named with (?<name>") != std::string::npos);
-    CHECK(message("(?P<n>a)").empty());
-    CHECK(message("(a)\\1") == "bad pattern: backreferences (\\1) are not supported");
-    CHECK(message("f(o").find("missing )") != std::string::npos);
-    CHECK(message("*").find("repetition operator: *") != std::string::npos);
-    CHECK(message("+").find("repetition operator: +") != std::string::npos);
-    CHECK(message("(?:\\pL{20}){20}").find("bad pattern") != std::string::npos);
-    CHECK(message("a\\nb").find("multiline") != std::string::npos);
-    CHECK(message("a\nb").find("multiline") != std::string::npos);
-    CHECK(message("a\\\\nb").empty());
-}
-
 TEST_CASE("grep: arguments that cannot be")
 {
     const SearchTree tree;

@@ -54,6 +54,9 @@ constexpr Case cases[] = {
     {"{a,b}\n", "{a,b}", false, Verdict::ignored},
     {"*\n!*/\n", "d", true, Verdict::kept},
     {"*\n!*/\n", "d", false, Verdict::ignored},
+    {"//a\n", "a", false, Verdict::none},
+    {"d//a\n", "d/a", false, Verdict::none},
+    {"d//\n", "d", true, Verdict::none},
 };
 
 } // namespace
