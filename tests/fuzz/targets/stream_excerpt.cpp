@@ -1,9 +1,11 @@
-// What is shown of a command's output: HEAD TAIL BUDGET, a byte each ==== OUTPUT.
+// What is shown of a command's output: HEAD TAIL BUDGET TREATMENT, a byte each ==== OUTPUT.
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/exec/folded_text.hpp"
 #include "sandbox/guest/exec/kept_text.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/target.hpp"
+#include "tools/control_characters.hpp"
 #include "tools/output_budget.hpp"
 
 #include <algorithm>
@@ -18,13 +20,43 @@ std::uint64_t newlines(std::string_view text)
     return static_cast<std::uint64_t>(std::ranges::count(text, '\n'));
 }
 
+/// Within its budget, and whole but for what is counted.
+void check_shown(const berth::protocol::StreamOutput& stream, std::string_view text,
+                 std::string_view numbers)
+{
+    const std::size_t budget = berth::fuzz::byte_at(numbers, 2);
+    const auto treatment =
+        static_cast<berth::tools::ControlCharacters>(berth::fuzz::byte_at(numbers, 3) % 3);
+    std::string joined;
+    const auto excerpt = berth::tools::fit(stream, budget, treatment, joined);
+    require(excerpt.head.size() + excerpt.tail.size() + excerpt.omitted_bytes +
+                    stream.folded_bytes ==
+                text.size(),
+            "what is not shown is counted");
+    require(newlines(excerpt.head) + newlines(excerpt.tail) + excerpt.omitted_lines ==
+                newlines(text),
+            "lines that are not shown are counted");
+    require(berth::tools::shown_characters(excerpt.head, treatment) +
+                    berth::tools::shown_characters(excerpt.tail, treatment) <=
+                budget,
+            "the budget is kept");
+    require(berth::utf8::is_valid(berth::tools::to_text(excerpt, treatment).text),
+            "what is shown is UTF-8");
+}
+
 } // namespace
 
 BERTH_FUZZ_TARGET(stream_excerpt)
 {
     const auto [numbers, text] = berth::fuzz::parts_of<2>(input);
-    berth::guest::KeptText kept(berth::fuzz::byte_at(numbers, 0), berth::fuzz::byte_at(numbers, 1));
-    berth::fuzz::each_piece(text, [&](std::string_view piece) { kept.add(piece); });
+    const auto head_limit = berth::fuzz::byte_at(numbers, 0);
+    const auto tail_limit = berth::fuzz::byte_at(numbers, 1);
+    berth::guest::KeptText kept(head_limit, tail_limit);
+    berth::guest::FoldedText folded(head_limit, tail_limit);
+    berth::fuzz::each_piece(text, [&](std::string_view piece) {
+        kept.add(piece);
+        folded.add(piece);
+    });
     berth::protocol::StreamOutput stream;
     stream.head = kept.head();
     stream.tail = kept.tail();
@@ -33,19 +65,18 @@ BERTH_FUZZ_TARGET(stream_excerpt)
     stream.omitted_bytes = kept.omitted_bytes();
     stream.omitted_lines = kept.omitted_lines();
     require(text.starts_with(stream.head) && text.ends_with(stream.tail), "beginning and end");
-    require(stream.head.size() + stream.tail.size() + stream.omitted_bytes == text.size(),
-            "what was left out is counted");
-    require(newlines(stream.head) + newlines(stream.tail) + stream.omitted_lines == newlines(text),
-            "lines that were left out are counted");
-    const std::size_t budget = berth::fuzz::byte_at(numbers, 2);
-    std::string joined;
-    const auto excerpt = berth::tools::fit(stream, budget, joined);
-    require(excerpt.head.size() + excerpt.tail.size() + excerpt.omitted_bytes == text.size(),
-            "what is not shown is counted");
-    require(newlines(excerpt.head) + newlines(excerpt.tail) + excerpt.omitted_lines ==
-                newlines(text),
-            "lines that are not shown are counted");
-    require(berth::utf8::count(excerpt.head) + berth::utf8::count(excerpt.tail) <= budget,
-            "the budget is kept");
-    require(berth::utf8::is_valid(berth::tools::to_text(excerpt)), "what is shown is UTF-8");
+    check_shown(stream, text, numbers);
+
+    berth::protocol::StreamOutput bar;
+    folded.put_into(bar);
+    require(bar.total_bytes == text.size() && bar.total_lines == newlines(text), "totals");
+    check_shown(bar, text, numbers);
+
+    berth::guest::FoldedText at_once(head_limit, tail_limit);
+    at_once.add(text);
+    berth::protocol::StreamOutput same;
+    at_once.put_into(same);
+    require(same.head == bar.head && same.tail == bar.tail &&
+                same.folded_bytes == bar.folded_bytes && same.folded_updates == bar.folded_updates,
+            "pieces make no difference");
 }
