@@ -7,7 +7,7 @@ namespace berth::guest {
 namespace {
 
 /// What comes together is told together.
-constexpr std::chrono::milliseconds gathering{100};
+constexpr std::chrono::milliseconds news_gathering{100};
 
 } // namespace
 
@@ -48,7 +48,7 @@ void OutputNews::printed(const std::string& id)
 
 void OutputNews::tell_soon(Id number, Listener& listener)
 {
-    const auto at = std::max(listener.told + listener.apart, BootClock::now() + gathering);
+    const auto at = std::max(listener.told + listener.apart, BootClock::now() + news_gathering);
     listener.timer = loop_.call_at(at, [this, number] { tell(number); });
 }
 
