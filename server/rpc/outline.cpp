@@ -132,8 +132,11 @@ class ParamsRecogniser {
 
     bool string(std::string& value)
     {
-        constexpr std::size_t longest = 256; // of a name; nothing large is kept
-        if (depth_ == 2 && in_params_ && !key_.empty() && value.size() <= longest) {
+        // Nothing large is kept: of a name so much, and of as many as no request has.
+        constexpr std::size_t longest = 256;
+        constexpr std::size_t most = 64;
+        if (depth_ == 2 && in_params_ && !key_.empty() && value.size() <= longest &&
+            params_.size() < most) {
             params_[key_] = std::move(value);
         }
         return true;
