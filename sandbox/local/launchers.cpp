@@ -272,24 +272,34 @@ namespace {
 
 /// Of this thread. Woken by whoever has a machine to hand over, it would take that one's processor:
 /// a thread of a batch never does. What it starts would inherit that, so it is no such thread by
-/// then.
+/// then. Another policy than the usual one is what the operator gave the server and its sandboxes.
 void wait_without_haste(bool waiting) noexcept
 {
     const sched_param none{};
     (void)::sched_setscheduler(0, waiting ? SCHED_BATCH : SCHED_OTHER, &none);
 }
 
+bool has_usual_policy() noexcept
+{
+    return ::sched_getscheduler(0) == SCHED_OTHER;
+}
+
 } // namespace
 
 void Launchers::keep_one_waiting(const std::stop_token& stop)
 {
+    const bool usual = has_usual_policy();
     std::unique_lock lock(mutex_);
     for (;;) {
-        wait_without_haste(true);
+        if (usual) {
+            wait_without_haste(true);
+        }
         if (!changed_.wait(lock, stop, [this] { return wanted_ || !ending_.empty(); })) {
             return;
         }
-        wait_without_haste(false);
+        if (usual) {
+            wait_without_haste(false);
+        }
         auto ending = std::exchange(ending_, {});
         const bool start_one = std::exchange(wanted_, false) && !waiting_;
         const std::string expected = expected_;
