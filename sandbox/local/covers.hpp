@@ -3,9 +3,11 @@
 #include "sandbox/local/hidden_folders.hpp"
 #include "sandbox/local/launch_spec.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace berth::local {
@@ -24,15 +26,27 @@ class CoversChanged : public std::exception {
 /// nothing runs in a machine that it does not fit. Safe for several threads at once.
 class Covers {
   public:
+    /// What a machine is begun with.
+    struct Begun {
+        std::vector<Cover> covers;
+        /// Which folders berth's own were then: device, number, and time of birth, as the number of
+        /// a removed one is soon another's. All 0: there was none.
+        std::vector<std::pair<std::uint64_t, std::pair<std::uint64_t, std::int64_t>>> folders;
+    };
+
     Covers(std::vector<Bind> binds, Private wanted);
 
     /// What was found last; looks when that was never done. Throws as find_hidden().
     [[nodiscard]] std::vector<Cover> latest();
 
+    /// The latest(), for require().
+    [[nodiscard]] Begun begin();
+
     /// Looks anew: since the last time the host may have mounted something, turned a link, or
-    /// removed a folder of berth's, which then could not be covered. Throws CoversChanged when that
-    /// is not what `begun` has, and as find_hidden().
-    void require(const std::vector<Cover>& begun);
+    /// removed a folder of berth's, which then could not be covered, though this or another server
+    /// may have made it again by now. Throws CoversChanged when that is not what `begun` has, and
+    /// as find_hidden().
+    void require(const Begun& begun);
 
   private:
     std::vector<Cover> look(bool& made);

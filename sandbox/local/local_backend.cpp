@@ -150,7 +150,7 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
                                   const std::string& id, const std::vector<Cover>& hidden);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id,
-                                    const std::vector<Cover>& covered);
+                                    const Covers::Begun& begun);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
@@ -326,7 +326,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
 }
 
 MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id,
-                                const std::vector<Cover>& covered)
+                                const Covers::Begun& begun)
 {
     const Host& here = host();
     MachineFacts facts;
@@ -334,10 +334,10 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    expect_root(spec.network, covered);
+    expect_root(spec.network, begun.covers);
     forget_socket(socket_path(here, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
-    const LaunchSpec launch = plan(spec, uid.uid, id, covered);
+    const LaunchSpec launch = plan(spec, uid.uid, id, begun.covers);
     for (const auto& mount : spec.mounts) {
         // Before it is mounted: of what is replaced at this moment there is a notice too many.
         facts.mounts.emplace_back(mount.source, file_id(mount.source));
@@ -349,7 +349,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .privileged = privileged_},
                       std::move(uid), spec.ends_with_server);
     const auto result = launchers_.launch(launch, creation.lifetime(), [&] {
-        here.covers->require(covered);
+        here.covers->require(begun);
         return creation.make(launch, spec.generation);
     });
     if (!result.ok) {
@@ -372,7 +372,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     constexpr int tries = 5; // a host that mounts all the time is not waited for
     for (int i = 1;; ++i) {
         try {
-            return make(spec, id, host().covers->latest());
+            return make(spec, id, host().covers->begin());
         } catch (const CoversChanged& changed) {
             if (i == tries) {
                 throw unavailable(changed);
