@@ -11,6 +11,7 @@
 #include <csignal>
 #include <exception>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
@@ -92,14 +93,20 @@ UniqueFd build_aside(const RootParts& parts)
 PreparedRoot::Source PreparedRoot::look_at(const std::string& path)
 {
     Source source{.path = path};
-    source.found = ::stat(path.c_str(), &source.status) == 0;
+    source.found = ::statx(AT_FDCWD, path.c_str(), 0, STATX_INO | STATX_BTIME, &source.status) == 0;
     return source;
 }
 
 bool PreparedRoot::same(const Source& a, const Source& b)
 {
-    return a.found == b.found &&
-           (!a.found || (a.status.st_dev == b.status.st_dev && a.status.st_ino == b.status.st_ino));
+    // With the time of its birth: the number of a removed folder is soon another one's, which has
+    // lost the cover of the first.
+    const auto identity = [](const Source& source) {
+        const auto& status = source.status;
+        return std::tuple(status.stx_dev_major, status.stx_dev_minor, status.stx_ino,
+                          status.stx_btime.tv_sec, status.stx_btime.tv_nsec);
+    };
+    return a.found == b.found && (!a.found || identity(a) == identity(b));
 }
 
 std::optional<PreparedRoot> PreparedRoot::make(const RootParts& parts) noexcept

@@ -31,7 +31,7 @@ class PreparedRoot {
     struct Source {
         std::string path;
         bool found = false;
-        struct stat status{};
+        struct statx status = {};
     };
 
     PreparedRoot() = default;
