@@ -69,4 +69,11 @@ TEST_CASE(
     CHECK(params(R"({"name":")" + std::string(300, 'x') + R"(","a)") == json::object());
     CHECK(*recognise(R"({"id":1,"method":"m","x":{"name":"a"},"y)").params == json::object());
     CHECK(recognise(head).partial);
+    std::string many = R"({"name":"w")";
+    for (int i = 0; i < 1000; ++i) {
+        many += ",\"" + std::to_string(i) + "\":\"\"";
+    }
+    const json kept = params(many);
+    CHECK(kept.size() == 64); // of a text of any size
+    CHECK(kept["name"] == "w");
 }
