@@ -64,11 +64,11 @@ std::unique_ptr<Heartbeat::Beat> Heartbeat::watch(const std::shared_ptr<rpc::Cal
                                                .started = now,
                                                .told = now});
     const std::lock_guard lock(mutex_);
-    entry->self = entries_.insert(entries_.end(), entry);
-    place(*entry, now + interval_);
-    if (!thread_.joinable()) {
+    if (!thread_.joinable()) { // first: where none can be had, no entry is left without its beat
         thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     }
+    entry->self = entries_.insert(entries_.end(), entry);
+    place(*entry, now + interval_);
     wake_for(entry->next);
     return std::make_unique<Beat>(*this, std::move(entry));
 }
