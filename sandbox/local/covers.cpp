@@ -12,8 +12,10 @@ namespace {
 
 using Folders = decltype(Covers::Begun::folders);
 
-Folders folders_now(const std::vector<std::string>& paths)
+Folders folders_now(const Private& wanted)
 {
+    auto paths = wanted.folders;
+    paths.push_back(wanted.home);
     Folders folders;
     std::ranges::transform(paths, std::back_inserter(folders), [](const std::string& path) {
         constexpr std::int64_t second = 1'000'000'000;
@@ -60,13 +62,13 @@ std::vector<Cover> Covers::latest()
 Covers::Begun Covers::begin()
 {
     auto covers = latest(); // first: what is missing may be made by it
-    return {.covers = std::move(covers), .folders = folders_now(wanted_.folders)};
+    return {.covers = std::move(covers), .folders = folders_now(wanted_)};
 }
 
 void Covers::require(const Begun& begun)
 {
     bool made = false;
-    if (look(made) != begun.covers || made || folders_now(wanted_.folders) != begun.folders) {
+    if (look(made) != begun.covers || made || folders_now(wanted_) != begun.folders) {
         throw CoversChanged();
     }
 }

@@ -29,8 +29,8 @@ class Covers {
     /// What a machine is begun with.
     struct Begun {
         std::vector<Cover> covers;
-        /// Which folders berth's own were then: device, number, and time of birth, as the number of
-        /// a removed one is soon another's. All 0: there was none.
+        /// Which folders berth's own and the home were then: device, number, and time of birth, as
+        /// the number of a removed one is soon another's. All 0: there was none.
         std::vector<std::pair<std::uint64_t, std::pair<std::uint64_t, std::int64_t>>> folders;
     };
 
