@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -17,6 +18,11 @@ def told(text):
     text = re.sub(r"^bash: line (\d+): +\d+ ", r"bash: line \1: PID ", text, flags=re.MULTILINE)
     # Two newlines at a command's end keep bash from replacing itself.
     return re.sub(r"line \d+: syntax error: unexpected end of file", "unexpected end of file", text)
+
+
+def with_default_signals():
+    """A runner under nohup ignores SIGHUP, and so would bash."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 class ExecTable(TableTest):
@@ -75,7 +81,7 @@ class ExecTable(TableTest):
     def setUpClass(cls):
         super().setUpClass()
         if cls.rows:
-            variables = cls.shared.output("cat /proc/self/environ").split("\0")
+            variables = cls.shared.output("env").splitlines()
             cls.environment_inside = dict(one.split("=", 1) for one in variables if "=" in one)
             for name in ("OLDPWD", "SHLVL", "_"):
                 cls.environment_inside.pop(name, None)
@@ -87,7 +93,8 @@ class ExecTable(TableTest):
                 return text.replace(place, folder)
             environment = {**self.environment_inside, **(arguments.get("env") or {})}
             workdir = here(arguments.get("workdir") or place)
-            given = {"env": {**environment, "PWD": workdir}, "capture_output": True, "timeout": 20}
+            given = {"env": {**environment, "PWD": workdir}, "capture_output": True, "timeout": 20,
+                     "preexec_fn": with_default_signals}
             shell = ["bash", "--norc", "--noprofile", "-c"]
             given["executable"] = shutil.which("bash")  # whatever PATH the row has
             if row.setup:

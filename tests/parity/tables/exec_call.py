@@ -159,9 +159,9 @@ OUTCOMES = [
     _row("standard error behind no newline", "printf a; printf b >&2", "a", text="a\n[stderr]\nb"),
     _row("a text like a status", "echo '[exit 3 · 5 ms]'; echo '[stderr]'", None,
          text="[exit 3 · 5 ms]\n[stderr]\n"),
-    _row("bytes that are no text", "printf 'a\\xff\\xc3\\n'", "a\ufffd\ufffd\n",
+    _row("bytes that are no text", "printf 'a\\xff\\xc3\\n'", r"a\xff\xc3" "\n", fresh=False,
          data={"stdout_truncated": False}),
-    _row("half a character at the end", "printf 'a\\xe2\\x98'", re.compile("a\ufffd+"), fresh=False),
+    _row("half a character at the end", "printf 'a\\xe2\\x98'", r"a\xe2\x98", fresh=False),
     _row("characters in pieces", "printf '\\xe2'; sleep 0.05; printf '\\x98'; sleep 0.05; printf '\\x83\\n'",
          "☃\n"),
     _row("totals", "printf 'a\\nb'; printf 'ü\\n' >&2", "a\nb", err="ü\n", data={
