@@ -1,6 +1,7 @@
 #include "tools/cut_off.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "tools/dialect.hpp"
 
@@ -10,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <utility>
+#include <vector>
 
 namespace berth::tools {
 namespace {
@@ -52,10 +54,16 @@ Whole wholeness(const std::string& text)
     }
 }
 
+/// {" as every object of arguments begins; not a command's "{ echo", nor a glob's "{a,b}".
 bool begins_object(const std::string& text)
 {
-    const auto first = text.find_first_not_of(" \t\r\n");
-    return first != std::string::npos && text[first] == '{';
+    constexpr std::string_view blanks = " \t\r\n";
+    const auto first = text.find_first_not_of(blanks);
+    if (first == std::string::npos || text[first] != '{') {
+        return false;
+    }
+    const auto next = text.find_first_not_of(blanks, first + 1);
+    return next != std::string::npos && (text[next] == '"' || text[next] == '}');
 }
 
 Error refusal(const std::string& what, std::string hint, bool cut_off = true)
@@ -106,11 +114,16 @@ const std::string* wrapped_text(const json& value)
     return nullptr;
 }
 
-/// Whether a member is an argument of the tool, which will then say itself what is wrong.
+/// Whether a member is an argument of the tool, perhaps mistyped, which will then say itself what
+/// is wrong.
 bool has_argument(const json& arguments, const json& properties)
 {
+    std::vector<std::string> names;
+    for (auto property = properties.begin(); property != properties.end(); ++property) {
+        names.push_back(property.key());
+    }
     for (auto member = arguments.begin(); member != arguments.end(); ++member) {
-        if (properties.contains(member.key())) {
+        if (properties.contains(member.key()) || !nearest(member.key(), names).empty()) {
             return true;
         }
     }

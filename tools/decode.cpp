@@ -2,6 +2,7 @@
 
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -366,7 +367,7 @@ std::optional<Error> Decoder::unknown_member() const
         if (std::find(known_.begin(), known_.end(), name) == known_.end()) {
             const auto near = nearest(name, known_);
             return Error(ErrorCode::invalid_argument,
-                         at(name) + ": there is no argument of this name" +
+                         visible(at(name)) + ": there is no argument of this name" +
                              (near.empty() ? "" : "; did you mean " + near + "?"),
                          known_.empty() ? "It takes no arguments."
                                         : "It takes: " + join(known_, ", ") + ".");

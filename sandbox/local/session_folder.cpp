@@ -24,6 +24,9 @@ struct Part {
 
 constexpr Part home{"home", 0700};
 constexpr std::array temporary{Part{"tmp", 01777}, Part{"var-tmp", 01777}, Part{"run", 0755}};
+/// What commands' outputs are kept in (GuestConfig::spill_directory). The guest makes what is
+/// missing of it too, but while somebody waits.
+constexpr Part outputs{"var-tmp/berth", 0700};
 constexpr const char* generation_name = "machine";
 
 void make_part(int folder, const Part& part)
@@ -102,6 +105,8 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
         make_part(folder_.get(), part);
         give_part(folder_.get(), part, uid, gid);
     }
+    make_part(folder_.get(), outputs);
+    give_part(folder_.get(), outputs, uid, gid);
 }
 
 bool SessionFolder::has_home() const

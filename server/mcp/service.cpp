@@ -7,6 +7,7 @@
 #include "server/rpc/json_text.hpp"
 #include "tools/call_identity.hpp"
 #include "tools/cut_off.hpp"
+#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -137,7 +138,8 @@ const tools::Entry& Service::requested_tool(const json& params) const
     const auto arguments = params.find("arguments");
     // A string is what some clients make of arguments that were cut off: its model is told, who
     // would not see an error of the protocol.
-    if (arguments != params.end() && !arguments->is_object() && !arguments->is_string()) {
+    if (arguments != params.end() && !arguments->is_null() && !arguments->is_object() &&
+        !arguments->is_string()) {
         throw rpc::ProtocolError(rpc::invalid_params, "\"arguments\" must be an object");
     }
     const auto& wanted = name->get_ref<const std::string&>();
@@ -151,7 +153,8 @@ const tools::Entry& Service::requested_tool(const json& params) const
                                  "Tool " + wanted + " is not served: " + left_out->second);
     }
     throw rpc::ProtocolError(rpc::invalid_params,
-                             "Unknown tool: " + wanted.substr(0, 128) + known_as(wanted));
+                             "Unknown tool: " + tools::visible(wanted.substr(0, 128)) +
+                                 known_as(wanted));
 }
 
 std::string Service::known_as(const std::string& wanted) const
@@ -197,7 +200,8 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
 {
     static const json no_arguments = json::object();
     const auto given = call->params().find("arguments");
-    const json& arguments = given == call->params().end() ? no_arguments : *given;
+    const bool none = given == call->params().end() || given->is_null();
+    const json& arguments = none ? no_arguments : *given;
     const auto same_call = [&] {
         return tools::call_identity(tool, arguments, configuration_.settings);
     };

@@ -14,7 +14,7 @@ BUILT_IN = ["Bash", "Read", "Write", "Edit", "Glob", "Grep"]
 # Flags of other programs: what stands behind berth's own on the Inspector's command line, and what
 # pages name of Docker and npm.
 OF_OTHERS = {"--method", "--tool-name", "--tool-args-json", "--cli", "--security-opt",
-             "--no-sandbox"}
+             "--no-sandbox", "--color"}
 
 
 def blocks(*languages):

@@ -117,7 +117,7 @@ class Tools(unittest.TestCase):
                 Berth("--tool-dialect", "claude", state=state) as server:
             tools = server.list_tools()
         renamed = [tool for tool in tools if tool["name"][0].isupper()]
-        self.assertEqual(len(renamed), 6)
+        self.assertEqual(len(renamed), 7)
         for tool in renamed:
             with self.subTest(tool["name"]):
                 self.assertEqual(sorted(rows[tool["name"]]),

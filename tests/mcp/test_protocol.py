@@ -156,6 +156,12 @@ class ProtocolTest(Bench):
             berth.call_tool("readfile", {"path": "a"})
         self.assertEqual(refused.exception.message, "Unknown tool: readfile; did you mean read_file?")
 
+    def test_arguments_that_are_null_are_none(self):
+        berth = self.start()
+        given = {"name": "session_info", "arguments": None}
+        self.assertFalse(berth.request("tools/call", given).get("isError"))
+        self.assertTrue(berth.request("tools/call", {"name": "bash_exec", "arguments": None})["isError"])
+
     def test_ids_are_strings_or_integers_and_echoed_exactly(self):
         for wrong in ("null", "1.5", "true", "[1]", "{}"):
             line = b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % wrong.encode()

@@ -126,6 +126,10 @@ TEST_CASE("what may be meant as it came is left to the tool")
     passes("bash_exec", {{"command", ""}});
     passes("bash_exec", {{"comand", "ls"}});
     passes("bash_exec", {{"comand", "ls"}, {"_raw", 7}});
+    passes("bash_exec", {{"comand", "{ echo a"}});
+    passes("bash_exec", {{"script", "{ echo a; }"}});
+    passes("glob_files", {{"glob", "{a,b}"}});
+    passes("write_file", {{"cntent", "{\"a\": 1"}}); // mistyped
     passes("write_file", {{"path", "a.json"}, {"content", "{\"a\":"}});
     passes("write_file", {{"file_path", "a.json"}, {"contents", "{\"a\":"}});
     passes("write_file", {{"path", "a"}}); // missing, but something arrived
