@@ -61,9 +61,8 @@ json canonical_form(const Entry& tool, const json& arguments, const Settings& se
 std::string call_identity(const Entry& tool, const json& arguments, const Settings& settings)
 {
     Sha256 hash;
-    feed_text(hash, 't', own_name(tool));
     feed(hash, canonical_form(tool, arguments, settings));
-    return hash.finish();
+    return std::string(own_name(tool)) + ' ' + hash.finish();
 }
 
 } // namespace berth::tools

@@ -25,12 +25,15 @@ std::size_t with_final(std::string_view text, std::size_t at, char first, char l
     return at + std::min<std::size_t>(run(text, at, first, last), 1);
 }
 
-/// Parameters, intermediate bytes and the final one of what CSI begins (ECMA-48, 5.4).
-std::size_t control_sequence(std::string_view text, std::size_t at) noexcept
+/// Parameters, intermediate bytes and the final one of what CSI begins (ECMA-48, 5.4). More than
+/// any terminal takes are none, so that no command can make a line of numbers disappear.
+std::size_t control_sequence(std::string_view text, std::size_t begin) noexcept
 {
-    at += run(text, at, '0', '?');
+    constexpr std::size_t longest = 256;
+    std::size_t at = begin + run(text, begin, '0', '?');
     at += run(text, at, ' ', '/');
-    return with_final(text, at, '@', '~');
+    const std::size_t end = with_final(text, at, '@', '~');
+    return end - begin > longest ? begin : end;
 }
 
 /// A title, a link and the like: up to BEL or ESC \. Without an end on its line it is none, so that

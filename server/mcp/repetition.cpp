@@ -42,12 +42,13 @@ std::uint64_t Repetition::failed(Moment began, const Identity& call, const Diges
     return noticed(rows_.back());
 }
 
-void Repetition::succeeded(const Identity& call)
+void Repetition::succeeded(std::string_view tool, const Identity& call)
 {
     {
         const std::lock_guard lock(mutex_);
         ended_.reset();
-        if (rows_.empty()) {
+        if (std::none_of(rows_.begin(), rows_.end(),
+                         [&](const Row& row) { return row.call.starts_with(tool); })) {
             return;
         }
     }

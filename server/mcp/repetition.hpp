@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth::mcp {
@@ -45,8 +46,9 @@ class Repetition {
     /// that: their sender had not seen any of them fail.
     [[nodiscard]] std::uint64_t failed(Moment began, const Identity& call, const Digest& outcome);
 
-    /// A call did what it should.
-    void succeeded(const Identity& call);
+    /// A call did what it should; `tool` is what its identity begins with. Large arguments of a
+    /// tool that has not failed are not looked at.
+    void succeeded(std::string_view tool, const Identity& call);
 
     /// As failed(), of a command that ended with another status than 0.
     [[nodiscard]] std::uint64_t ended_alike(Moment began, const Identity& call,

@@ -39,14 +39,18 @@ std::string server_info(const Identity& identity)
 }
 
 /// The token as JSON text, or empty.
+/// Empty: none. One that no client makes is none either: what is told with it would no longer fit
+/// into a pipe at once (Sink::offer()), and a client that does not read would hold up everybody's.
 std::string progress_token(const json& params)
 {
+    constexpr std::size_t longest = 1024;
     const auto meta = params.find("_meta");
     if (meta == params.end() || !meta->is_object()) {
         return {};
     }
     const auto token = meta->find("progressToken");
-    return token == meta->end() ? std::string() : rpc::id_from(*token);
+    auto text = token == meta->end() ? std::string() : rpc::id_from(*token);
+    return text.size() > longest ? std::string() : text;
 }
 
 Repetition::Digest outcome_of(const CallReport& failure)
@@ -215,7 +219,7 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
         auto result = configuration_.run(tool, arguments, call->stop_token(), notices, progress);
         auto told = notices;
         if (result.unsuccessful.empty()) {
-            repetition.succeeded(same_call);
+            repetition.succeeded(tools::own_name(tool), same_call);
         } else if (const auto times =
                        repetition.ended_alike(began, same_call, result.unsuccessful)) {
             told.push_back(repetition_notice(times)); // of this reply alone

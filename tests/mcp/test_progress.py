@@ -78,10 +78,11 @@ class ProgressTest(Bench):
     def test_without_a_token_nothing_is_told(self):
         berth = self.start(era="modern")
         quiet = berth.call_async("bash_exec", {"command": tick(20)})
+        endless = berth.call_async("bash_exec", {"command": tick(20)}, progress_token="x" * 2000)
         heard = berth.call_async("bash_exec", {"command": tick(40)}, progress_token="heard")
         self.told(berth, "tick 40")
         self.assertEqual({beat["progressToken"] for beat in beats(berth)}, {"heard"})
-        for call in (quiet, heard):
+        for call in (quiet, endless, heard):
             berth.cancel(call)
 
     def test_nothing_after_the_answer_or_the_cancel(self):

@@ -56,6 +56,8 @@ TEST_CASE("strip: escape sequences go and are counted, everything else stays")
     CHECK(stripped("\x1b]8;;http://a/\x1b\\link\x1b]8;;\x1b\\!") == "link!");
     CHECK(stripped("\x1b(B\x1b=\x1b[?25l\x1b[>4;1mtext\x1bM\u009b2Jmore") == "textmore");
     CHECK(stripped("a\b\x07\u202e\xff") == "a\\x08\\x07\\u202e\\xff");
+    CHECK(stripped("\x1b[" + std::string(255, '1') + "mtext") == "text");
+    CHECK(stripped("\x1b[" + std::string(256, '1') + "m") == std::string(256, '1') + "m");
     CHECK(stripped("\x1b[3") == ""); // cut off by the end
     CHECK(stripped("\x1b") == "");
     CHECK(stripped("a\rb\r\n") == "a\\x0db\r\n");

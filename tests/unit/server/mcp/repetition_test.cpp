@@ -28,7 +28,7 @@ struct Bench {
     void succeed(const std::string& call)
     {
         (void)repetition.begin();
-        repetition.succeeded(named(call));
+        repetition.succeeded(call.substr(0, 1), named(call));
     }
 
     Repetition::Identity named(const std::string& call)
@@ -119,6 +119,8 @@ TEST_CASE("as long as nothing fails nobody asks which call it was")
     CHECK(bench.asked == 0);
     CHECK(bench.fail("a") == 0);
     bench.succeed("b");
+    CHECK(bench.asked == 1);
+    bench.succeed("a");
     CHECK(bench.asked == 2);
 }
 
@@ -186,4 +188,15 @@ TEST_CASE("from many threads every failure is counted once")
         }
     }
     CHECK(most == threads * calls);
+}
+
+TEST_CASE("the arguments of a tool that has not failed are not looked at")
+{
+    Bench bench;
+    (void)bench.fail("a 1");
+    CHECK(bench.asked == 1);
+    bench.succeed("b 1");
+    CHECK(bench.asked == 1);
+    bench.succeed("a 2");
+    CHECK(bench.asked == 2);
 }
