@@ -38,9 +38,9 @@ std::string server_info(const Identity& identity)
     return text + '}';
 }
 
-/// The token as JSON text, or empty.
-/// Empty: none. One that no client makes is none either: what is told with it would no longer fit
-/// into a pipe at once (Sink::offer()), and a client that does not read would hold up everybody's.
+/// The token as JSON text, or empty: there is none. One that no client makes is none either: what
+/// is told with it would no longer fit into a pipe at once (Sink::offer()), and a client that does
+/// not read would hold up everybody's.
 std::string progress_token(const json& params)
 {
     constexpr std::size_t longest = 1024;

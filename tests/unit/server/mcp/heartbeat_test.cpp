@@ -90,10 +90,10 @@ TEST_CASE("what a call says is told soon, the newest only, and again with the ti
     const auto sink = std::make_shared<test::RecordingSink>();
     mcp::Heartbeat heartbeat(800ms, 200ms);
     const auto call = make_call(sink);
+    const auto began = std::chrono::steady_clock::now(); // before it is: from then on it is told
     const auto beat = heartbeat.watch(call, "1", "bash_exec");
     const auto other =
         heartbeat.watch(make_call(std::make_shared<test::RecordingSink>()), "2", "x");
-    const auto began = std::chrono::steady_clock::now();
     for (int i = 0; i < 1000; ++i) {
         beat->say("line " + std::to_string(i));
     }
