@@ -1,34 +1,18 @@
 #include "sandbox/local/covers.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
-
-#include <fcntl.h>
-#include <sys/stat.h>
 
 namespace berth::local {
 namespace {
 
-using Folders = decltype(Covers::Begun::folders);
-
-Folders folders_now(const Private& wanted)
+std::vector<PlaceIdentity> folders_now(const Private& wanted)
 {
-    auto paths = wanted.folders;
-    paths.push_back(wanted.home);
-    Folders folders;
-    std::ranges::transform(paths, std::back_inserter(folders), [](const std::string& path) {
-        constexpr std::int64_t second = 1'000'000'000;
-        constexpr unsigned device_bits = 32;
-        struct statx status = {};
-        Folders::value_type folder;
-        if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO | STATX_BTIME, &status) == 0) {
-            folder = {
-                (std::uint64_t{status.stx_dev_major} << device_bits) | status.stx_dev_minor,
-                {status.stx_ino, status.stx_btime.tv_sec * second + status.stx_btime.tv_nsec}};
-        }
-        return folder;
-    });
+    std::vector<PlaceIdentity> folders;
+    folders.reserve(wanted.folders.size() + 1);
+    for (const auto& folder : wanted.folders) {
+        folders.push_back(identity_at(folder));
+    }
+    folders.push_back(identity_at(wanted.home));
     return folders;
 }
 

@@ -2,12 +2,11 @@
 
 #include "sandbox/local/hidden_folders.hpp"
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/place_identity.hpp"
 
-#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace berth::local {
@@ -29,9 +28,7 @@ class Covers {
     /// What a machine is begun with.
     struct Begun {
         std::vector<Cover> covers;
-        /// Which folders berth's own and the home were then: device, number, and time of birth, as
-        /// the number of a removed one is soon another's. All 0: there was none.
-        std::vector<std::pair<std::uint64_t, std::pair<std::uint64_t, std::int64_t>>> folders;
+        std::vector<PlaceIdentity> folders; ///< berth's own and the home, which they were then
     };
 
     Covers(std::vector<Bind> binds, Private wanted);

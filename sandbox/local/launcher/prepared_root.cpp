@@ -11,7 +11,6 @@
 #include <csignal>
 #include <exception>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
@@ -90,25 +89,6 @@ UniqueFd build_aside(const RootParts& parts)
 
 } // namespace
 
-PreparedRoot::Source PreparedRoot::look_at(const std::string& path)
-{
-    Source source{.path = path};
-    source.found = ::statx(AT_FDCWD, path.c_str(), 0, STATX_INO | STATX_BTIME, &source.status) == 0;
-    return source;
-}
-
-bool PreparedRoot::same(const Source& a, const Source& b)
-{
-    // With the time of its birth: the number of a removed folder is soon another one's, which has
-    // lost the cover of the first.
-    const auto identity = [](const Source& source) {
-        const auto& status = source.status;
-        return std::tuple(status.stx_dev_major, status.stx_dev_minor, status.stx_ino,
-                          status.stx_btime.tv_sec, status.stx_btime.tv_nsec);
-    };
-    return a.found == b.found && (!a.found || identity(a) == identity(b));
-}
-
 std::optional<PreparedRoot> PreparedRoot::make(const RootParts& parts) noexcept
 {
     try {
@@ -116,11 +96,11 @@ std::optional<PreparedRoot> PreparedRoot::make(const RootParts& parts) noexcept
         root.mounts_.reset(::open("/proc/self/mounts", O_RDONLY | O_CLOEXEC));
         require(root.mounts_.valid(), step, "open /proc/self/mounts");
         for (const auto& bind : parts.binds) {
-            root.sources_.push_back(look_at(bind.source));
+            root.sources_.emplace_back(bind.source, identity_at(bind.source));
         }
         for (const auto& cover : parts.hidden) {
             // What comes in its place would lie beside the cover.
-            root.sources_.push_back(look_at(cover.source));
+            root.sources_.emplace_back(cover.source, identity_at(cover.source));
         }
         root.mount_ = build_aside(parts);
         // What was changed meanwhile is found now or at the launch.
@@ -140,8 +120,9 @@ bool PreparedRoot::is_current() const
     // What is mounted below a source is in the root too.
     pollfd mounts{mounts_.get(), POLLPRI, 0};
     return ::poll(&mounts, 1, 0) == 0 &&
-           std::all_of(sources_.begin(), sources_.end(),
-                       [](const Source& source) { return same(source, look_at(source.path)); });
+           std::all_of(sources_.begin(), sources_.end(), [](const auto& source) {
+               return source.second == identity_at(source.first);
+           });
 }
 
 UniqueFd PreparedRoot::take_for(const LaunchSpec& spec)

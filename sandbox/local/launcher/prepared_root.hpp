@@ -2,12 +2,12 @@
 
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/place_identity.hpp"
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include <sys/stat.h>
 
 namespace berth::local {
 
@@ -28,21 +28,13 @@ class PreparedRoot {
     [[nodiscard]] UniqueFd take_for(const LaunchSpec& spec);
 
   private:
-    struct Source {
-        std::string path;
-        bool found = false;
-        struct statx status = {};
-    };
-
     PreparedRoot() = default;
 
-    static Source look_at(const std::string& path);
-    static bool same(const Source& a, const Source& b);
     [[nodiscard]] bool is_current() const;
 
-    std::string encoded_; ///< the parts
-    std::vector<Source> sources_;
-    std::vector<std::string> own_; ///< what the tmpfs itself has
+    std::string encoded_;                                        ///< the parts
+    std::vector<std::pair<std::string, PlaceIdentity>> sources_; ///< paths, and what is there
+    std::vector<std::string> own_;                               ///< what the tmpfs itself has
     UniqueFd mounts_;
     UniqueFd mount_;
 };
