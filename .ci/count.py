@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Counts test cases in Meson's testlog.json: "count: PASSED FAILED SKIPPED", and says in a line each
 what failed. Of a suite that is in several logs the last counts; it is unsteady if it failed before.
+Says which suites took longest, too: where to look when all of it takes too long.
 With --failed: the names of the suites that failed, for `meson test`.
 
 A doctest or unittest program counts with its cases, any other test as one."""
@@ -14,6 +15,7 @@ UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
 UNITTEST_BAD = re.compile(r"(failures|errors|skipped)=(\d+)")
 UNITTEST_BLOCK = re.compile(r"^((?:FAIL|ERROR): .*?)(?=^={20,}$|^-{20,}\nRan )", re.M | re.S)
 LONGEST = 500
+LONG = 20  # seconds
 
 
 def output_of(test):
@@ -74,6 +76,10 @@ def main(paths):
         return 0
     for name, complaint in told:
         print(f"{'failed' if name in bad else 'unsteady'}: {name}: {complaint}")
+    slow = [test for test in last.values() if test["duration"] >= LONG]
+    if slow:
+        slow.sort(key=lambda test: -test["duration"])
+        print("slowest:", ", ".join(f"{suite_name(test)} {test['duration']:.0f} s" for test in slow))
     totals = [sum(column) for column in zip(*map(cases, last.values()))]
     if not last:
         print("no test ran")

@@ -10,8 +10,8 @@ passed=0 failed=0 skipped=0
 failures=() told=()
 
 # stage NAME COMMAND...: runs the command and shows what it printed only where it failed, but at the
-# end its lines that begin with "failed: ", "unsteady: " or "left out: ". A command
-# that writes "count: P F S" as its last line is counted so; any other counts as one.
+# end its lines that begin with "failed: ", "unsteady: ", "left out: " or "slowest: ". A command that
+# writes "count: P F S" as its last line is counted so; any other counts as one.
 stage()
 {
     local name=$1 start=$SECONDS status counts
@@ -26,7 +26,7 @@ stage()
     fi
     # shellcheck disable=SC2086 # three numbers
     set -- $counts
-    mapfile -t -O ${#told[@]} told < <(grep '^failed: \|^unsteady: \|^left out: ' "$log" | cut -c 1-600)
+    mapfile -t -O ${#told[@]} told < <(grep '^failed: \|^unsteady: \|^left out: \|^slowest: ' "$log" | cut -c 1-600)
     # A sandbox test that was skipped hides a gap, so it fails the stage.
     if [ $status -ne 0 ] || [ "$2" -ne 0 ] || [ "$3" -ne 0 ]; then
         tail -n 200 "$log"

@@ -41,8 +41,8 @@ FAILED (failures=1)
 """
 
 
-def entry(name, result, output=""):
-    return {"name": name, "result": result, "duration": 2.0, "stdout": output}
+def entry(name, result, output="", duration=2.0):
+    return {"name": name, "result": result, "duration": duration, "stdout": output}
 
 
 class CountTest(unittest.TestCase):
@@ -59,6 +59,11 @@ class CountTest(unittest.TestCase):
     def test_all_is_well(self):
         self.assertEqual(self.count([entry("p / unit", "OK", DOCTEST_GOOD), entry("p / one", "OK")]),
                          (0, ["count: 6 0 0"]))
+
+    def test_what_takes_long_is_told_the_longest_first(self):
+        self.assertEqual(self.count([entry("p / quick", "OK"), entry("p / slow", "OK", duration=20),
+                                     entry("p:mcp / slower", "OK", duration=61.2)]),
+                         (0, ["slowest: slower 61 s, slow 20 s", "count: 3 0 0"]))
 
     def test_each_failure_is_a_line(self):
         status, lines = self.count([entry("p / unit", "FAIL", DOCTEST_BAD),
