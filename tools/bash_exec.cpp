@@ -100,6 +100,7 @@ void check_environment(const std::map<std::string, std::string>& environment)
 std::string hint_for_workdir(sandbox::Sandbox& sandbox, const std::string& workdir,
                              const Error& missing, const std::stop_token& stop)
 {
+    auto hint = missing.hint();
     protocol::ReadFileRequest request;
     request.path = workdir;
     request.limit = 1;
@@ -108,11 +109,12 @@ std::string hint_for_workdir(sandbox::Sandbox& sandbox, const std::string& workd
         (void)sandbox.read_file(request, stop);
     } catch (const Error& error) {
         if (error.code() == ErrorCode::not_found && !error.hint().empty()) {
-            return error.hint();
+            hint = error.hint();
         }
-    } catch (const std::exception&) { // the hint that there is will do
+    } catch (const std::exception&) {
+        return hint; // the one that there is will do
     }
-    return missing.hint();
+    return hint;
 }
 
 /// Of how a command ended and what it printed, but not of how long it took.

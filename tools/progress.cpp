@@ -79,7 +79,10 @@ std::string last_lines(const protocol::PrintedTail& tail)
         }
         part = first_characters(std::move(part), room);
         room -= std::min(room, utf8::count(part) + 1);
-        text = text.empty() ? std::move(part) : part + '\n' + text;
+        if (!text.empty()) {
+            part.append(1, '\n').append(text);
+        }
+        text = std::move(part);
         ++lines;
     }
     return text;

@@ -38,7 +38,8 @@ Error missing_in_workspace(Context& context, const std::string& path, const std:
     std::string meant;
     try {
         meant = probably_meant(context, path);
-    } catch (const std::exception&) { // a hint less
+    } catch (const std::exception&) {
+        meant.clear(); // a hint less
     }
     return {ErrorCode::not_found, message,
             (meant.empty() ? "" : "Did you mean " + visible(meant) + "? ") +

@@ -168,6 +168,7 @@ std::string Service::known_as(const std::string& wanted) const
         return "; here it is " + here;
     }
     std::vector<std::string> names;
+    names.reserve(configuration_.catalog.served.size());
     for (const auto* tool : configuration_.catalog.served) {
         names.emplace_back(tool->name);
     }
