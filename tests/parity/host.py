@@ -3,6 +3,7 @@ the loss of it would go unseen."""
 
 import contextlib
 import os
+import secrets
 
 
 def _words(path):
@@ -48,10 +49,11 @@ def delegated(uid):
     """A cgroup of that user in each hierarchy that berth can use; gives their folders. The user's
     programs go into cgroups below: with v2 only those may have processes and none below."""
     folders = []
+    name = secrets.token_hex(4)  # process ids are not of the whole host (apart.py)
     try:
         for point, kind, options in cgroup_mounts():
             if kind == "cgroup2" or {"memory", "pids", "cpu"}.intersection(options):
-                folders.append(f"{point}/berth-test-{os.getpid()}")
+                folders.append(f"{point}/berth-test-{name}")
                 for folder in (folders[-1], folders[-1] + "/runner"):
                     os.mkdir(folder)
                     _give(folder, uid)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+from apart import MARK, be_apart
 from host import delegated, entering
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -40,7 +41,7 @@ def run_as(user, options):
         for path in (home, runtime):
             os.chown(path, uid, gid)
         environment = {**os.environ, "HOME": home, "USER": f"uid-{uid}", "XDG_RUNTIME_DIR": runtime,
-                       "PYTHONDONTWRITEBYTECODE": "1"}
+                       "PYTHONDONTWRITEBYTECODE": "1", MARK: "1"}
         with delegated(uid) if options.delegated else contextlib.nullcontext([]) as folders:
             environment["BERTH_PARITY_CGROUPS"] = ":".join(folders)
             command = [interpreter, __file__, "--backend", options.backend, *options.names]
@@ -67,6 +68,7 @@ def main():
     parser.add_argument("--delegated", action="store_true")
     parser.add_argument("names", nargs="*", help="e.g. cases.files.FilesTest.test_search")
     options = parser.parse_args()
+    _turn = be_apart()  # kept to the end
     if options.user and os.geteuid() == 0:
         sys.exit(run_as(options.user, options))
     os.environ["BERTH_PARITY_BACKEND"] = options.backend
