@@ -18,8 +18,9 @@ command_environment(const std::map<std::string, std::string>& extra)
         {"TERM", "dumb"},
         {"TMPDIR", "/tmp"},
         // One uid is mapped, so nothing can be installed for the whole system: installers that
-        // would try are told to use the home.
-        {"PIP_USER", "1"},
+        // would try are told to use the home. Not PIP_USER: pip does so by itself where the
+        // system's folders cannot be written to, and refuses that setting in every virtual
+        // environment.
         {"PIP_BREAK_SYSTEM_PACKAGES", "1"},
         {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
         {"NPM_CONFIG_PREFIX", local},

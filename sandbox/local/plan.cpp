@@ -75,6 +75,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     config.writable_roots = {"/tmp"};
     for (const auto& mount : spec.mounts) {
         (mount.writable ? config.writable_roots : config.read_only_mounts).push_back(mount.target);
+        config.refuse_setid = config.refuse_setid || mount.writable;
     }
     config.path_policy = spec.path_policy;
     config.environment = command_environment(spec.environment);

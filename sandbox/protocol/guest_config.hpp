@@ -49,6 +49,10 @@ struct GuestConfig {
     /// not limit_nproc; 0: it does not. For the guest to know: it can read no cgroup.
     std::uint64_t limit_pids = 0;
 
+    /// No command may give a file its set-user-id or set-group-id bit: folders of the host can be
+    /// written to.
+    bool refuse_setid = false;
+
     std::vector<std::string> read_only_mounts; ///< of the user: told as that, not as out of bounds
 
     template <class Self, class Field>
@@ -80,6 +84,7 @@ struct GuestConfig {
         field(24, self.limits_by_cgroup);
         field(25, self.read_only_mounts);
         field(26, self.limit_pids);
+        field(27, self.refuse_setid);
     }
 };
 

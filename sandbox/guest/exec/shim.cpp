@@ -139,6 +139,9 @@ int shell_main(void* argument)
     ::close_range(last + 1, ~0U, 0);
     set_limits(plan);
     reset_signals();
+    if (plan.filter != nullptr && sys::seccomp_set_filter(*plan.filter) != 0) {
+        return fail(shell, ShimStep::filter);
+    }
     ::execve(plan.program, plan.arguments, plan.environment);
     return fail(shell, ShimStep::exec);
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include <linux/filter.h>
 #include <sys/types.h>
 
 namespace berth::guest {
@@ -38,9 +39,10 @@ struct ShimPlan {
     std::uint64_t limit_nofile = 0; ///< 0: as inherited
     std::uint64_t limit_nproc = 0;
     std::uint64_t limit_fsize = 0;
+    const sock_fprog* filter = nullptr; ///< of the shell and all that it starts, if any
 };
 
-enum class ShimStep : std::uint32_t { none, cgroup, input, fork, workdir, exec };
+enum class ShimStep : std::uint32_t { none, cgroup, input, fork, workdir, filter, exec };
 
 enum class ReportKind : std::uint32_t { failed, started, ended, settled };
 

@@ -4,6 +4,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/guest/exec/command_text.hpp"
+#include "sandbox/guest/exec/setid_filter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -295,6 +296,7 @@ pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes)
     plan.limit_nofile = options.config.limit_nofile;
     plan.limit_nproc = options.config.limit_nproc;
     plan.limit_fsize = options.config.limit_fsize;
+    plan.filter = options.config.refuse_setid ? &setid_filter() : nullptr;
 
     return clone_shim(plan, options.cgroup_fd);
 }

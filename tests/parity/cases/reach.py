@@ -132,6 +132,43 @@ class MountTest(ParityTest):
             self.assertEqual((self.outer / name).read_text(), f"{name}\n")
             self.assertEqual((self.outer / name).stat().st_uid, os.geteuid())
 
+    def test_no_file_of_the_host_gets_the_rights_of_its_owner(self):
+        self.mounted(f"{self.outer}:/mnt/o:rw")
+        self.output("cd /mnt/o; cp /bin/true t; chmod 755 t; chmod u=rwx,go=rx t; ./t; install -m 755 t i")
+        for attempt in ("chmod 4755 t", "chmod 2755 t", "chmod u+s t", "install -m 4755 t new",
+                        "cp /bin/true j; setpriv --no-new-privs chmod g+s j"):
+            with self.subTest(attempt):
+                data = self.run_command(f"cd /mnt/o; {attempt}").data
+                self.assertNotEqual(data["exit_code"], 0, data)
+                self.assertIn("Operation not permitted", data["stderr"])
+        for call, error in (("os.open('o', os.O_CREAT | os.O_WRONLY, 0o4755)", "EPERM"),
+                            ("os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o2755)", "EPERM"),
+                            ("os.mknod('m', 0o104755)", "EPERM"),
+                            ("os.fchmod(os.open('t', os.O_RDONLY), 0o6755)", "EPERM"),
+                            ("raw(452, -100, b't', 0o4755, 0)", "EPERM"),  # fchmodat2
+                            ("raw(437, -100, b'o', b'\\0' * 24, 24)", "ENOSYS"),  # openat2
+                            ("raw(425, 8, b'\\0' * 120)", "ENOSYS")):  # io_uring_setup
+            with self.subTest(call):
+                self.assertEqual(self.error_of(call), error)
+        modes = {name: (self.outer / name).stat().st_mode & 0o7777 for name in os.listdir(self.outer)}
+        self.assertFalse([name for name, mode in modes.items() if mode & 0o6000], modes)
+        self.assertEqual((modes["t"], modes["i"]), (0o755, 0o755))
+
+    def error_of(self, call):
+        """The name of the errno with which a call in Python fails in the sandbox's shared folder."""
+        program = ("import ctypes, errno, os\n"
+                   "def raw(*arguments):\n"
+                   "    libc = ctypes.CDLL(None, use_errno=True)\n"
+                   "    if libc.syscall(*arguments) < 0: raise OSError(ctypes.get_errno(), '')\n"
+                   f"try: {call}\n"
+                   "except OSError as error: print(errno.errorcode[error.errno])\n"
+                   "else: print('done')\n")
+        return self.output("cd /mnt/o; umask 0; python3 -", stdin=program).strip()
+
+    def test_without_such_a_folder_a_session_may_do_as_it_likes(self):
+        self.output("touch f; chmod 4755 f; mkdir d; chmod g+s d")
+        self.assertEqual(self.output("stat -c %a f d"), "4755\n2755\n")
+
     def test_a_writable_one_of_a_single_file(self):
         self.mounted(f"{self.outer}/f:/home/user/one:rw")
         before = (self.outer / "f").stat()

@@ -121,7 +121,6 @@ TEST_CASE("the environment is the standard one and what the operator gave")
                  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
         {"PIP_BREAK_SYSTEM_PACKAGES", "1"},
         {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
-        {"PIP_USER", "1"},
         {"SHELL", "/bin/bash"},
         {"TERM", "xterm"},
         {"TMPDIR", "/tmp"},
