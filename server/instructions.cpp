@@ -145,7 +145,9 @@ std::string make_description(const tools::Entry& tool, const Options& options,
 {
     auto text = tools::in_words_of(tool.dialect, tool.describe(options.tools, backend));
     if (const auto reason = needs_sandbox(tool) ? disabled_reason(backend) : ""; !reason.empty()) {
-        text = "DISABLED: " + reason + "\n" + text;
+        // What it does, and no more: the reason stands with each tool, and the list must stay
+        // small.
+        text = "DISABLED: " + reason + "\n" + text.substr(0, text.find("\n\n"));
     }
     return text;
 }
