@@ -45,8 +45,8 @@ class AgentSdk(unittest.TestCase):
                 "TMPDIR": temporary, "CLAUDE_CODE_TMPDIR": temporary,
                 "BERTH_CLIENTS": CLIENTS, **more}
 
-    def run_agent(self, steps, during=None, gate=(), arguments=(), **more):
-        command = [*gate, BERTH, "serve", "--session", "agent", *arguments]
+    def run_agent(self, steps, during=None, gate=(), arguments=("--session", "agent"), **more):
+        command = [*gate, BERTH, "serve", *arguments]
         servers = {"berth": {"command": command[0], "args": command[1:]}}
         with ScriptedModel(steps) as model:
             agent = subprocess.Popen(
@@ -197,6 +197,17 @@ class AgentSdk(unittest.TestCase):
         """Else the kill would strike between two calls, and interrupt none."""
         return any(pathlib.Path(self.state).glob("sessions/*/home/begun"))
 
+    def test_what_the_client_passes_on(self):
+        """As the README has it: its own environment, and its session's id, which names the session."""
+        messages = self.run_agent([{"tools": [call("session_info")]}, {"text": "done"}], arguments=(),
+                                  BERTH_TOOLS="session_info,bash_exec")
+        session = next(m["session_id"] for m in messages if m["type"] == "system")
+        ((is_error, text),) = self.results(messages)
+        self.assertFalse(is_error, text)
+        self.assertIn(session, text)
+        offered = {tool["name"] for request in self.model_requests for tool in request.get("tools") or []}
+        self.assertEqual(offered, {"mcp__berth__session_info", "mcp__berth__bash_exec"})
+
     def test_the_claude_dialect_says_what_the_built_in_tools_say(self):
         """The same calls, emitted under the built-in names: once to those tools, once through
         toolAliases to berth's. The two must read alike but for where they work."""
@@ -208,7 +219,7 @@ class AgentSdk(unittest.TestCase):
              "maxTurns": 2 * len(steps)})))
         aliases = {name: f"mcp__berth__{name}" for name in BUILT_IN}
         there = self.results(self.run_agent(
-            steps, arguments=("--tool-dialect", "claude"), AGENT_OPTIONS=json.dumps(
+            steps, arguments=("--session", "agent", "--tool-dialect", "claude"), AGENT_OPTIONS=json.dumps(
                 {"toolAliases": aliases, "disallowedTools": [], "maxTurns": 2 * len(steps)})))
         self.assertEqual((len(here), len(there)), (len(CALLS), len(CALLS)))
         for (name, arguments), (failed, text), (is_error, own) in zip(CALLS, here, there):

@@ -16,6 +16,10 @@ from mcp_client import ROOT, Berth, RpcError, binary_path
 from schema import input_schema, output_schema
 
 CLAUDE = ("--tool-dialect", "claude")
+LARGEST = {"BERTH_EXEC_TIMEOUT": "86399s", "BERTH_EXEC_MAX_TIMEOUT": "86400s",
+           "BERTH_JOB_TIMEOUT": "86399s", "BERTH_JOB_MAX_TIMEOUT": "86400s",
+           "BERTH_OUTPUT_BUDGET": "400000", "BERTH_READ_LIMIT": "100000", "BERTH_READ_BUDGET": "400000",
+           "BERTH_GLOB_LIMIT": "100000", "BERTH_GREP_LIMIT": "100000", "BERTH_GREP_LINE": "10000"}
 OWN_NAMES = {"Bash": "bash_exec", "Edit": "edit_file", "Glob": "glob_files", "Grep": "grep_files",
              "Read": "read_file", "TaskStop": "bash_kill", "Write": "write_file"}
 
@@ -47,7 +51,8 @@ class ListTest(Bench):
                 self.assertEqual(tool["inputSchema"], own["inputSchema"])
 
     def test_the_lists_are_small(self):
-        """Also as a sandbox's, of which there is more to tell, and where none can be made."""
+        """Also as a sandbox's, of which there is more to tell, with the largest settings, and where
+        none can be made."""
         with tempfile.TemporaryDirectory(prefix="berth-dialect-") as refused:
             os.chmod(refused, 0o777)
             for program, more in (("berth-direct", ()), ("berth", ()), ("berth", ("--network", "host")),
@@ -57,7 +62,8 @@ class ListTest(Bench):
                         self.check_small(program, arguments, refused in more)
 
     def check_small(self, program, arguments, disabled):
-        with Berth(*arguments, state=self.state, binary=binary_path(program), era="modern") as berth:
+        with Berth(*arguments, state=self.state, binary=binary_path(program), era="modern",
+                   env=LARGEST) as berth:
             tools = berth.request("tools/list")["tools"]
         size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
         self.assertLess(size, 24 * 1024)
