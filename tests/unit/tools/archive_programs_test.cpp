@@ -181,24 +181,21 @@ TEST_CASE("a tar, and what is compressed with one in it, is listed by tar and wh
         return "tar and " + program + " (package " + (program == "xz" ? "xz-utils" : program) + ")";
     };
     session.check_missing("a.tar", "tar (package tar)");
-    for (const auto& [ending, program] : unpackers) {
-        session.stand_in(program, "-dc", "cat >/dev/null; cat ~/a.tar");
-        session.check_missing(std::string("a.") + ending, needs(program));
-        session.without(program);
-    }
+    session.stand_in("gzip", "-dc", "exec cat ~/a.tar");
+    session.check_missing("a.gz", needs("gzip"));
+    session.without("gzip");
     session.link("tar");
     session.check_listed("a.tar", " entry");
     for (const auto& [ending, program] : unpackers) {
         CAPTURE(program);
         const auto path = std::string("a.") + ending;
         session.check_missing(path, needs(program));
-        session.stand_in(program, "-dc", "cat >/dev/null; cat ~/a.tar");
+        session.stand_in(program, "-dc", "exec cat ~/a.tar");
         session.check_listed(path, " entry");
-        session.stand_in(program, "-dc", "cat >/dev/null; printf 'no archive'");
-        CHECK(session.read(path).at("text").get<std::string>().find(
-                  std::string("no tar archive in it: ") + program + " -dc FILE") !=
-              std::string::npos);
     }
+    session.stand_in("zstd", "-dc", "printf 'no archive'");
+    CHECK(session.read("a.zst").at("text").get<std::string>().find(
+              "no tar archive in it: zstd -dc FILE") != std::string::npos);
 }
 
 TEST_CASE("a 7z is listed by bsdtar or any 7-Zip, and without them it is said which")
