@@ -11,6 +11,8 @@ namespace {
 
 /// Mounts are named one by one as long as they leave room for the rest.
 constexpr std::size_t most_mounts = 12;
+/// Bytes of the reason in each tool's description.
+constexpr std::size_t most_reason = 400;
 
 std::string network_sentence(sandbox::Network network)
 {
@@ -145,7 +147,11 @@ std::string make_description(const tools::Entry& tool, const Options& options,
 {
     auto text = tools::in_words_of(tool.dialect, tool.describe(options.tools, backend));
     if (const auto reason = needs_sandbox(tool) ? disabled_reason(backend) : ""; !reason.empty()) {
-        text = "DISABLED: " + reason + "\n" + text;
+        // Why and what it does, and no more: the reason stands with each tool, and the list must
+        // stay small. The instructions and a call's error have the whole of a long one.
+        const auto shown = utf8::prefix_bytes(reason, most_reason);
+        text = "DISABLED: " + std::string(shown) + (shown.size() < reason.size() ? " …" : "") +
+               "\n" + text.substr(0, text.find("\n\n"));
     }
     return text;
 }

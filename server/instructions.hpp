@@ -18,7 +18,7 @@ namespace berth::server {
                                             const session::SessionFacts& facts,
                                             sandbox::Backend& backend, const mcp::Catalog& catalog);
 
-/// A tool's description; says DISABLED and why where its sandbox cannot be made.
+/// A tool's description. Where its sandbox cannot be made: DISABLED, why, and the first paragraph.
 [[nodiscard]] std::string make_description(const tools::Entry& tool, const Options& options,
                                            sandbox::Backend& backend);
 

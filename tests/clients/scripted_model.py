@@ -1,8 +1,10 @@
 """A Messages endpoint on loopback that plays a script instead of thinking.
 
 Each step is {"text": ...} or {"tools": [{"name": ..., "input": ...}, ...]}; one step answers one
-request that offers tools. What the model was sent is kept in `requests`."""
+request that offers tools. "{job}" in an input is the job that the request named last, as a model
+takes it from a result. What the model was sent is kept in `requests`."""
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -45,8 +47,11 @@ class ScriptedModel:
                                for tool in request.get("tools") or [])
             step = self.steps.pop(0) if offers_tools and self.steps else {"text": "done"}
             number = len(self.requests)
+        jobs = ["", *re.findall(r"job-\d+-[0-9a-f]{4}", json.dumps(request.get("messages")))]
         blocks = [{"type": "tool_use", "id": f"toolu_{number}_{i}", "name": tool["name"],
-                   "input": tool["input"]} for i, tool in enumerate(step.get("tools", []))]
+                   "input": {key: jobs[-1] if value == "{job}" else value
+                             for key, value in tool["input"].items()}}
+                  for i, tool in enumerate(step.get("tools", []))]
         blocks = blocks or [{"type": "text", "text": step["text"]}]
         reason = "tool_use" if step.get("tools") else "end_turn"
         message = {"id": f"msg_{number}", "type": "message", "role": "assistant",

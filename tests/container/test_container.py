@@ -80,7 +80,10 @@ class ContainerTest(unittest.TestCase):
                          "BERTH_STATE_DIR": str(self.state.path)}) as berth:
                 hello = (berth.request("server/discover") if era == "modern"
                          else berth.initialize_result)
-                listed = {tool["name"]: tool["description"] for tool in berth.list_tools()}
+                tools = berth.list_tools()
+                size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
+                self.assertLess(size, 24 * 1024)
+                listed = {tool["name"]: tool["description"] for tool in tools}
                 self.assertEqual(list(listed), TOOLS)
                 for text in (hello["instructions"], listed["bash_exec"], listed["read_file"]):
                     self.assertRegex(text, "^DISABLED: ")

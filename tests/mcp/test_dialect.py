@@ -12,10 +12,14 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import Bench
-from mcp_client import ROOT, RpcError, binary_path
+from mcp_client import ROOT, Berth, RpcError, binary_path
 from schema import input_schema, output_schema
 
 CLAUDE = ("--tool-dialect", "claude")
+LARGEST = {"BERTH_EXEC_TIMEOUT": "86399s", "BERTH_EXEC_MAX_TIMEOUT": "86400s",
+           "BERTH_JOB_TIMEOUT": "86399s", "BERTH_JOB_MAX_TIMEOUT": "86400s",
+           "BERTH_OUTPUT_BUDGET": "400000", "BERTH_READ_LIMIT": "100000", "BERTH_READ_BUDGET": "400000",
+           "BERTH_GLOB_LIMIT": "100000", "BERTH_GREP_LIMIT": "100000", "BERTH_GREP_LINE": "10000"}
 OWN_NAMES = {"Bash": "bash_exec", "Edit": "edit_file", "Glob": "glob_files", "Grep": "grep_files",
              "Read": "read_file", "TaskStop": "bash_kill", "Write": "write_file"}
 
@@ -47,13 +51,29 @@ class ListTest(Bench):
                 self.assertEqual(tool["inputSchema"], own["inputSchema"])
 
     def test_the_lists_are_small(self):
-        for arguments in ((), CLAUDE):
-            berth = self.start(*arguments, era="modern")
+        """Also as a sandbox's, of which there is more to tell, with the largest settings, and where
+        none can be made."""
+        with tempfile.TemporaryDirectory(prefix="berth-dialect-") as refused:
+            os.chmod(refused, 0o777)
+            for program, more in (("berth-direct", ()), ("berth", ()), ("berth", ("--network", "host")),
+                                  ("berth", ("--state-dir", refused))):
+                for arguments in (more, (*more, *CLAUDE)):
+                    with self.subTest(f"{program} {arguments}"):
+                        self.check_small(program, arguments, refused in more)
+
+    def check_small(self, program, arguments, disabled):
+        with Berth(*arguments, state=self.state, binary=binary_path(program), era="modern",
+                   env=LARGEST) as berth:
             tools = berth.request("tools/list")["tools"]
-            size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
-            self.assertLess(size, 24 * 1024)
-            for tool in tools:
-                self.assertLess(len(tool["description"].encode()), 2000, tool["name"])
+        size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
+        self.assertLess(size, 24 * 1024)
+        for tool in tools:
+            text = tool["description"]
+            self.assertLess(len(text.encode()), 2000, tool["name"])
+            told = text.startswith("DISABLED: the state directory")
+            self.assertEqual(text.count("Example: {"), 0 if told else 1, text)
+            if tool["name"] in ("bash_exec", "Bash"):
+                self.assertEqual(told, disabled)
 
     def test_no_text_names_a_tool_that_is_not_there(self):
         berth = self.start(*CLAUDE)

@@ -11,7 +11,7 @@ import unittest
 PACKAGING = pathlib.Path(__file__).resolve().parent.parent.parent / "packaging"
 LOUD = '#!/bin/sh\necho "$(basename "$0") $*"\ncat\n'
 PROGRAMS = {
-    "id": "#!/bin/sh\necho 0\n",
+    "id": "#!/bin/sh\necho ${RUN_AS:-0}\n",
     "dpkg-query": "#!/bin/sh\n[ -f \"$0.installed\" ] && printf 'ii '\n",
     "apt-get": LOUD + '[ "$1" != install ] || touch "$(dirname "$0")/dpkg-query.installed"\n',
     "meson": LOUD + 'for tree do :; done\nmkdir -p "$tree/build" && touch "$tree/build/build.ninja"\n',
@@ -30,10 +30,12 @@ class RunScript(unittest.TestCase):
             program.write_text(text)
             program.chmod(0o755)
 
-    def run_script(self, *arguments, stdin=""):
-        environment = {"PATH": f"{self.tree / 'bin'}:{os.environ['PATH']}"}
-        return subprocess.run([self.tree / "packaging" / "run.sh", *arguments], env=environment,
-                              input=stdin, capture_output=True, text=True, timeout=30, check=True)
+    def run_script(self, *arguments, stdin="", status=0, **variables):
+        environment = {"PATH": f"{self.tree / 'bin'}:{os.environ['PATH']}", **variables}
+        done = subprocess.run([self.tree / "packaging" / "run.sh", *arguments], env=environment,
+                              input=stdin, capture_output=True, text=True, timeout=30, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
 
     def test_the_pipes_are_the_server_s(self):
         done = self.run_script("serve", "--session", "a b", stdin="from the client\n")
@@ -46,6 +48,18 @@ class RunScript(unittest.TestCase):
         self.assertEqual(lines[0], "berth doctor")
         self.assertTrue(any(line.startswith("berth call bash_exec ") for line in lines))
         self.assertIn(f"    claude mcp add berth -- {self.tree}/build/server/berth serve", lines)
+
+    def test_who_may_not_install_is_told_what_is_missing(self):
+        """By the line that installs all of packages.txt; nothing is tried or built."""
+        listed = (PACKAGING / "packages.txt").read_text().splitlines()
+        wanted = [name for name in (line.partition("#")[0].strip() for line in listed) if name]
+        self.assertIn("ninja-build", wanted)
+        done = self.run_script("serve", status=1, RUN_AS="1000")
+        self.assertEqual(done.stdout, "")
+        (line,) = [line for line in done.stderr.splitlines() if "sudo apt-get install" in line]
+        self.assertEqual(line.split()[-len(wanted):], wanted)
+        self.assertNotIn("apt-get update", done.stderr)
+        self.assertFalse((self.tree / "build").exists())
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The arguments of a call, in each dialect: NAME ==== JSON. Where no tool has the name, all take
-// them.
+// The arguments of a call, in each dialect: NAME ==== JSON, or the beginning of it, as some clients
+// hand it on. Where no tool has the name, all take them.
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
@@ -7,6 +7,7 @@
 #include "server/rpc/json_reader.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/target.hpp"
+#include "tools/cut_off.hpp"
 #include "tools/dialect.hpp"
 #include "tools/tool.hpp"
 
@@ -20,6 +21,25 @@ using berth::fuzz::require;
 using berth::tools::Entry;
 using nlohmann::json;
 
+void check_words(const Entry& tool, const berth::Error& error)
+{
+    require(berth::utf8::is_valid(error.what()) && berth::utf8::is_valid(error.hint()),
+            "messages are UTF-8");
+    (void)berth::tools::in_words_of(tool.dialect, error.what());
+    (void)berth::tools::in_words_of(tool.dialect, error.hint());
+}
+
+/// Whether they are told to be what is left of others.
+bool refused(const Entry& tool, const json& arguments)
+try {
+    berth::tools::refuse_cut_off(tool, arguments);
+    return false;
+} catch (const berth::Error& error) {
+    check_words(tool, error);
+    require(error.details().contains("cut_off"), "it is told as that");
+    return true;
+}
+
 void decode(const Entry& tool, const json& arguments)
 try {
     const json own =
@@ -28,10 +48,16 @@ try {
     tool.check(canonical);
     require(tool.canonical(canonical) == canonical, "canonical arguments are");
 } catch (const berth::Error& error) {
-    require(berth::utf8::is_valid(error.what()) && berth::utf8::is_valid(error.hint()),
-            "messages are UTF-8");
-    (void)berth::tools::in_words_of(tool.dialect, error.what());
-    (void)berth::tools::in_words_of(tool.dialect, error.hint());
+    check_words(tool, error);
+}
+
+/// Nothing is done of arguments that came as a text, whole or not.
+void take_text(const Entry& tool, std::string_view text)
+{
+    if (berth::utf8::is_valid(text)) {
+        require(refused(tool, json(text)), "a string is refused");
+        (void)refused(tool, {{"_raw", text}});
+    }
 }
 
 } // namespace
@@ -43,15 +69,18 @@ BERTH_FUZZ_TARGET(tool_arguments)
     try {
         arguments = berth::rpc::read_json(text, {});
     } catch (const berth::rpc::ProtocolError&) {
-        return;
-    }
-    if (!arguments.is_object()) {
-        return; // refused before
+        arguments = nullptr; // refused before
     }
     for (const auto* dialect : {static_cast<const berth::tools::Dialect*>(nullptr),
                                 berth::tools::find_dialect("claude")}) {
         const auto& tools = berth::tools::tools_in(dialect);
-        const bool known = std::ranges::find(tools, name, &Entry::name) != tools.end();
+        const auto named = std::ranges::find(tools, name, &Entry::name);
+        const bool known = named != tools.end();
+        const Entry& one = known ? *named : tools.front(); // for each it reads the schema
+        take_text(one, text);
+        if (!arguments.is_object() || refused(one, arguments)) {
+            continue;
+        }
         for (const auto& tool : tools) {
             if (!known || tool.name == name) {
                 decode(tool, arguments);

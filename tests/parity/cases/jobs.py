@@ -350,6 +350,8 @@ class JobsTest(ParityTest):
         self.assertEqual(len(self.call("session_info").data["jobs"]), 1)
 
     def test_jobs_and_their_ends_outlive_their_server(self):
+        before = self.job("echo before; exit 5")
+        self.ended(before)
         job = self.job("sleep 0.5; echo done; exit 6")
         lasting = self.job("sleep 300")
         self.berth.kill()
@@ -358,6 +360,8 @@ class JobsTest(ParityTest):
         data = self.job_output(job)
         self.assertEqual((data["stdout"], data["exit_code"], data["status"]),
                          ("done\n", 6, "ended"))
+        data = self.job_output(before)
+        self.assertEqual((data["stdout"], data["exit_code"]), ("before\n", 5))
         self.assertEqual(self.job_output(lasting)["status"], "running")
 
     def test_the_outcome_of_a_command_whose_server_was_killed_is_known(self):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 from suite import ParityTest, peak_kilobytes
 
@@ -68,6 +69,30 @@ class OutputTest(ParityTest):
         self.assertEqual(page["truncated_by"], "line")
         self.assertEqual(page["size_bytes"], 40_000_000)
         self.check_memory(before)
+
+    def test_no_character_is_cut(self):
+        """Of each stream, in head and tail, wherever the middle of one begins and ends, in the
+        foreground and of a job: what is shown and what is counted as left out is the whole."""
+        for lead in range(4):
+            for way in ({}, {"background": True}):
+                with self.subTest(f"{lead} {way}"):
+                    lines = "x" * lead + "\U0001d11eä☃" * 30_000
+                    command = (f"printf '%{lead}s' '' | tr ' ' x | tee /dev/stderr; "
+                               "for n in {1..30}; do printf '𝄞ä☃%.0s' {1..1000}; done | tee /dev/stderr")
+                    data = self.run_command(command, **way).data
+                    if way:
+                        job = data["job_id"]
+                        self.wait_until(lambda: self.call("bash_output", job_id=job).data["status"] ==
+                                        "ended", 10, "the job ends")
+                        data = self.call("bash_output", job_id=job).data
+                    for name in ("stdout", "stderr"):
+                        stream = data[f"{name}_stream"]
+                        head, note, tail = re.split(r"(\[\.\.\. .* left out \.\.\.\])\n?", data[name])
+                        self.assertTrue(lines.startswith(head.rstrip("\n")), head[-20:])
+                        self.assertTrue(tail and lines.endswith(tail), tail[:20])
+                        shown = head.rstrip("\n") + tail
+                        self.assertEqual(len(shown.encode()) + stream["omitted_bytes"],
+                                         len(lines.encode()), note)
 
     def test_binary_output(self):
         data = self.run_command("head -c 200000 /dev/urandom | tee f").data

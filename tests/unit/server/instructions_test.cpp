@@ -149,6 +149,19 @@ TEST_SUITE("server/instructions")
             return make_description(*tools::find_tool(tool), chosen, backend);
         };
         CHECK(describe("bash_exec").starts_with("DISABLED: no fakes here. Remedy: allow fakes\n"));
+        // With what it does, and no more: the reason stands with each, and the list must stay
+        // small.
+        CHECK(describe("write_file").find("\nWrites a file of the sandbox") != std::string::npos);
+        CHECK(describe("write_file").find("\n\n") == std::string::npos);
+        backend.reason = std::string(3000, 'r');
+        std::size_t listed = 0;
+        for (const auto& tool : tools::all_tools()) {
+            listed +=
+                make_description(tool, chosen, backend).size() + tool.input_schema.size() + 300;
+        }
+        CHECK(listed < 24UL * 1024);
+        CHECK(describe("bash_exec").find("rrr …\nRuns a bash command") != std::string::npos);
+        CHECK(says(std::string(3000, 'r')));
         // These need no sandbox.
         for (const auto* tool : {"list_workspace_files", "delete_workspace_file", "session_info"}) {
             CHECK_FALSE(describe(tool).starts_with("DISABLED"));
