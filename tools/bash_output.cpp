@@ -69,6 +69,7 @@ protocol::JobOutputRequest BashOutput::request(const Args& args, const Settings&
     request.cursor = args.since;
     request.wait = static_cast<std::uint64_t>(args.wait) * 1000;
     request.filter = args.filter;
+    request.control_characters = settings.control_characters;
     request.head_limit = kept * head_percent / 100;
     request.tail_limit = kept - request.head_limit;
     return request;

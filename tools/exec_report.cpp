@@ -235,12 +235,17 @@ std::string streams_text(const ShownStream& out, const ShownStream& err)
     return text;
 }
 
+std::string folded_phrase(std::uint64_t bytes, std::uint64_t updates)
+{
+    if (updates > 0) {
+        return counted(updates, "update") + " by \\r folded";
+    }
+    return bytes > 0 ? human_bytes(bytes) + " of \\r folded" : std::string();
+}
+
 std::string missing_phrase(const protocol::StreamOutput& stream, const ShownStream& shown)
 {
-    std::string text;
-    if (stream.folded_updates > 0) {
-        text = counted(stream.folded_updates, "update") + " by \\r folded";
-    }
+    std::string text = folded_phrase(stream.folded_bytes, stream.folded_updates);
     if (shown.omitted_bytes > 0) {
         text += text.empty() ? "middle left out" : ", middle left out";
     }

@@ -24,6 +24,10 @@ namespace berth::tools {
 /// stdout, and stderr below "[stderr]"; empty when there is neither.
 [[nodiscard]] std::string streams_text(const ShownStream& out, const ShownStream& err);
 
+/// "81,234 updates by \r folded"; where nothing was rewritten that could be seen (a line that
+/// begins with a carriage return), "1 byte of \r folded"; empty: nothing was.
+[[nodiscard]] std::string folded_phrase(std::uint64_t bytes, std::uint64_t updates);
+
 /// What of a stream is not shown: "81,234 updates by \r folded, middle left out"; empty when all
 /// is.
 [[nodiscard]] std::string missing_phrase(const protocol::StreamOutput& stream,

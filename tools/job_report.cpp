@@ -77,7 +77,11 @@ void add_stream_parts(std::vector<std::string>& parts, std::string_view name,
     if (!stream.text.spill_error.empty() && !missing.empty()) {
         parts.push_back(visible(stream.text.spill_error));
     }
-    if (stream.written > stream.end) {
+    if (stream.unjudged > 0) {
+        parts.push_back(title + ": the filter was too slow for the last " +
+                        human_bytes(stream.unjudged) +
+                        ", which the cursor leaves to the next call");
+    } else if (stream.written > stream.end) {
         parts.push_back(title + ": an unfinished line of " +
                         human_bytes(stream.written - stream.end) + " is held back");
     }
@@ -182,7 +186,7 @@ std::string job_output_text(const protocol::JobOutputReply& reply, const ShownSt
                 : reply.state.running ? "(no output yet)"
                                       : "(no output)";
     }
-    if (reply.state.running) {
+    if (reply.state.running || reply.out.unjudged + reply.err.unjudged > 0) {
         append_block(text, "[" + next_call(reply, filter) + "]");
     }
     return text;

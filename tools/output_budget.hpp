@@ -1,7 +1,7 @@
 #pragma once
 
+#include "sandbox/base/control_characters.hpp"
 #include "sandbox/protocol/messages.hpp"
-#include "tools/control_characters.hpp"
 
 #include <cstddef>
 #include <cstdint>

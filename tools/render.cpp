@@ -156,21 +156,7 @@ std::string status_line(const std::vector<std::string>& parts)
 
 std::string visible(std::string_view text)
 {
-    std::string result;
-    while (!text.empty()) {
-        const std::size_t length = utf8::character_length(text);
-        const auto character = text.substr(0, std::max<std::size_t>(length, 1));
-        const auto first = static_cast<unsigned char>(character[0]);
-        if (length == 0 || (length == 1 && utf8::is_control(character))) {
-            result += "\\x" + hex(first, 2);
-        } else if (utf8::is_deceptive(character)) {
-            result += "\\u" + hex(utf8::code_point(character), 4);
-        } else {
-            result += character;
-        }
-        text.remove_prefix(character.size());
-    }
-    return result;
+    return utf8::escaped(text);
 }
 
 } // namespace berth::tools

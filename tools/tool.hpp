@@ -1,8 +1,8 @@
 #pragma once
 
+#include "sandbox/base/control_characters.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/workspace/store.hpp"
-#include "tools/control_characters.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

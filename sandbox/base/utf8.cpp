@@ -27,6 +27,15 @@ bool second_byte_fits(unsigned char first, unsigned char second) noexcept
     }
 }
 
+std::string hex(char32_t value, int digits)
+{
+    std::string text;
+    for (int digit = digits - 1; digit >= 0; --digit) {
+        text += "0123456789abcdef"[(value >> (4U * static_cast<unsigned>(digit))) & 0xFU];
+    }
+    return text;
+}
+
 } // namespace
 
 std::size_t character_length(std::string_view text) noexcept
@@ -126,6 +135,24 @@ std::size_t escaped_count(std::string_view text) noexcept
         text.remove_prefix(character.size());
     }
     return characters;
+}
+
+std::string escaped(std::string_view text)
+{
+    std::string result;
+    while (!text.empty()) {
+        const std::size_t length = character_length(text);
+        const auto character = text.substr(0, std::max<std::size_t>(length, 1));
+        if (length == 0 || (length == 1 && is_control(character))) {
+            result += "\\x" + hex(static_cast<unsigned char>(character[0]), 2);
+        } else if (is_deceptive(character)) {
+            result += "\\u" + hex(code_point(character), 4);
+        } else {
+            result += character;
+        }
+        text.remove_prefix(character.size());
+    }
+    return result;
 }
 
 std::string sanitize(std::string_view text)

@@ -33,6 +33,10 @@ namespace berth::utf8 {
 /// excepted, and each byte that belongs to none as \xff.
 [[nodiscard]] std::size_t escaped_count(std::string_view text) noexcept;
 
+/// With each that is deceptive written so, newline and tab included, and each byte that belongs to
+/// none.
+[[nodiscard]] std::string escaped(std::string_view text);
+
 /// Replaces what is not well-formed by U+FFFD, one for each offending byte.
 [[nodiscard]] std::string sanitize(std::string_view text);
 

@@ -94,8 +94,9 @@ class EarlyWatches {
 
 } // namespace
 
-Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
-                       OomScore oom_score_, ShellProgram shell_, std::string machine_)
+Commands::State::State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
+                       SessionState& session, OomScore oom_score_, ShellProgram shell_,
+                       std::string machine_)
     : config(config_), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
       machine(std::move(machine_)),
       spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
@@ -118,7 +119,7 @@ Commands::State::State(EventLoop& loop, const protocol::GuestConfig& config_, Se
            }},
       news(loop, [this](const std::string& id) { return newest_output(id); }),
       cgroups(config.commands_cgroup_fd >= 0),
-      job_calls(loop, [this](const std::string& job_id) { return view_job(job_id); }),
+      job_calls(loop, workers, [this](const std::string& job_id) { return view_job(job_id); }),
       reaper(
           loop, [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); },
           [this](pid_t pid) { stopped(pid); })
@@ -370,10 +371,11 @@ protocol::PrintedTail Commands::State::newest_output(const std::string& id) cons
     return (error_last ? command.err() : command.out()).newest(told_at_most);
 }
 
-Commands::Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session,
-                   OomScore oom_score, ShellProgram shell, std::string machine)
-    : state_(std::make_unique<State>(loop, config, session, std::move(oom_score), std::move(shell),
-                                     std::move(machine)))
+Commands::Commands(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config,
+                   SessionState& session, OomScore oom_score, ShellProgram shell,
+                   std::string machine)
+    : state_(std::make_unique<State>(loop, workers, config, session, std::move(oom_score),
+                                     std::move(shell), std::move(machine)))
 {
 }
 

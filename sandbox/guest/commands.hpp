@@ -6,6 +6,7 @@
 #include "sandbox/guest/exec/spawn.hpp"
 #include "sandbox/guest/job_calls.hpp"
 #include "sandbox/guest/output_news.hpp"
+#include "sandbox/guest/workers.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <chrono>
@@ -27,10 +28,11 @@ class Commands {
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
 
     /// `machine` ends the id of every job (job-1-7c3e), so that one from before, when the session
-    /// had another machine, names no job of this one; empty: they have none (job-1).
-    Commands(EventLoop& loop, const protocol::GuestConfig& config, SessionState& session,
-             OomScore oom_score = {}, ShellProgram shell = ShellProgram::find(),
-             std::string machine = {});
+    /// had another machine, names no job of this one; empty: they have none (job-1). `workers` are
+    /// for what may not block the loop, which must outlive their jobs.
+    Commands(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config,
+             SessionState& session, OomScore oom_score = {},
+             ShellProgram shell = ShellProgram::find(), std::string machine = {});
     ~Commands();
     Commands(const Commands&) = delete;
     Commands& operator=(const Commands&) = delete;

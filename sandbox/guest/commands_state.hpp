@@ -36,8 +36,8 @@ struct Commands::State {
         OutputStream err;
     };
 
-    State(EventLoop& loop, const protocol::GuestConfig& config_, SessionState& session,
-          OomScore oom_score_, ShellProgram shell_, std::string machine_);
+    State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
+          SessionState& session, OomScore oom_score_, ShellProgram shell_, std::string machine_);
 
     bool start(const protocol::ExecuteRequest& request, const Done& done);
     /// As start(), for the second time where `notice` says why.

@@ -111,10 +111,9 @@ void EventLoop::post(Task task)
     {
         const std::lock_guard lock(mutex_);
         posted_.push_back(std::move(task));
-        if (posted_.size() > 1) {
-            return; // whoever put the first one in has rung
-        }
     }
+    // Each for itself: who posted before has yet to ring, perhaps, and is a thread that a command
+    // can keep from the processor (docs/security.md).
     wake();
 }
 

@@ -48,7 +48,7 @@ void tell_ready(int fd)
     EventLoop loop;
     SessionState session(config.home);
     Workers workers;
-    auto commands = std::make_unique<Commands>(loop, config, session, std::move(oom_score),
+    auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
                                                ShellProgram::find(), random_hex(2));
     const auto end = [&loop] { loop.stop(); };
     const Server* connections = nullptr;

@@ -14,58 +14,33 @@ namespace {
 constexpr std::chrono::milliseconds gathering{100};
 /// Between two looks at a job that prints without a pause.
 constexpr std::chrono::milliseconds between_looks{20};
-
-std::unique_ptr<search::Matcher> make_filter(const std::string& pattern)
-{
-    if (pattern.empty()) {
-        return nullptr;
-    }
-    try {
-        return std::make_unique<search::Matcher>(pattern, search::MatcherOptions{.brief = true});
-    } catch (const Error& error) {
-        throw Error(error.code(), std::string("filter: ") + error.what(),
-                    "The syntax is RE2's: escape ( ) [ ] { } . * + ? ^ $ | \\ with a backslash "
-                    "where they are meant literally. Lower numbers in {n,m} make it smaller.");
-    }
-}
-
-/// After what can be read has been: of a line that is unfinished a filter sees the rest later.
-void leave_unfinished(JobReader& reader, const OutputStream& stream)
-{
-    if (stream.fd() >= 0) {
-        reader.leave_line();
-    } else {
-        reader.finish_line();
-    }
-}
-
-std::string unjudged_notice(std::uint64_t lines)
-{
-    return std::to_string(lines) + (lines == 1 ? " line was" : " lines were") +
-           " too long for so large a filter: shown without a look for a match";
-}
+/// Who waits with a filter is not answered with more of the same unfinished line before.
+constexpr std::chrono::milliseconds between_matches{1000};
+/// For a filter, beyond the time that its call waits: then the answer is what it got through.
+constexpr std::chrono::milliseconds judging_time{10'000};
 
 } // namespace
 
-struct JobCalls::Output {
+struct JobCalls::Output : std::enable_shared_from_this<Output> {
     Output(const protocol::JobOutputRequest& request, const JobCursor& cursor)
-        : job_id(request.job_id), filter(make_filter(request.filter)),
-          out(cursor.out, request.head_limit, request.tail_limit, filter.get()),
-          err(cursor.err, request.head_limit, request.tail_limit, filter.get()),
-          deadline(BootClock::now() +
+        : job_id(request.job_id), begin(cursor),
+          reading(std::make_shared<JobReading>(request, cursor)),
+          deadline(came +
                    std::chrono::milliseconds(std::min<std::uint64_t>(request.wait, 3'600'000)))
     {
     }
 
     std::string job_id;
-    std::unique_ptr<search::Matcher> filter;
-    JobReader out;
-    JobReader err;
+    JobCursor begin;
+    std::shared_ptr<JobReading> reading; ///< a worker's too, while it judges
+    bool judging = false;
+    BootClock::time_point came = BootClock::now();
     BootClock::time_point deadline;
     std::optional<BootClock::time_point> gathered; ///< there is something to show: until then
     /// Where the answer ends, once it is due: what a job prints meanwhile could go on for ever.
     std::optional<JobCursor> last;
-    bool shell_had_ended = false; ///< when the call came
+    BootClock::time_point give_up; ///< with `last`
+    bool shell_had_ended = false;  ///< when the call came
     OutputDone done;
     EventLoop::TimerId timer = 0;
     BootClock::time_point next; ///< when the timer fires
@@ -77,12 +52,16 @@ struct JobCalls::End {
     EndDone done;
 };
 
-JobCalls::JobCalls(EventLoop& loop, Find find) : loop_(loop), find_(std::move(find)) {}
+JobCalls::JobCalls(EventLoop& loop, Workers& workers, Find find)
+    : loop_(loop), workers_(workers), find_(std::move(find))
+{
+}
 
 JobCalls::~JobCalls()
 {
     for (const auto& [id, call] : outputs_) {
         loop_.cancel(call->timer);
+        call->reading->stop();
     }
 }
 
@@ -98,7 +77,7 @@ JobCalls::Id JobCalls::output(const protocol::JobOutputRequest& request, OutputD
                     "It is the cursor of another job, or of one in a sandbox that is gone: leave "
                     "it out to begin at the beginning.");
     }
-    auto call = std::make_unique<Output>(request, cursor);
+    auto call = std::make_shared<Output>(request, cursor);
     call->shell_had_ended = job.shell_ended;
     call->done = std::move(done);
     call->id = ++last_;
@@ -124,6 +103,7 @@ void JobCalls::drop(Id id)
     ends_.erase(id);
     if (const auto found = outputs_.find(id); found != outputs_.end()) {
         loop_.cancel(found->second->timer);
+        found->second->reading->stop();
         outputs_.erase(found);
     }
 }
@@ -170,21 +150,13 @@ void JobCalls::look(Id id)
     }
     Output& call = *found->second;
     call.timer = 0;
-    const auto began = BootClock::now();
-    if (call.filter && began < filters_wait_) {
-        look_soon(call, filters_wait_);
-        return;
+    if (call.judging) {
+        return; // it is looked at once that is done
     }
     protocol::JobOutputReply reply;
     std::exception_ptr error;
     try {
-        const bool ready = advance(call);
-        if (call.filter) {
-            // Half of the loop's time at most, however many there are.
-            const auto ended = BootClock::now();
-            filters_wait_ = ended + (ended - began);
-        }
-        if (!ready) {
+        if (!advance(call)) {
             return;
         }
         reply = reply_of(call);
@@ -200,38 +172,67 @@ bool JobCalls::advance(Output& call)
 {
     const JobView job = find_(call.job_id);
     const auto now = BootClock::now();
-    std::optional<BootClock::time_point> again;
-    JobCursor end{readable_end(job.out, call.out.at(), &again),
-                  readable_end(job.err, call.err.at(), &again)};
+    const JobCursor at = call.reading->at();
+    const Readable out = readable(job.out, at.out, {call.begin.out, call.came}, now);
+    const Readable err = readable(job.err, at.err, {call.begin.err, call.came}, now);
     const bool due = !job.running || now >= call.deadline ||
                      (job.shell_ended && !call.shell_had_ended) ||
                      (call.gathered && now >= *call.gathered);
     if (due && !call.last) {
-        call.last = end;
+        call.last = {out.end, err.end};
+        call.give_up = now + judging_time;
     }
-    if (call.last) {
-        end = *call.last;
+    const auto state =
+        call.reading->read_on(job.out, job.err, call.last.value_or(JobCursor{out.end, err.end}));
+    if (call.last && (state == JobReading::State::through ||
+                      (state == JobReading::State::fetched && now >= call.give_up))) {
+        return true;
     }
-    const bool out_read = call.out.read_on(job.out, end.out);
-    const bool err_read = call.err.read_on(job.err, end.err);
-    if (out_read && err_read) {
-        call.out.take_match();
-        call.err.take_match();
-        if (due) {
-            leave_unfinished(call.out, job.out);
-            leave_unfinished(call.err, job.err);
-            return true;
-        }
-    }
-    if (!call.gathered && (call.out.has_text() || call.err.has_text())) {
+    auto next = call.deadline;
+    if (!call.gathered && has_news(call, out.news || err.news, now, next)) {
         call.gathered = now + gathering;
     }
-    auto next = std::min(call.deadline, call.gathered.value_or(call.deadline));
-    if (again) {
-        next = std::min(next, *again);
+    next = std::min(
+        {next, call.gathered.value_or(next), out.again.value_or(next), err.again.value_or(next)});
+    if (state == JobReading::State::fetched) {
+        judge(call);
+    } else {
+        look_soon(call, state == JobReading::State::through ? next : now);
     }
-    look_soon(call, out_read && err_read ? next : now);
     return false;
+}
+
+/// Whether there is something to answer with. `next`: no later than then is to be looked again.
+bool JobCalls::has_news(const Output& call, bool readable_news, BootClock::time_point now,
+                        BootClock::time_point& next)
+{
+    if (!call.reading->has_filter()) {
+        return readable_news;
+    }
+    if (!call.reading->has_text() || readable_news) {
+        return call.reading->has_text();
+    }
+    next = std::min(next, call.came + between_matches);
+    return now >= call.came + between_matches;
+}
+
+/// On a worker, as it may take long, and comes back.
+void JobCalls::judge(Output& call)
+{
+    workers_.run(
+        [this, reading = call.reading, back = std::weak_ptr(call.shared_from_this()),
+         &loop = loop_] {
+            reading->judge();
+            // Without a call there may be no JobCalls any more.
+            loop.post([this, back] {
+                if (const auto judged = back.lock()) {
+                    judged->judging = false;
+                    look(judged->id);
+                }
+            });
+        },
+        Workers::Kind::filter);
+    call.judging = true;
 }
 
 protocol::JobOutputReply JobCalls::reply_of(Output& call)
@@ -239,12 +240,7 @@ protocol::JobOutputReply JobCalls::reply_of(Output& call)
     const JobView job = find_(call.job_id);
     protocol::JobOutputReply reply;
     reply.state = job.state();
-    reply.out = call.out.result(job.out);
-    reply.err = call.err.result(job.err);
-    if (const auto lines = call.out.unjudged_lines() + call.err.unjudged_lines(); lines > 0) {
-        reply.state.notice += (reply.state.notice.empty() ? "" : "\n") + unjudged_notice(lines);
-    }
-    reply.cursor = JobCursor{call.out.at(), call.err.at()}.to_text();
+    call.reading->put_into(reply, job.out, job.err, *call.last);
     return reply;
 }
 

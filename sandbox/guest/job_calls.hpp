@@ -1,7 +1,8 @@
 #pragma once
 
 #include "sandbox/guest/event_loop.hpp"
-#include "sandbox/guest/exec/job_reader.hpp"
+#include "sandbox/guest/job_reading.hpp"
+#include "sandbox/guest/workers.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct JobView {
 };
 
 /// The calls about jobs that wait for something: for output, or for an end. Belongs to the loop's
-/// thread and never blocks it.
+/// thread and never blocks it: filters run on workers.
 class JobCalls {
   public:
     using Id = std::uint64_t;
@@ -34,7 +35,8 @@ class JobCalls {
     /// Throws Error(not_found).
     using Find = std::function<JobView(const std::string& job_id)>;
 
-    JobCalls(EventLoop& loop, Find find);
+    /// `loop` must outlive the jobs of `workers`.
+    JobCalls(EventLoop& loop, Workers& workers, Find find);
     ~JobCalls();
     JobCalls(const JobCalls&) = delete;
     JobCalls& operator=(const JobCalls&) = delete;
@@ -60,15 +62,18 @@ class JobCalls {
     void look(Id id);
     /// False: it goes on.
     bool advance(Output& call);
+    [[nodiscard]] static bool has_news(const Output& call, bool readable_news,
+                                       BootClock::time_point now, BootClock::time_point& next);
+    void judge(Output& call);
     [[nodiscard]] protocol::JobOutputReply reply_of(Output& call);
     void answer_end(Id id);
 
     EventLoop& loop_;
+    Workers& workers_;
     Find find_;
     Id last_ = 0;
-    std::map<Id, std::unique_ptr<Output>> outputs_;
+    std::map<Id, std::shared_ptr<Output>> outputs_;
     std::map<Id, std::unique_ptr<End>> ends_;
-    BootClock::time_point filters_wait_; ///< until then no filter runs: others have the loop
 };
 
 } // namespace berth::guest

@@ -44,13 +44,14 @@ struct Workers::State {
         line(Kind::brief).most = options.most;
         line(Kind::search).most = std::min(options.most_searches, options.most);
         line(Kind::transfer).most = std::min(options.most_transfers, options.most);
+        line(Kind::filter).most = std::min(options.most_filters, options.most);
     }
 
     const Options options;
     std::mutex mutex;
     std::condition_variable wanted; ///< a job, or the end
     std::condition_variable ended;
-    std::array<Line, 3> lines; ///< by Kind
+    std::array<Line, 4> lines; ///< by Kind
     std::uint64_t jobs = 0;    ///< that ever came
     std::size_t threads = 0;
     std::size_t idle = 0;
@@ -156,7 +157,7 @@ void Workers::run(Job job, Kind kind)
     const std::lock_guard lock(state.mutex);
     Line& line = state.line(kind);
     if (line.waiting.size() >= state.options.queue) {
-        throw Error(ErrorCode::busy, "too many calls on files wait for their turn",
+        throw Error(ErrorCode::busy, "too many calls wait for a thread of the sandbox's guest",
                     "wait for the ones that run");
     }
     line.waiting.push_back({state.jobs++, std::move(job)});

@@ -14,13 +14,15 @@ class Workers {
     using Job = std::function<void()>; ///< must not throw
 
     /// Of jobs. Each has a queue, first in, first out; searches and transfers, which may take long
-    /// without anything being stuck, have a part of the threads only: the rest is for short ones.
-    enum class Kind : unsigned char { brief, search, transfer };
+    /// without anything being stuck, have a part of the threads only, as have filters, of which
+    /// many take turns: the rest is for short ones.
+    enum class Kind : unsigned char { brief, search, transfer, filter };
 
     struct Options {
         std::size_t most = 16;         ///< stuck ones included: so many hung calls hold up the next
         std::size_t most_searches = 8; ///< of `most`, at least one; a search has memory of its own
         std::size_t most_transfers = 4; ///< of `most`, at least one
+        std::size_t most_filters = 2;   ///< of `most`, at least one
         std::size_t stack = 512UL * 1024;
         std::chrono::milliseconds idle{2000};
         std::size_t queue = 256; ///< of each kind

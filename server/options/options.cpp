@@ -240,9 +240,8 @@ void require_at_most(const Layers& layers, const std::string& key, const std::st
     }
 }
 
-tools::ControlCharacters control_characters(std::string_view choice)
+ControlCharacters control_characters(std::string_view choice)
 {
-    using tools::ControlCharacters;
     return choice == "pass"     ? ControlCharacters::pass
            : choice == "escape" ? ControlCharacters::escape
                                 : ControlCharacters::strip;

@@ -1,6 +1,7 @@
 #include "sandbox/base/error.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/decode.hpp"
+#include "tools/exec_report.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -105,8 +106,8 @@ std::string reason(const json& data)
 std::string omission(const json& data, const std::string& name)
 {
     const auto& stream = data.at(name + "_stream");
-    const auto updates = stream.at("folded_updates").get<std::uint64_t>();
-    std::string missing = updates > 0 ? counted(updates, "update") + " by \\r folded" : "";
+    std::string missing = folded_phrase(stream.at("folded_bytes").get<std::uint64_t>(),
+                                        stream.at("folded_updates").get<std::uint64_t>());
     if (stream.at("omitted_bytes") != 0) {
         missing += std::string(missing.empty() ? "" : ", ") + "the middle is left out";
     }

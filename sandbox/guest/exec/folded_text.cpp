@@ -1,5 +1,7 @@
 #include "sandbox/guest/exec/folded_text.hpp"
 
+#include "sandbox/base/control_characters.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +10,7 @@ namespace {
 
 /// Of one rewriting in bytes: a bar over a wide terminal, with colours, has less than half of it.
 constexpr std::size_t longest_held = 4096;
+constexpr auto npos = std::string_view::npos;
 
 } // namespace
 
@@ -19,10 +22,12 @@ bool has_rewriting(bool behind_return, std::string_view data)
     if (behind_return && data.front() != '\n') {
         return true;
     }
-    for (auto at = data.find('\r'); at < data.size() - 1; at = data.find('\r', at + 1)) {
-        if (data[at + 1] != '\n') {
+    for (auto at = data.find('\r'); at != npos; at = data.find('\r', at)) {
+        const auto end = std::min(data.find_first_not_of('\r', at), data.size());
+        if (end - at > longest_line_end || (end < data.size() && data[end] != '\n')) {
             return true;
         }
+        at = end;
     }
     return false;
 }
@@ -30,33 +35,38 @@ bool has_rewriting(bool behind_return, std::string_view data)
 void FoldedText::add(std::string_view data)
 {
     while (!data.empty()) {
-        if (returned_) {
-            take_return(data.front());
+        if (returns_ > 0 && data.front() != '\r') {
+            take_returns(data.front());
         }
         const auto end = std::min(data.find('\r'), data.size());
         add_text(data.substr(0, end));
         data.remove_prefix(end);
         if (!data.empty()) {
-            returned_ = true;
+            add_return();
             data.remove_prefix(1);
         }
     }
 }
 
-/// Decides, by what follows it, what a carriage return was.
-void FoldedText::take_return(char next)
+void FoldedText::add_return()
 {
-    returned_ = false;
-    if (next == '\r') {
-        ++folded_bytes_; // two of them do what one does
-        return;
+    if (returns_ < longest_line_end) {
+        ++returns_;
+    } else {
+        ++folded_bytes_; // many of them do what one does
     }
+}
+
+/// Decides, by what follows them, what carriage returns were.
+void FoldedText::take_returns(char next)
+{
+    const std::string returns(std::exchange(returns_, 0), '\r');
     if (next == '\n' || too_long_ || next == '\0' || held_.find('\0') != std::string::npos) {
         release();
-        kept_.add("\r");
+        kept_.add(returns);
         return;
     }
-    folded_bytes_ += held_.size() + 1;
+    folded_bytes_ += held_.size() + returns.size();
     folded_updates_ += held_.empty() ? 0U : 1U;
     held_.clear();
 }
@@ -90,7 +100,7 @@ KeptText FoldedText::with_held() const
 {
     KeptText text = kept_;
     text.add(held_);
-    text.add(returned_ ? "\r" : "");
+    text.add(std::string(returns_, '\r'));
     return text;
 }
 

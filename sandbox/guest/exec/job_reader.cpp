@@ -1,11 +1,10 @@
 #include "sandbox/guest/exec/job_reader.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/search/search_limits.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <stop_token>
 #include <utility>
 
 namespace berth::guest {
@@ -20,8 +19,8 @@ constexpr std::chrono::milliseconds prompt_time{200};
 constexpr std::uint64_t longest_line = 64UL * 1024;
 /// One that grows all the time, such as a row of dots, is not held back for longer.
 constexpr std::chrono::milliseconds longest_hold{1000};
-/// For a regular expression in one turn: between two lines, as RE2 cannot be interrupted.
-constexpr std::chrono::milliseconds filter_time{10};
+/// A line that is rewritten stands still after so long: what draws bars does so once a second.
+constexpr std::chrono::milliseconds still_time{3000};
 
 bool take_number(std::string_view& text, std::uint64_t& number)
 {
@@ -31,16 +30,6 @@ bool take_number(std::string_view& text, std::uint64_t& number)
     }
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     return true;
-}
-
-/// Of a line that was rewritten, what is shown of it: so that ^ means its begin too.
-std::string_view last_state(std::string_view line)
-{
-    const auto end = line.find_last_not_of('\r');
-    const auto before = line.rfind('\r', end);
-    return end == std::string_view::npos || before == std::string_view::npos
-               ? line
-               : line.substr(before + 1);
 }
 
 } // namespace
@@ -71,140 +60,133 @@ std::string JobCursor::to_text() const
     return std::to_string(out) + "-" + std::to_string(err);
 }
 
-JobReader::JobReader(std::uint64_t begin, std::uint64_t head_limit, std::uint64_t tail_limit,
-                     const search::Matcher* filter)
-    : filter_(filter), begin_(begin), at_(begin), kept_(head_limit, tail_limit)
+JobReader::JobReader(std::uint64_t begin, std::uint64_t head_limit, std::uint64_t tail_limit)
+    : begin_(begin), at_(begin), kept_(head_limit, tail_limit)
+{
+}
+
+JobReader::JobReader(std::uint64_t begin, LineFilter filter)
+    : begin_(begin), at_(begin), kept_(0, 0), filter_(std::move(filter))
 {
 }
 
 bool JobReader::read_on(const OutputStream& stream, std::uint64_t end)
 {
     const std::uint64_t turn_end = at_ + bytes_per_turn;
-    const auto leave = BootClock::now() + filter_time;
-    while (at_ < end && at_ < turn_end && (filter_ == nullptr || BootClock::now() < leave)) {
-        std::uint64_t found = at_;
-        const std::string piece = stream.read(found, end, piece_size);
-        if (found > at_) {
-            finish_line(); // its rest is lost
-            dropped_ += found - at_;
-        }
-        at_ = found + add(piece, leave);
-        if (piece.empty()) {
-            dropped_ += end - std::min(end, at_);
-            at_ = std::max(at_, end);
-        }
+    while (at_ < turn_end && fetch(stream, end)) {
+        skip_gap();
+        kept_.add(piece_);
+        at_ += piece_.size();
     }
     return at_ >= end;
 }
 
-std::size_t JobReader::add(std::string_view piece, BootClock::time_point turn_end)
+bool JobReader::fetch(const OutputStream& stream, std::uint64_t end)
 {
-    if (filter_ == nullptr) {
-        kept_.add(piece);
-        return piece.size();
+    if (at_ >= end) {
+        return false;
     }
-    std::size_t taken = 0;
-    while (taken < piece.size()) {
-        const auto newline = piece.find('\n', taken);
-        const std::size_t end = newline == std::string_view::npos ? piece.size() : newline + 1;
-        line_ += piece.substr(taken, end - taken);
-        taken = end;
-        if (newline != std::string_view::npos || line_.size() >= longest_line) {
-            finish_line();
-            if (BootClock::now() >= turn_end) {
-                break;
-            }
-        }
+    found_ = at_;
+    piece_ = stream.read(found_, end, piece_size);
+    if (piece_.empty()) {
+        found_ = std::max(found_, end);
     }
-    return taken;
+    end_ = end;
+    return true;
 }
 
-void JobReader::finish_line()
+void JobReader::skip_gap()
 {
-    if (!line_.empty()) {
-        add_line(std::exchange(line_, {}));
-        judged_ = 0;
+    dropped_ += found_ - at_;
+    at_ = found_;
+}
+
+void JobReader::judge(const LineFilter::Leave& leave)
+{
+    if (found_ > at_) {
+        filter_->finish_line(); // its rest is lost
+        skip_gap();
+    }
+    at_ += filter_->add(piece_, leave);
+    piece_.clear();
+    if (at_ >= end_) {
+        filter_->take_match();
     }
 }
 
-void JobReader::take_match()
+void JobReader::settle(bool goes_on)
 {
-    if (line_.size() == judged_) {
-        return;
-    }
-    if (judge(line_) == Verdict::match) {
-        finish_line();
+    if (goes_on) {
+        at_ -= filter_->leave_line();
     } else {
-        judged_ = line_.size();
+        filter_->drop_line();
     }
-}
-
-void JobReader::leave_line()
-{
-    at_ -= line_.size();
-    line_.clear();
-    judged_ = 0;
-}
-
-void JobReader::add_line(std::string_view line)
-{
-    const Verdict verdict = judge(line);
-    if (verdict == Verdict::none) {
-        ++filtered_lines_;
-        filtered_bytes_ += line.size();
-        return;
-    }
-    unjudged_lines_ += verdict == Verdict::too_long ? 1 : 0;
-    kept_.add(line); // rather shown than lost where nobody can tell
-}
-
-JobReader::Verdict JobReader::judge(std::string_view line) const
-{
-    search::SearchLimits limits(std::stop_token(), 0);
-    search::ScanMeter meter(limits);
-    meter.begin_block();
-    const std::string_view text = line.ends_with('\n') ? line.substr(0, line.size() - 1) : line;
-    const std::string_view shown = last_state(text);
-    if (filter_->find(text, 0, meter) ||
-        (shown.size() < text.size() && filter_->find(shown, 0, meter))) {
-        return Verdict::match;
-    }
-    return meter.exhausted() ? Verdict::too_long : Verdict::none;
 }
 
 protocol::JobStream JobReader::result(const OutputStream& stream) const
 {
     protocol::JobStream out;
     out.text = stream.result(); // for its file
-    kept_.put_into(out.text);
+    kept().put_into(out.text);
     out.begin = begin_;
     out.end = at_;
     out.dropped = dropped_;
-    out.filtered_lines = filtered_lines_;
-    out.filtered_bytes = filtered_bytes_;
+    out.filtered_lines = filter_ ? filter_->filtered_lines() : 0;
+    out.filtered_bytes = filter_ ? filter_->filtered_bytes() : 0;
     out.written = stream.total_bytes();
     out.spill_begin = stream.spill_begin();
     return out;
 }
 
-std::uint64_t readable_end(const OutputStream& stream, std::uint64_t at,
-                           std::optional<BootClock::time_point>* again)
+namespace {
+
+/// When an unfinished line, of which there is something new, is news to who waits. A pause says
+/// that somebody is asked something; of one that is rewritten, a progress bar, only that it stands
+/// still.
+BootClock::time_point news_time(const OutputStream& stream, const JobWaiter& waiter)
+{
+    auto time = stream.last_data() + still_time;
+    const bool continues = waiter.begin > stream.lines_end(); // what was shown before
+    if (!stream.is_rewritten()) {
+        const auto held_since = continues ? std::max(stream.unfinished_since(), waiter.since)
+                                          : stream.unfinished_since();
+        time = std::min(stream.last_data() + prompt_time, held_since + longest_hold);
+    }
+    return continues ? std::max(time, waiter.since + longest_hold) : time;
+}
+
+} // namespace
+
+Readable readable(const OutputStream& stream, std::uint64_t at, const JobWaiter& waiter,
+                  BootClock::time_point now)
 {
     const std::uint64_t total = stream.total_bytes();
     const std::uint64_t lines = stream.lines_end();
-    const std::uint64_t readable = std::max(stream.characters_end(), std::min(at, total));
-    if (stream.fd() < 0 || lines == total || total - std::max(lines, at) >= longest_line) {
-        return readable;
+    Readable result{.end = std::max(stream.characters_end(), std::min(at, total))};
+    const bool has_new = result.end > waiter.begin;
+    if (stream.fd() < 0 || lines == total) {
+        result.news = has_new;
+        return result;
+    }
+    const auto wait_until = [&](BootClock::time_point time) {
+        result.again = std::min(time, result.again.value_or(time));
+    };
+    const bool long_line = total - std::max(lines, waiter.begin) >= longest_line;
+    const auto news_at = news_time(stream, waiter);
+    result.news = lines > waiter.begin ||
+                  (has_new && (now >= news_at || (long_line && !stream.is_rewritten())));
+    if (has_new && !result.news) {
+        wait_until(news_at);
     }
     const auto prompt =
         std::min(stream.last_data() + prompt_time, stream.unfinished_since() + longest_hold);
-    if (BootClock::now() >= prompt) {
-        return readable;
+    if (now < prompt && total - std::max(lines, at) < longest_line) {
+        result.end = lines;
+        if (total > at) {
+            wait_until(prompt);
+        }
     }
-    if (again != nullptr && total > at) {
-        *again = *again ? std::min(**again, prompt) : prompt;
-    }
-    return lines;
+    return result;
 }
 
 } // namespace berth::guest

@@ -66,7 +66,11 @@ void OutputStream::add(std::string_view data)
     }
     if (newline != std::string_view::npos) {
         lines_end_ = total_bytes() + newline + 1;
+        is_rewritten_ = false;
     }
+    const auto returned = data.rfind('\r');
+    is_rewritten_ |= returned != std::string_view::npos &&
+                     (newline == std::string_view::npos || returned > newline);
     newest_.add(data);
     if (!is_job_) {
         shown_.add(data);

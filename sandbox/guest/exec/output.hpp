@@ -74,6 +74,9 @@ class OutputStream {
         return unfinished_since_;
     }
 
+    /// The last line, if it is unfinished, has a carriage return in it.
+    [[nodiscard]] bool is_rewritten() const noexcept { return is_rewritten_; }
+
     [[nodiscard]] int fd() const noexcept { return pipe_.get(); }
 
     [[nodiscard]] std::uint64_t total_bytes() const noexcept { return newest_.total_bytes(); }
@@ -98,6 +101,7 @@ class OutputStream {
     std::uint64_t lines_end_ = 0;
     BootClock::time_point last_data_;
     BootClock::time_point unfinished_since_;
+    bool is_rewritten_ = false;
     std::string ending_; ///< the last bytes, as many as an unfinished sequence may have
 };
 

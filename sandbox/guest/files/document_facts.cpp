@@ -26,6 +26,27 @@ DocumentFacts facts_of(const Document& document)
     return facts;
 }
 
+bool is_as_original(const Document& document)
+{
+    if (document.size() != document.original_size()) {
+        return false;
+    }
+    OriginalReader original = document.original();
+    DocumentReader reader(document);
+    std::uint64_t at = 0;
+    for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
+        while (!piece.empty()) {
+            const auto before = original.at(at, piece.size());
+            if (!piece.starts_with(before)) {
+                return false;
+            }
+            at += before.size();
+            piece.remove_prefix(before.size());
+        }
+    }
+    return true;
+}
+
 std::string hash_of(const Document& document)
 {
     Sha256 hash;

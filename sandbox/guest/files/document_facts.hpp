@@ -20,6 +20,9 @@ struct DocumentFacts {
 /// Reads the whole.
 [[nodiscard]] DocumentFacts facts_of(const Document& document);
 
+/// Nothing of the original would be another byte. Reads both, up to the first difference.
+[[nodiscard]] bool is_as_original(const Document& document);
+
 /// SHA-256 of the present content. Reads the whole.
 [[nodiscard]] std::string hash_of(const Document& document);
 

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_diff.hpp"
 #include "sandbox/guest/files/edit_errors.hpp"
 #include "sandbox/guest/files/file_lock.hpp"
@@ -110,16 +111,16 @@ void add_diff(const PatchTarget& target, const PatchEntry& entry, std::uint64_t 
     if (!target.document()) {
         return;
     }
-    reply.diff_truncated |= reply.diff.size() >= budget;
-    const auto diff =
-        unified_diff(*target.document(), reply.diff_truncated ? 0 : budget - reply.diff.size(),
-                     target.created(), target.binary());
-    if (diff.text.empty() && !diff.truncated && !entry.hunks.empty() && entry.move_to.empty()) {
+    if (!entry.hunks.empty() && entry.move_to.empty() && is_as_original(*target.document())) {
         throw Error(ErrorCode::invalid_argument,
                     "line " + std::to_string(entry.line) + " of patch: " +
                         printable(target.document()->path()) + " has already what its hunks make",
                     "nothing would change: leave the file out");
     }
+    reply.diff_truncated |= reply.diff.size() >= budget;
+    const auto diff =
+        unified_diff(*target.document(), reply.diff_truncated ? 0 : budget - reply.diff.size(),
+                     target.created(), target.binary());
     if (!reply.diff_truncated) {
         reply.diff += diff.text;
         reply.diff_truncated = diff.truncated;

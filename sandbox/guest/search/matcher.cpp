@@ -29,10 +29,9 @@ constexpr std::size_t max_work = 1UL << 27U;
 /// The same where a match may span lines: half of a file would be no search of it, so up to ten
 /// seconds at RE2's slowest are better than to leave a file out that ripgrep searches.
 constexpr std::size_t max_whole_work = 1UL << 30U;
-/// The three for a matcher that is to be brief: 20 ns times the work is 40 ms.
-constexpr std::int64_t brief_memory = 1L << 20U;
-constexpr std::size_t max_brief_program = 2'000;
-constexpr std::size_t max_brief_work = 1UL << 21U;
+/// The first two for a matcher that is to be small.
+constexpr std::int64_t small_memory = 1L << 20U;
+constexpr std::size_t max_small_program = 2'000;
 constexpr std::size_t min_block = 64UL << 10U; // less would not be read at once either
 constexpr std::size_t max_window = 64UL << 10U;
 
@@ -194,17 +193,14 @@ Matcher::Matcher(std::string_view pattern, const MatcherOptions& options) : opti
 
 void Matcher::limit_blocks(std::size_t program_size)
 {
-    const std::size_t most = options_.brief ? max_brief_program : max_program;
+    const std::size_t most = options_.small ? max_small_program : max_program;
     if (program_size > most) {
         throw bad_pattern("it stands for " + std::to_string(program_size) +
                               " instructions, more than " + std::to_string(most),
                           "lower the numbers in its {n,m}");
     }
     const std::size_t size = std::max<std::size_t>(program_size, 1);
-    const std::size_t work = options_.brief       ? max_brief_work
-                             : options_.multiline ? max_whole_work
-                                                  : max_work;
-    max_piece_ = work / size;
+    max_piece_ = (options_.multiline ? max_whole_work : max_work) / size;
     max_block_ = std::clamp(max_piece_, min_block,
                             options_.multiline ? BlockReader::max_whole : BlockReader::max_line);
 }
@@ -215,7 +211,7 @@ void Matcher::compile(std::string_view pattern)
 {
     re2::RE2::Options options;
     options.set_log_errors(false);
-    options.set_max_mem(options_.brief ? brief_memory : regex_memory);
+    options.set_max_mem(options_.small ? small_memory : regex_memory);
     options.set_never_nl(!options_.multiline);
     options.set_never_capture(true);
     options.set_literal(options_.fixed);
@@ -281,6 +277,17 @@ std::optional<Matcher::Span> Matcher::find(std::string_view text, std::size_t fr
     }
     const auto begin = static_cast<std::size_t>(match.data() - text.data());
     return Span{.begin = begin, .end = begin + match.size()};
+}
+
+bool Matcher::occurs(std::string_view text, Span between, ScanMeter& meter) const
+{
+    if (!regex_) {
+        const LiteralSet::Hit hit = literals_->find(text.substr(0, between.end), between.begin);
+        return static_cast<bool>(hit);
+    }
+    return may_scan(between.end - between.begin, meter) &&
+           regex_->Match(re2::StringPiece(text.data(), text.size()), between.begin, between.end,
+                         re2::RE2::UNANCHORED, nullptr, 0);
 }
 
 bool Matcher::matches_line(std::string_view line, ScanMeter& meter) const

@@ -18,9 +18,8 @@ struct MatcherOptions {
     bool fixed = false; ///< the pattern is text
     bool ignore_case = false;
     bool multiline = false; ///< a match may go over line ends
-    /// For a thread that must not be held up: a small program and little memory, and no text that
-    /// RE2 could take longer than a twentieth of a second for. Longer ones exhaust the meter.
-    bool brief = false;
+    /// For one of many that are kept while their calls wait: a small program and little memory.
+    bool small = false;
 };
 
 /// A compiled search: RE2's syntax and semantics, `^` and `$` at every line, `.` without newline.
@@ -43,6 +42,10 @@ class Matcher {
     [[nodiscard]] std::optional<Span> find(std::string_view text, std::size_t from,
                                            ScanMeter& meter) const;
 
+    /// An occurrence lies between; what is before and behind that tells of the line's ends only.
+    /// `text` is one line.
+    [[nodiscard]] bool occurs(std::string_view text, Span between, ScanMeter& meter) const;
+
     /// The next lines with a match: from the begin of the first to the end of the last, its
     /// newline not included. Without multiline always one line. `text` is whole lines, the last
     /// newline may be missing; `from` is the begin of a line.
@@ -53,6 +56,9 @@ class Matcher {
     /// outgrows its memory, takes time by text and size of program: less text for large ones. A
     /// line, or with multiline a file, that is more than that ends the block: the meter gives up.
     [[nodiscard]] std::size_t max_block() const noexcept { return max_block_; }
+
+    /// What find() and occurs() take at most; with more the meter gives up.
+    [[nodiscard]] std::size_t max_piece() const noexcept { return max_piece_; }
 
     [[nodiscard]] bool multiline() const noexcept { return options_.multiline; }
 

@@ -2,6 +2,7 @@
 
 // Commands that go on after their call: what they print, what they read, how they end.
 
+#include "sandbox/base/control_characters.hpp"
 #include "sandbox/protocol/messages/execute.hpp"
 
 #include <cstdint>
@@ -58,6 +59,8 @@ struct JobOutputRequest {
     std::uint64_t head_limit = 0; ///< of each stream, as in ExecuteRequest
     std::uint64_t tail_limit = 0;
     std::uint64_t progress = 0; ///< as in ExecuteRequest, while it waits
+    /// As they will be treated in what is shown: that is what the filter judges.
+    ControlCharacters control_characters = ControlCharacters::strip;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -69,6 +72,7 @@ struct JobOutputRequest {
         field(5, self.head_limit);
         field(6, self.tail_limit);
         field(7, self.progress);
+        field(8, self.control_characters);
     }
 };
 
@@ -83,6 +87,7 @@ struct JobStream {
     std::uint64_t filtered_bytes = 0;
     std::uint64_t written = 0;     ///< by the job so far; more than `end`: an unfinished line
     std::uint64_t spill_begin = 0; ///< of the file's first byte, in the stream
+    std::uint64_t unjudged = 0;    ///< bytes behind `end` that the filter had no time for
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -95,6 +100,7 @@ struct JobStream {
         field(6, self.filtered_bytes);
         field(7, self.written);
         field(8, self.spill_begin);
+        field(9, self.unjudged);
     }
 };
 

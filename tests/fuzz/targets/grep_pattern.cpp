@@ -76,7 +76,7 @@ BERTH_FUZZ_TARGET(grep_pattern)
     const MatcherOptions options{.fixed = (set & 1U) != 0,
                                  .ignore_case = (set & 2U) != 0,
                                  .multiline = (set & 4U) != 0,
-                                 .brief = (set & 8U) != 0};
+                                 .small = (set & 8U) != 0};
     std::optional<Matcher> matcher;
     try {
         matcher.emplace(pattern, options);

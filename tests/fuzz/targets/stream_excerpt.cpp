@@ -1,11 +1,11 @@
 // What is shown of a command's output: HEAD TAIL BUDGET TREATMENT, a byte each ==== OUTPUT.
 
+#include "sandbox/base/control_characters.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/exec/folded_text.hpp"
 #include "sandbox/guest/exec/kept_text.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/target.hpp"
-#include "tools/control_characters.hpp"
 #include "tools/output_budget.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void check_shown(const berth::protocol::StreamOutput& stream, std::string_view t
 {
     const std::size_t budget = berth::fuzz::byte_at(numbers, 2);
     const auto treatment =
-        static_cast<berth::tools::ControlCharacters>(berth::fuzz::byte_at(numbers, 3) % 3);
+        static_cast<berth::ControlCharacters>(berth::fuzz::byte_at(numbers, 3) % 3);
     std::string joined;
     const auto excerpt = berth::tools::fit(stream, budget, treatment, joined);
     require(excerpt.head.size() + excerpt.tail.size() + excerpt.omitted_bytes +
@@ -36,8 +36,8 @@ void check_shown(const berth::protocol::StreamOutput& stream, std::string_view t
     require(newlines(excerpt.head) + newlines(excerpt.tail) + excerpt.omitted_lines ==
                 newlines(text),
             "lines that are not shown are counted");
-    require(berth::tools::shown_characters(excerpt.head, treatment) +
-                    berth::tools::shown_characters(excerpt.tail, treatment) <=
+    require(berth::shown_characters(excerpt.head, treatment) +
+                    berth::shown_characters(excerpt.tail, treatment) <=
                 budget,
             "the budget is kept");
     require(berth::utf8::is_valid(berth::tools::to_text(excerpt, treatment).text),

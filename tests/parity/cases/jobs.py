@@ -106,6 +106,29 @@ class JobsTest(ParityTest):
         self.assertIn("1,000 lines without a match left out", result.text)
         self.refused("invalid_argument", "bash_output", job_id=job, filter="(")
 
+    def test_a_filter_judges_what_is_shown(self):
+        job = self.job("printf '\\033[31merror\\033[0m: x\\r\\n10%%\\r20%%\\n'")
+        self.ended(job)
+        for pattern, shown in (("^error: x$", "error: x\r\n"), ("^20%$", "20%\n"), ("31m|10%", "")):
+            with self.subTest(pattern):
+                self.assertEqual(self.job_output(job, filter=pattern)["stdout"], shown)
+
+    def test_a_filter_judges_a_long_line_as_one(self):
+        job = self.job("for size in 200000 2000000; do head -c $size /dev/zero | tr '\\0' x; "
+                       "echo needle; echo straw; done")
+        self.ended(job)
+        data = self.job_output(job, filter="^x.*|xneedle$")
+        stream = data["stdout_stream"]
+        self.assertEqual((stream["filtered_lines"], stream["filtered_bytes"]), (2, 12))
+        self.assertTrue(data["stdout"].endswith("xneedle\n"), data["stdout"][-100:])
+        data = self.job_output(job, filter="^straw|^needle|x$")
+        self.assertEqual(data["stdout"], "straw\nstraw\n")
+
+    def test_a_bar_does_not_end_a_wait(self):
+        job = self.job("for n in $(seq 30); do printf '\\r%d%%' $n; sleep 0.1; done; echo; sleep 60")
+        data = self.job_output(job, wait=50)
+        self.assertEqual((data["stdout"], data["status"]), ("30%\n", "running"))
+
     def test_a_filter_is_waited_for(self):
         job = self.job("for n in 1 2 3; do echo noise; sleep 0.2; done; echo listening; sleep 60")
         data = self.job_output(job, wait=30, filter="^listening")

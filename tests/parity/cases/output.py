@@ -139,7 +139,7 @@ class OutputTest(ParityTest):
         self.check_memory(before)
 
     def test_what_is_no_bar_is_left_as_it_is(self):
-        for text in ("one\\r\\ntwo\\r\\n", "one\\r", "a\\0\\r\\0\\n\\0"):
+        for text in ("one\\r\\ntwo\\r\\r\\n", "one\\r\\r", "a\\0\\r\\0\\n\\0"):
             with self.subTest(text):
                 stream = self.run_command(f"printf '{text}'").data["stdout_stream"]
                 self.assertEqual((stream["folded_bytes"], stream["omitted_bytes"]), (0, 0))

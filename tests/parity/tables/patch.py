@@ -157,6 +157,8 @@ REFUSED = [
     _refused_hunk("part of a line", "abc\n", "-b\n+x\n", "text_not_found"),
     _refused_hunk("it is so already", "a\nb\n", "-a \n+a\n", "invalid_argument",
                   "line 2 of patch: {dir}/f has already what its hunks make"),
+    _refused_hunk("it is so already, with a NUL byte", b"x\0\na\n", "-a \n+a\n", "invalid_argument",
+                  "line 2 of patch: {dir}/f has already what its hunks make"),
     _refused_hunk("UTF-16", "a\n".encode("utf-16"), "-a\n+b\n", "unsupported", "iconv"),
     _refused("the second file", _CHANGE + "*** Update File: {dir}/g\n-none\n+b\n", "text_not_found", "{dir}/g"),
     _refused("an added file is there", _CHANGE + "*** Add File: {dir}/g\n+x\n", "conflict", "exists already",

@@ -44,7 +44,7 @@ TEST_CASE("searches and transfers that hang leave threads to short calls, and to
     std::atomic<int> stuck = 0;
     std::atomic<int> brief = 0;
     std::atomic<int> late = 0;
-    Workers workers({.most = 8, .most_searches = 4, .most_transfers = 2});
+    Workers workers({.most = 8, .most_searches = 4, .most_transfers = 2, .most_filters = 1});
     const auto hang = [&] {
         ++stuck;
         release.wait();
@@ -59,13 +59,17 @@ TEST_CASE("searches and transfers that hang leave threads to short calls, and to
     }
     CHECK(becomes_true([&] { return stuck == 6; }));
     for (int i = 0; i < 20; ++i) {
+        workers.run(hang, Kind::filter);
+    }
+    CHECK(becomes_true([&] { return stuck == 7; }));
+    for (int i = 0; i < 20; ++i) {
         workers.run([&] { ++brief; });
     }
     CHECK(becomes_true([&] { return brief == 20; }));
-    CHECK(stuck == 6);
+    CHECK(stuck == 7);
     CHECK(workers.threads() <= 8);
     release.count_down();
-    CHECK(becomes_true([&] { return late == 40; }));
+    CHECK(becomes_true([&] { return late == 60; }));
 }
 
 TEST_CASE("jobs of a kind begin in the order they came, whatever others wait")

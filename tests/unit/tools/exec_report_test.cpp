@@ -172,6 +172,11 @@ TEST_CASE("what was folded is counted and the file that has it named")
     bar.out.spill_error = "the disk is full";
     CHECK(text_of(bar).find("stdout 10.0 MB, 81,234 updates by \\r folded, middle left out, not "
                             "kept: the disk is full") != std::string::npos);
+
+    bar.out.omitted_bytes = 0;
+    bar.out.folded_updates = 0; // of what the typed result counts the text says something
+    bar.out.folded_bytes = 2;
+    CHECK(text_of(bar).find("stdout 10.0 MB, 2 bytes of \\r folded, not kept") != std::string::npos);
 }
 
 TEST_CASE("escape sequences are left out and counted, or written, or passed, as it is set")
@@ -187,10 +192,10 @@ TEST_CASE("escape sequences are left out and counted, or written, or passed, as 
     CHECK(data().at("stdout") == "red\n");
     CHECK(data().at("stdout_stream").at("stripped_sequences") == 2);
     CHECK(data().at("stderr_stream").at("stripped_sequences") == 1);
-    settings.control_characters = berth::tools::ControlCharacters::escape;
+    settings.control_characters = berth::ControlCharacters::escape;
     CHECK(text_of(coloured, settings) == "\\x1b[31mred\\x1b[0m\n[stderr]\n\\x1b[1mbold\n");
     CHECK(data().at("stdout") == "\\x1b[31mred\\x1b[0m\n");
-    settings.control_characters = berth::tools::ControlCharacters::pass;
+    settings.control_characters = berth::ControlCharacters::pass;
     CHECK(text_of(coloured, settings) == "\x1b[31mred\x1b[0m\n[stderr]\n\x1b[1mbold\n");
     CHECK(data().at("stdout_stream").at("stripped_sequences") == 0);
 }

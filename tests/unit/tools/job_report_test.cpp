@@ -100,6 +100,18 @@ TEST_CASE("nothing to show is told as what it is")
     CHECK(filtered.find("\"filter\": \"a\\\"b") != std::string::npos);
 }
 
+TEST_CASE("what a filter was too slow for is told, with the call that goes on there")
+{
+    auto slow = reply(ended(0), "x\n");
+    slow.out.written = 5'000'002;
+    slow.out.unjudged = 5'000'000;
+    const auto text = text_of(slow, "x");
+    CHECK(text.find("stdout: the filter was too slow for the last 5.0 MB, which the cursor leaves "
+                    "to the next call") != std::string::npos);
+    CHECK(text.find("held back") == std::string::npos);
+    CHECK(text.find("\n[next: bash_output {\"job_id\": \"job-1\", ") != std::string::npos);
+}
+
 TEST_CASE("how a job ended and who ended it")
 {
     auto state = ended(143);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <exception>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,6 +48,50 @@ TEST_CASE("a slow filter does not hold up the session")
     for (const auto call : waiting) {
         guest.commands->drop(call);
     }
+}
+
+TEST_CASE("a filter has a thread of its own, and lets go of it when its call is dropped")
+{
+    Guest guest(Mode::subreaper);
+    (void)guest.run(in_background("tr -dc 01 </dev/urandom | fold -w 900 | head -c 9000000"));
+    REQUIRE(guest.until([&] { return guest.commands->jobs().empty(); }));
+    CHECK(guest.workers.threads() == 0);
+    protocol::JobOutputRequest request;
+    request.job_id = "job-1";
+    request.filter = "0[01]{40}1[01]{400}x";
+    bool answered = false;
+    const auto waiting = guest.commands->job_output(
+        request, [&](const auto&, const std::exception_ptr&) { answered = true; });
+    CHECK(guest.until([&] { return guest.workers.threads() == 1; }));
+    guest.commands->drop(waiting);
+    CHECK(guest.until([&] { return guest.workers.threads() == 0; })); // idle for a while
+    CHECK(!answered);
+}
+
+TEST_CASE("a filter judges what is shown: without escape sequences, if that is how it is set")
+{
+    Guest guest(Mode::subreaper);
+    (void)guest.run(in_background("printf '\\033[31merror\\033[0m: x\\nwarning\\n'"));
+    REQUIRE(guest.until([&] { return guest.commands->jobs().empty(); }));
+    const auto told = output(guest, "job-1", "", 0, "^error: x$");
+    CHECK(told.out.text.head == "\x1b[31merror\x1b[0m: x\n");
+    CHECK(told.out.filtered_lines == 1);
+    CHECK(output(guest, "job-1", "", 0, "31m").out.text.head.empty());
+}
+
+TEST_CASE("who waits is not woken by a bar, but by the line that it becomes")
+{
+    Guest guest(Mode::subreaper);
+    (void)guest.run(in_background("for n in {1..9}; do printf '\\r%d0%%' $n; sleep 0.15; done; "
+                                  "until [ -e ~/go ]; do sleep 0.02; printf '\\r99%%'; done; "
+                                  "echo; sleep 300",
+                                  300'000));
+    const auto bar = output(guest, "job-1", "", 2000);
+    CHECK(bar.out.text.head.ends_with('%')); // once the wait was over
+    const std::ofstream go(guest.home() + "/go");
+    const auto told = output(guest, "job-1", bar.cursor, 60'000);
+    CHECK(told.out.text.head.ends_with('\n'));
+    CHECK(told.state.running);
 }
 
 TEST_CASE("what a leftover prints last is read, whichever of its ends is heard of first")
@@ -114,7 +159,8 @@ TEST_CASE("a job's id is that of its machine")
     config.home = "/";
     config.environment = {{"PATH", "/usr/bin:/bin"}};
     SessionState session("/");
-    Commands commands(loop, config, session, {}, ShellProgram::find(), "7c3e");
+    Workers workers;
+    Commands commands(loop, workers, config, session, {}, ShellProgram::find(), "7c3e");
     std::string job;
     (void)commands.start(in_background("true"),
                          [&](const protocol::ExecuteReply& reply, const std::exception_ptr&) {

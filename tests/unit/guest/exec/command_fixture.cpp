@@ -73,7 +73,7 @@ Guest::Guest(Mode mode, const Configure& configure, ShellProgram shell)
         configure(config);
     }
     session.emplace(home_);
-    commands.emplace(loop, config, *session, OomScore(), std::move(shell));
+    commands.emplace(loop, workers, config, *session, OomScore(), std::move(shell));
 }
 
 Guest::~Guest()

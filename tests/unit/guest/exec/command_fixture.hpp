@@ -68,6 +68,7 @@ class Guest {
     [[nodiscard]] const std::string& home() const noexcept { return home_; }
 
     EventLoop loop;
+    Workers workers;
     std::optional<SessionState> session;
     std::optional<Commands> commands;
 

@@ -6,11 +6,13 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
-#include <thread>
 
 namespace berth::guest::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Job {
     explicit Job(UniqueFd pipe = {}) : stream(std::move(pipe), 0, 0, store, "stdout")
@@ -24,13 +26,33 @@ struct Job {
 };
 
 protocol::JobStream read(const OutputStream& stream, std::uint64_t begin,
-                         const search::Matcher* filter = nullptr, std::uint64_t limit = 1'000'000)
+                         std::uint64_t limit = 1'000'000)
 {
-    JobReader reader(begin, limit, limit, filter);
-    while (!reader.read_on(stream, readable_end(stream, reader.at()))) {
+    JobReader reader(begin, limit, limit);
+    while (!reader.read_on(stream, stream.total_bytes())) {
     }
-    reader.finish_line();
     return reader.result(stream);
+}
+
+JobReader filtering(const std::string& pattern, std::uint64_t limit = 1'000'000)
+{
+    return {0, LineFilter(std::make_shared<search::Matcher>(pattern, search::MatcherOptions()),
+                          ControlCharacters::strip, limit, limit)};
+}
+
+/// In turns, of which each is over after one line.
+void read_all(JobReader& reader, const OutputStream& stream)
+{
+    while (reader.fetch(stream, stream.total_bytes())) {
+        reader.judge([] { return true; });
+    }
+}
+
+/// For who has waited since `since`.
+Readable at(const OutputStream& stream, BootClock::time_point now, std::uint64_t begin = 0,
+            BootClock::time_point since = {})
+{
+    return readable(stream, begin, {begin, since}, now);
 }
 
 } // namespace
@@ -63,7 +85,7 @@ TEST_CASE("what is read plus what is left out is the whole, from every cursor")
     job.stream.add(whole);
     for (std::uint64_t begin = 0; begin <= whole.size(); begin += 997) {
         for (const std::uint64_t limit : {10UL, 1000UL, 1'000'000UL}) {
-            const auto part = read(job.stream, begin, nullptr, limit);
+            const auto part = read(job.stream, begin, limit);
             CAPTURE(begin);
             CAPTURE(limit);
             REQUIRE(part.end == whole.size());
@@ -89,7 +111,7 @@ TEST_CASE("of rewritten lines the last state is read, from every cursor, and the
     CHECK(read(job.stream, 0).text.spill_bytes == whole.size());
     for (std::uint64_t begin = 0; begin <= whole.size(); ++begin) {
         for (const std::uint64_t limit : {0UL, 2UL, 1000UL}) {
-            const auto part = read(job.stream, begin, nullptr, limit);
+            const auto part = read(job.stream, begin, limit);
             const auto& text = part.text;
             CAPTURE(begin);
             CAPTURE(limit);
@@ -101,35 +123,35 @@ TEST_CASE("of rewritten lines the last state is read, from every cursor, and the
     }
 }
 
-TEST_CASE("a filter sees every state of a rewritten line, and the last is shown")
-{
-    Job job;
-    job.stream.add("10%\r20%\rdone\nother\n");
-    for (const char* pattern : {"20%", "^done$", "^10%"}) {
-        CAPTURE(pattern);
-        const search::Matcher filter(pattern, {});
-        const auto part = read(job.stream, 0, &filter);
-        CHECK(part.text.head == "done\n");
-        CHECK(part.text.folded_updates == 2);
-        CHECK(part.filtered_lines == 1);
-        CHECK(part.text.total_bytes + part.filtered_bytes == part.end);
-    }
-}
-
 TEST_CASE("an unfinished line is held back, for a moment, while somebody may finish it")
 {
     auto pipe = make_pipe();
     Job job(std::move(pipe.read));
     job.stream.add("whole\nrest");
-    std::optional<BootClock::time_point> again;
-    CHECK(readable_end(job.stream, 0, &again) == 6);
-    CHECK(again.has_value());
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));
-    CHECK(readable_end(job.stream, 0) == 10); // a prompt
+    const auto now = job.stream.last_data();
+    CHECK(at(job.stream, now).end == 6);
+    CHECK(at(job.stream, now).again == now + 200ms);
+    CHECK(at(job.stream, now + 200ms).end == 10); // a prompt
+    CHECK_FALSE(at(job.stream, now + 200ms).again.has_value());
     job.stream.add("ing");
-    CHECK(readable_end(job.stream, 10) == 6);
+    CHECK(at(job.stream, job.stream.last_data(), 10).end == 6);
     job.stream.close();
-    CHECK(readable_end(job.stream, 10) == 13);
+    CHECK(at(job.stream, job.stream.last_data(), 10).end == 13);
+}
+
+TEST_CASE("what goes on without a newline and without a pause is shown after a moment")
+{
+    auto pipe = make_pipe();
+    Job job(std::move(pipe.read));
+    job.stream.add(".");
+    const auto began = job.stream.unfinished_since();
+    do {
+        job.stream.add("."); // the pause is always shorter than what a prompt has
+    } while (job.stream.last_data() == began);
+    CHECK(at(job.stream, began + 199ms).end == 0);
+    CHECK(at(job.stream, began + 199ms).again <= began + 1000ms);
+    CHECK(at(job.stream, began + 1000ms).end == job.stream.total_bytes());
+    CHECK(at(job.stream, began + 1000ms).news);
 }
 
 TEST_CASE("a line without an end is not waited for")
@@ -137,82 +159,80 @@ TEST_CASE("a line without an end is not waited for")
     auto pipe = make_pipe();
     Job job(std::move(pipe.read));
     job.stream.add(std::string(70'000, 'x'));
-    CHECK(readable_end(job.stream, 0) == 70'000);
+    CHECK(at(job.stream, job.stream.last_data()).end == 70'000);
+    CHECK(at(job.stream, job.stream.last_data()).news);
 }
 
-TEST_CASE("a filter shows whole lines with a match and counts the others")
+TEST_CASE("a whole line is news, and so are a prompt and the end; nothing new is none")
 {
-    Job job;
-    job.stream.add("one error\ntwo\nthree error");
-    const search::Matcher filter("err.r$", {});
-    const auto part = read(job.stream, 0, &filter);
-    CHECK(part.text.head == "one error\nthree error");
-    CHECK(part.filtered_lines == 1);
-    CHECK(part.filtered_bytes == 4);
-    CHECK(part.end == 25);
+    auto pipe = make_pipe();
+    Job job(std::move(pipe.read));
+    job.stream.add("one\n");
+    const auto now = job.stream.last_data();
+    CHECK(at(job.stream, now, 0, now).news);
+    CHECK(at(job.stream, now, 2, now).news); // the end of what was shown in part
+    CHECK_FALSE(at(job.stream, now + 1h, 4, now).news);
+    CHECK_FALSE(at(job.stream, now, 4, now).again.has_value());
+    job.stream.add("? ");
+    const auto asked = job.stream.last_data();
+    CHECK_FALSE(at(job.stream, asked + 199ms, 4, now).news);
+    CHECK(at(job.stream, asked + 200ms, 4, now).news);
+    CHECK(at(job.stream, asked, 4, now).again == asked + 200ms);
+    job.stream.close();
+    CHECK(at(job.stream, asked, 4, now).news);
 }
 
-TEST_CASE("a filter meets lines that lie across the pieces that are read")
+TEST_CASE("what is added to a line that was shown wakes once a second at most")
+{
+    auto pipe = make_pipe();
+    Job job(std::move(pipe.read));
+    job.stream.add("....");
+    const auto shown = job.stream.last_data() + 2s; // and asked for again at once
+    CHECK_FALSE(at(job.stream, shown + 2s, 4, shown).news);
+    CHECK(at(job.stream, shown, 3, shown).again == shown + 1000ms);
+    CHECK_FALSE(at(job.stream, shown + 999ms, 3, shown).news);
+    CHECK(at(job.stream, shown + 1000ms, 3, shown).news);
+}
+
+TEST_CASE("a bar wakes nobody while it moves, and is shown to who asks")
+{
+    auto pipe = make_pipe();
+    Job job(std::move(pipe.read));
+    job.stream.add("begin\n 1%\r 2%");
+    for (int i = 0; i < 10'000; ++i) {
+        job.stream.add("\r[####      ] 40%"); // of more than is waited for of other lines
+    }
+    const auto moved = job.stream.last_data();
+    const auto long_ago = moved - 1h;
+    CHECK(at(job.stream, moved, 5, long_ago).news); // the line before it
+    CHECK_FALSE(at(job.stream, moved + 2999ms, 6, long_ago).news);
+    CHECK(at(job.stream, moved + 2999ms, 6, long_ago).again == moved + 3000ms);
+    CHECK(at(job.stream, moved + 3000ms, 6, long_ago).news); // it stands still
+    CHECK(at(job.stream, moved + 1000ms, 6, long_ago).end == job.stream.total_bytes());
+    job.stream.add("\r100%\n");
+    CHECK(at(job.stream, job.stream.last_data(), 6, long_ago).news);
+    job.stream.add("next\r\n? ");
+    const auto asked = job.stream.last_data();
+    CHECK(at(job.stream, asked + 200ms, job.stream.lines_end(), long_ago).news); // no bar any more
+}
+
+TEST_CASE("a filter is asked of every line, whatever pieces and turns they come in")
 {
     Job job;
     std::string whole;
     std::size_t wanted = 0;
-    while (whole.size() < 3'000'000) {
+    while (whole.size() < 300'000) {
         const bool match = whole.size() % 7 == 0;
         wanted += match ? 1 : 0;
         whole += std::string(whole.size() % 1000, 'x') + (match ? "needle\n" : "straw\n");
     }
     job.stream.add(whole);
-    const search::Matcher filter("x?needle", {});
-    const auto part = read(job.stream, 0, &filter, 10'000'000);
+    auto reader = filtering("x?needle");
+    read_all(reader, job.stream);
+    const auto part = reader.result(job.stream);
     CHECK(part.text.total_lines == wanted);
     CHECK(part.text.total_bytes + part.filtered_bytes == whole.size());
-}
-
-TEST_CASE("a filter that RE2 is slow with leaves its turn, and comes to the same")
-{
-    Job job;
-    std::string whole;
-    std::uint32_t random = 1;
-    while (whole.size() < 300'000) {
-        for (int digit = 0; digit < 900; ++digit) {
-            random = random * 1'664'525 + 1'013'904'223;
-            whole += (random >> 31U) != 0 ? '1' : '0';
-        }
-        whole += whole.size() > 290'000 ? "x\n" : "\n";
-    }
-    job.stream.add(whole);
-    const search::Matcher filter("0[01]{40}1[01]{400}x", {.brief = true});
-    JobReader reader(0, 1'000'000, 1'000'000, &filter);
-    std::chrono::nanoseconds longest{0};
-    bool through = false;
-    int turns = 0;
-    for (; !through; ++turns) {
-        const auto began = BootClock::now();
-        through = reader.read_on(job.stream, job.stream.total_bytes());
-        longest = std::max(longest, BootClock::now() - began);
-    }
-    CHECK(longest < std::chrono::milliseconds(300)); // about 10, on an idle host
-    CHECK(turns > 8);                                // more than pieces that are read
-    const auto part = reader.result(job.stream);
     CHECK(part.end == whole.size());
-    CHECK(part.text.total_lines >= 1);
-    CHECK(part.text.total_bytes + part.filtered_bytes == whole.size());
-    CHECK(reader.unjudged_lines() == 0);
-}
-
-TEST_CASE("a filter is small; what is too long for it is shown and counted")
-{
-    CHECK_THROWS_AS(search::Matcher("0.{40}1.{900}x", {.brief = true}), Error);
-    (void)search::Matcher("0.{40}1.{900}x", {}); // grep_files takes it, on a thread of its own
-    Job job;
-    job.stream.add(std::string(60'000, 'a') + "\nshort\n");
-    const search::Matcher filter("[xy]{400}z", {.brief = true});
-    JobReader reader(0, 1'000'000, 1'000'000, &filter);
-    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
-    CHECK(reader.unjudged_lines() == 1);
-    CHECK(reader.result(job.stream).text.total_bytes == 60'001);
-    CHECK(reader.result(job.stream).filtered_lines == 1);
 }
 
 TEST_CASE("a filter does not judge the half of a line, but by a match that it has")
@@ -220,36 +240,36 @@ TEST_CASE("a filter does not judge the half of a line, but by a match that it ha
     auto pipe = make_pipe();
     Job job(std::move(pipe.read));
     job.stream.add("one\nStarting");
-    const search::Matcher filter("Start.*done|ask", {.brief = true});
-    JobReader reader(0, 1000, 1000, &filter);
-    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
-    reader.take_match();
+    auto reader = filtering("Start.*done|ask");
+    read_all(reader, job.stream);
     CHECK(!reader.has_text());
     job.stream.add(" done\nask ");
-    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
-    CHECK(reader.result(job.stream).text.head == "Starting done\n");
-    reader.take_match();
+    read_all(reader, job.stream);
     CHECK(reader.result(job.stream).text.head == "Starting done\nask ");
     job.stream.add("\nrest");
-    CHECK(reader.read_on(job.stream, job.stream.total_bytes()));
-    reader.take_match();
-    reader.leave_line(); // for who comes next
+    read_all(reader, job.stream);
+    reader.settle(/*goes_on=*/true); // for who comes next
     CHECK(reader.at() == 23);
     CHECK(reader.result(job.stream).filtered_bytes == 5);
+    CHECK(reader.result(job.stream).filtered_lines == 2);
 }
 
-TEST_CASE("what goes on without a newline and without a pause is shown after a moment")
+TEST_CASE("a gap ends the line before it, also for a filter")
 {
-    auto pipe = make_pipe();
-    Job job(std::move(pipe.read));
-    const auto began = BootClock::now();
-    bool shown = false;
-    while (!shown && BootClock::now() - began < std::chrono::seconds(10)) {
-        job.stream.add(".");
-        shown = readable_end(job.stream, 0) > 0;
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    CHECK(shown);
+    SpillStore store("/proc/nowhere", 0, 0);
+    OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
+    stream.keep_newest();
+    stream.add("lost");
+    auto reader = filtering("a$");
+    read_all(reader, stream);
+    stream.add(std::string(50'000, 'a') + "\n");
+    read_all(reader, stream);
+    reader.settle(/*goes_on=*/false);
+    const auto part = reader.result(stream);
+    CHECK(part.text.head == std::string(8191, 'a') + "\n");
+    CHECK(part.filtered_bytes == 4);
+    CHECK(part.dropped == 50'005 - 8192 - 4);
+    CHECK(part.text.total_bytes + part.filtered_bytes + part.dropped == part.end);
 }
 
 TEST_CASE("an answer does not end inside a character that somebody may finish")
@@ -265,17 +285,18 @@ TEST_CASE("an answer does not end inside a character that somebody may finish")
             }
             CAPTURE(whole);
             CAPTURE(size);
-            CHECK(readable_end(job.stream, 0) == 70'000 + (size == whole.size() ? size : 0));
+            const auto now = job.stream.last_data();
+            CHECK(at(job.stream, now).end == 70'000 + (size == whole.size() ? size : 0));
             job.stream.close();
-            CHECK(readable_end(job.stream, 0) == 70'000 + size);
+            CHECK(at(job.stream, now).end == 70'000 + size);
         }
     }
     auto pipe = make_pipe();
     Job job(std::move(pipe.read));
     job.stream.add(std::string(70'000, '\x80')); // no character at all
-    CHECK(readable_end(job.stream, 0) == 70'000);
+    CHECK(at(job.stream, job.stream.last_data()).end == 70'000);
     job.stream.add("\xff");
-    CHECK(readable_end(job.stream, 0) == 70'001);
+    CHECK(at(job.stream, job.stream.last_data()).end == 70'001);
 }
 
 TEST_CASE("what is kept no more is counted")

@@ -124,3 +124,16 @@ TEST_CASE("old bytes that are no text are not put into the diff of a patch")
     CHECK(machine.get("f") == "c\nb\n");
     CHECK(reply.diff.starts_with("Binary files "));
 }
+
+TEST_CASE("a binary file that has already what its hunks make is refused as others are")
+{
+    const Machine machine;
+    const std::string nul(1, '\0');
+    machine.put("f", "a" + nul + "\nb\n");
+    const auto same = patch_error(machine, "*** Update File: f\n-b \n+b\n");
+    CHECK(same.code() == ErrorCode::invalid_argument);
+    CHECK(says(same.what(), "line 2 of patch: " + machine.home + "/f has already what"));
+    const auto swapped = patch(machine, "*** Update File: f\n-a" + nul + "\n+b" + nul + "\n");
+    CHECK(machine.get("f") == "b" + nul + "\nb\n"); // of the same size
+    CHECK(swapped.diff.starts_with("Binary files "));
+}

@@ -11,10 +11,10 @@
 #include <string_view>
 
 namespace protocol = berth::protocol;
+using berth::ControlCharacters;
 using berth::mcp::max_result_characters;
 using berth::tools::BashExec;
 using berth::tools::BashOutput;
-using berth::tools::ControlCharacters;
 using berth::tools::Settings;
 
 namespace {

@@ -92,7 +92,7 @@ TEST_CASE("the defaults are the design's, and every default is within its own ra
     CHECK(options.tools.job_timeout == std::chrono::seconds(1800));
     CHECK(options.tools.job_max_timeout == std::chrono::seconds(7200));
     CHECK(options.tools.output_budget == 30'000);
-    CHECK(options.tools.control_characters == tools::ControlCharacters::strip);
+    CHECK(options.tools.control_characters == ControlCharacters::strip);
     CHECK(options.sessions.limits.memory == 2ULL << 30U);
     CHECK(options.sessions.limits.spill_stream == 64ULL << 20U);
     CHECK(options.sessions.ttl == std::chrono::hours(12));
@@ -128,7 +128,7 @@ TEST_CASE("flags win over the environment, the environment over the file")
 
 TEST_CASE("control characters: three ways, and no fourth")
 {
-    using tools::ControlCharacters;
+    using ControlCharacters;
     Bench bench;
     for (const auto& [word, meant] :
          std::map<std::string, ControlCharacters>{{"strip", ControlCharacters::strip},

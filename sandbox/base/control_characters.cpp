@@ -1,11 +1,10 @@
-#include "tools/control_characters.hpp"
+#include "sandbox/base/control_characters.hpp"
 
 #include "sandbox/base/utf8.hpp"
-#include "tools/render.hpp"
 
 #include <algorithm>
 
-namespace berth::tools {
+namespace berth {
 namespace {
 
 constexpr char escape_character = '\x1b';
@@ -77,9 +76,13 @@ std::size_t sequence_length(std::string_view text) noexcept
     return with_final(text, 1 + run(text, 1, ' ', '/'), '0', '~');
 }
 
-bool is_line_end(std::string_view text) noexcept
+/// Carriage returns at the beginning of `text` that are a line's end, or the end of all.
+std::size_t line_end_returns(std::string_view text) noexcept
 {
-    return text == "\r" || text.starts_with("\r\n");
+    const auto returns = text.substr(0, longest_line_end + 1).find_first_not_of('\r');
+    const bool ends =
+        returns == std::string_view::npos ? text.size() <= longest_line_end : text[returns] == '\n';
+    return ends ? std::min(returns, text.size()) : 0;
 }
 
 std::size_t written_characters(std::string_view character) noexcept
@@ -101,8 +104,8 @@ Unit first_unit(std::string_view text, ControlCharacters treatment) noexcept
             return {sequence, 0};
         }
     }
-    if (is_line_end(text)) {
-        return {1, 1};
+    if (const std::size_t returns = line_end_returns(text); returns > 0) {
+        return {returns, returns};
     }
     return {length, written_characters(text.substr(0, length))};
 }
@@ -119,10 +122,10 @@ ShownText show(std::string_view text, ControlCharacters treatment)
         const auto bytes = text.substr(0, unit.bytes);
         if (unit.characters == 0) {
             ++shown.sequences;
-        } else if (unit.characters == 1) {
+        } else if (unit.characters <= unit.bytes) {
             shown.text += bytes;
         } else {
-            shown.text += visible(bytes);
+            shown.text += utf8::escaped(bytes);
         }
         text.remove_prefix(unit.bytes);
     }
@@ -140,4 +143,4 @@ std::size_t shown_characters(std::string_view text, ControlCharacters treatment)
     return characters;
 }
 
-} // namespace berth::tools
+} // namespace berth

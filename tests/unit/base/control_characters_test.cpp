@@ -1,5 +1,5 @@
+#include "sandbox/base/control_characters.hpp"
 #include "sandbox/base/utf8.hpp"
-#include "tools/control_characters.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,10 +9,10 @@
 #include <string>
 
 namespace utf8 = berth::utf8;
-using berth::tools::ControlCharacters;
-using berth::tools::first_unit;
-using berth::tools::show;
-using berth::tools::shown_characters;
+using berth::ControlCharacters;
+using berth::first_unit;
+using berth::show;
+using berth::shown_characters;
 
 namespace {
 
@@ -32,7 +32,9 @@ TEST_CASE("escape: what a terminal would obey is written, lines and tabs stay")
 {
     CHECK(escaped("\x1b[31mred\x1b[0m\n") == "\\x1b[31mred\\x1b[0m\n");
     CHECK(escaped("a\tb\r\nc\r") == "a\tb\r\nc\r");
-    CHECK(escaped("a\rb") == "a\\x0db");
+    CHECK(escaped("a\r\r\nb\r\r") == "a\r\r\nb\r\r");
+    CHECK(escaped("a\rb\r\rc") == "a\\x0db\\x0d\\x0dc");
+    CHECK(escaped(std::string(9, '\r') + "\n") == "\\x0d" + std::string(8, '\r') + "\n");
     CHECK(escaped("a\bb\x7f\x07") == "a\\x08b\\x7f\\x07");
     CHECK(escaped("\u009b2J\u202egnp\ufeff") == "\\u009b2J\\u202egnp\\ufeff");
     CHECK(escaped("caf\xe9 café €") == "caf\\xe9 café €");

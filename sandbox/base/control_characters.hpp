@@ -5,7 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace berth::tools {
+namespace berth {
+
+/// Carriage returns before a newline that are part of the line's end: a line that went through
+/// several translations of line ends has more than one. With more, they are no end of a line.
+inline constexpr std::size_t longest_line_end = 8;
 
 /// What becomes of the characters in a command's output that a terminal would obey
 /// (docs/adr/0012-control-characters.md).
@@ -15,8 +19,8 @@ enum class ControlCharacters : std::uint8_t {
     pass,   ///< as they came; what is not UTF-8 becomes U+FFFD
 };
 
-/// What is written as one, and never cut: a character, a byte that belongs to none, or an escape
-/// sequence.
+/// What is written as one, and never cut: a character, a byte that belongs to none, an escape
+/// sequence, or the carriage returns of a line's end.
 struct Unit {
     std::size_t bytes = 0;
     std::size_t characters = 0; ///< it is written with; 0: an escape sequence that is left out
@@ -37,4 +41,4 @@ struct ShownText {
 /// Characters of show().
 [[nodiscard]] std::size_t shown_characters(std::string_view text, ControlCharacters treatment);
 
-} // namespace berth::tools
+} // namespace berth
