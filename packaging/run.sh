@@ -34,6 +34,7 @@ cat <<EOF
 Register it in Claude Code:
     claude mcp add berth -- $berth serve
 and start Claude Code with the built-in tools that berth replaces switched off:
-    claude --allowedTools mcp__berth --disallowedTools Bash Read Write Edit Glob Grep
+    claude --allowedTools mcp__berth --disallowedTools Bash Read Write Edit Glob Grep \\
+        NotebookEdit Monitor EnterWorktree ExitWorktree
 The README has the lines for the Agent SDK, .mcp.json and the Inspector.
 EOF

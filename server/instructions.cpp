@@ -52,8 +52,8 @@ std::string lifetime_sentence(const Options& options, const mcp::Catalog& catalo
            "server has been connected to it for " +
            format_duration(
                static_cast<double>(std::chrono::milliseconds(options.sessions.ttl).count())) +
-           (saves ? "; save_to_workspace keeps files for good and shares them with other sessions."
-                  : ".");
+           ", but its home is kept" +
+           (saves ? "; save_to_workspace shares files with other sessions." : ".");
 }
 
 std::string advice(const mcp::Catalog& catalog)

@@ -40,7 +40,7 @@ std::string BashInput::describe(const Settings& /*settings*/, sandbox::Backend& 
            "\\n. close sends an end of file behind it, for programs that read until then. There is "
            "no terminal, so control characters are only characters: bash_kill with signal INT is "
            "Ctrl-C. bash_output shows what the job answers.\n\n"
-           "Example: {\"job_id\": \"job-1\", \"input\": \"print(6 * 7)\\n\"}";
+           "Example: {\"job_id\": \"job-1-7c3e\", \"input\": \"print(6 * 7)\\n\"}";
 }
 
 protocol::JobInputRequest BashInput::request(const Args& args, const Settings& /*settings*/)

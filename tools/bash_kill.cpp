@@ -65,7 +65,7 @@ std::string BashKill::describe(const Settings& /*settings*/, sandbox::Backend& /
            "is only sent, to each of the job's processes, and the job goes on or not as it likes: "
            "INT is Ctrl-C, STOP and CONT pause it. A job that has ended already is no error. "
            "bash_output shows the output and the exit code afterwards.\n\n"
-           "Example: {\"job_id\": \"job-1\"}";
+           "Example: {\"job_id\": \"job-1-7c3e\"}";
 }
 
 protocol::JobKillRequest BashKill::request(const Args& args, const Settings& /*settings*/)

@@ -56,7 +56,7 @@ std::string BashOutput::describe(const Settings& settings, sandbox::Backend& /*b
            "above " +
            std::to_string(settings.output_budget) +
            " characters loses its middle, with what was left out counted and the file named.\n\n"
-           "Example: {\"job_id\": \"job-1\", \"since\": \"120-0\", \"wait\": 30}";
+           "Example: {\"job_id\": \"job-1-7c3e\", \"since\": \"120-0\", \"wait\": 30}";
 }
 
 protocol::JobOutputRequest BashOutput::request(const Args& args, const Settings& settings)

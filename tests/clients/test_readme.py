@@ -16,7 +16,8 @@ BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
 CLIENTS = pathlib.Path(os.environ["BERTH_CLIENTS"]).resolve()
 CLAUDE = CLIENTS / "node_modules" / "@anthropic-ai" / "claude-agent-sdk-linux-x64" / "claude"
 CALL = {"name": "mcp__berth__bash_exec", "input": {"command": "echo from $(whoami)@$(hostname)"}}
-BUILT_IN = {"Bash", "Read", "Write", "Edit", "Glob", "Grep"}
+BUILT_IN = {"Bash", "Read", "Write", "Edit", "Glob", "Grep", "NotebookEdit", "Monitor", "EnterWorktree",
+            "ExitWorktree"}
 
 
 class Readme(unittest.TestCase):

@@ -10,7 +10,9 @@ from test_docs import PAGES, ROOT, berth
 
 BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMANDS = ("serve", "call", "sessions", "status", "doctor", "config", "version")
-BUILT_IN = ["Bash", "Read", "Write", "Edit", "Glob", "Grep"]
+# All that touches the machine of the client. An alias leaves Monitor, which runs commands.
+BUILT_IN = ["Bash", "Read", "Write", "Edit", "Glob", "Grep", "NotebookEdit", "Monitor", "EnterWorktree",
+            "ExitWorktree"]
 # Flags of other programs: what stands behind berth's own on the Inspector's command line, and what
 # pages name of Docker and npm.
 OF_OTHERS = {"--method", "--tool-name", "--tool-args-json", "--cli", "--security-opt",
@@ -97,7 +99,7 @@ class Registrations(unittest.TestCase):
     """Of every client: a heading in bold, and what follows it."""
 
     def check(self, text):
-        lists = re.findall(r"disallowed_?[tT]ools\W+(\w+(?:[\", ']+\w+)*)", text)
+        lists = re.findall(r"disallowed_?[tT]ools\W+(\w+(?:(?:[\", ']|\\*\n {6,})+\w+)*)", text)
         self.assertEqual([re.findall(r"\w+", words) for words in lists], [BUILT_IN])
         self.assertRegex(text, r"\ballowed_?[tT]ools\W+mcp__berth\b")
 

@@ -16,6 +16,7 @@ constexpr std::array bash_arguments = {
     ArgumentName{"description", "description"},
     ArgumentName{"run_in_background", "background"},
     ArgumentName{"dangerouslyDisableSandbox", "dangerouslyDisableSandbox", true},
+    ArgumentName{"stdin_open", "stdin_open", true}, // for bash_input, which keeps its name
 };
 constexpr std::array stop_arguments = {
     ArgumentName{"task_id", "job_id"},
@@ -78,6 +79,9 @@ constexpr std::array phrases = {
     Phrase{"set `fixed` to search for the text as it stands",
            "write a backslash before what is meant as it stands"},
     Phrase{"`include`", "`glob`"},
+    Phrase{"background and stdin_open", "run_in_background and stdin_open"},
+    Phrase{"background: true, or pass all of the input as stdin",
+           "run_in_background: true, or let the command read a file"},
 };
 
 template <class T>

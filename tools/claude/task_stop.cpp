@@ -37,7 +37,7 @@ std::string TaskStop::describe(const Settings& /*settings*/, sandbox::Backend& /
            "asked "
            "to end, and what still runs after two seconds is killed. It returns when nothing of it "
            "is left. bash_output shows what it had printed, and its exit code.\n\n"
-           "Example: {\"task_id\": \"job-1\"}";
+           "Example: {\"task_id\": \"job-1-7c3e\"}";
 }
 
 json TaskStop::canonical(const json& arguments, const Settings& /*settings*/)
