@@ -150,6 +150,30 @@ class GuestTest(ParityTest):
         self.assertEqual((data["fate"], data["survivors"]), ("timed_out", 0))
         self.check_alive(uptime)
 
+    def test_threads_without_end_in_a_job(self):
+        self.output("true")
+        uptime = self.call("session_info").data["uptime_ms"]
+        job = self.run_command(THREADS_WITHOUT_END, background=True).data["job_id"]
+        self.wait_until(lambda: not self.berth.call_tool("read_file", {"path": "full"}).is_error, 60,
+                        "no thread is left")
+        self.call("write_file", path="beside", content="x")
+        state = self.call("bash_kill", job_id=job).data
+        self.assertEqual((state["status"], state["survivors"]), ("ended", 0), state)
+        self.assertGreaterEqual(state["signalled"], 1)
+        self.check_alive(uptime)
+
+
+# As many as there may be, and anew whenever one ends.
+THREADS_WITHOUT_END = """exec python3 - <<'END'
+import threading, time
+while True:
+    try:
+        threading.Thread(target=time.sleep, args=(300,)).start()
+    except RuntimeError:
+        open("full", "w").close()
+        time.sleep(0.001)
+END"""
+
 
 def guest_limits(guests):
     texts = []
