@@ -89,9 +89,10 @@ Result BashKill::run(Context& context, const Args& args)
 
 Result BashKill::render(const Args& args, const protocol::JobKillReply& reply)
 {
-    std::string message = job_message(reply.state);
+    const std::string state = job_message(reply.state);
+    std::string message = state;
     if (reply.signalled == 0) {
-        message = (reply.state.running ? "No process to signal: " : "Nothing to end: ") + message;
+        message = (reply.state.running ? "No process to signal: " : "Nothing to end: ") + state;
     } else if (!ends(args.signal)) {
         message = signal_name(args.signal) + " was sent to " + counted(reply.signalled, "process") +
                   " of " + visible(reply.state.job_id);
@@ -99,7 +100,8 @@ Result BashKill::render(const Args& args, const protocol::JobKillReply& reply)
     auto data = job_data(reply.state);
     data["message"] = message;
     data["signalled"] = reply.signalled;
-    return {message + "\n" + status_line(job_parts(reply.state)), std::move(data)};
+    return {(message == state ? "" : message + "\n") + status_line(job_parts(reply.state)),
+            std::move(data)};
 }
 
 } // namespace berth::tools

@@ -186,8 +186,9 @@ TEST_CASE("input and kill say what came of it")
     const auto already = BashKill::render(args, killed);
     check_schema("bash_kill", already);
     CHECK(already.text.starts_with("Nothing to end: job-1 ended: exit 0\n"));
-    killed.state = running();
     killed.signalled = 2;
+    CHECK(BashKill::render(args, killed).text.starts_with("[job-1 ended: exit 0"));
+    killed.state = running();
     args.signal = SIGHUP;
     CHECK(BashKill::render(args, killed)
               .text.starts_with("SIGHUP was sent to 2 processes of job-1\n"));
