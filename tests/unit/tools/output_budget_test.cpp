@@ -14,6 +14,8 @@ namespace protocol = berth::protocol;
 namespace utf8 = berth::utf8;
 using namespace berth::tools; // NOLINT(google-build-using-namespace): the tested namespace
 
+using berth::ControlCharacters;
+
 namespace {
 
 std::uint64_t newlines(std::string_view text)
