@@ -128,7 +128,7 @@ TEST_CASE("flags win over the environment, the environment over the file")
 
 TEST_CASE("control characters: three ways, and no fourth")
 {
-    using ControlCharacters;
+    using berth::ControlCharacters;
     Bench bench;
     for (const auto& [word, meant] :
          std::map<std::string, ControlCharacters>{{"strip", ControlCharacters::strip},
