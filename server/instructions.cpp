@@ -46,7 +46,7 @@ std::string lifetime_sentence(const Options& options, const mcp::Catalog& catalo
     const bool saves = serves(catalog, "save_to_workspace");
     if (options.session.session.empty()) {
         return std::string("The machine and its files end with this conversation") +
-               (saves ? "; save_to_workspace keeps what shall stay." : ".");
+               (saves ? "; save_to_workspace keeps what should stay." : ".");
     }
     return "The machine stays between conversations of this session and ends when no "
            "server has been connected to it for " +
@@ -73,10 +73,14 @@ std::string limits_sentence(const sandbox::Limits& limits,
 {
     const bool memory = !sandbox::is_missing(layers, "cgroup-memory");
     const bool cpus = !sandbox::is_missing(layers, "cgroup-cpu");
+    const std::string number_of_cpus = format_number(limits.cpus);
     std::string text = "Its commands have ";
     text += memory ? format_bytes(static_cast<double>(limits.memory)) + " of memory" : "";
-    text += cpus ? (memory ? ", " : "") + format_number(limits.cpus) + " CPUs" : "";
-    text += (memory || cpus ? " and " : "") + std::to_string(limits.pids) + " processes.";
+    text += cpus
+                ? (memory ? ", " : "") + number_of_cpus + (number_of_cpus == "1" ? " CPU" : " CPUs")
+                : "";
+    text += (memory || cpus ? " and " : "") + std::to_string(limits.pids) +
+            (limits.pids == 1 ? " process." : " processes.");
     if (!memory || !cpus) {
         text += std::string(" Nothing limits their ") +
                 (memory ? "CPU time"

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/read_report.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_program.hpp"
@@ -105,7 +106,7 @@ std::string no_listing(const Archive& archive, const ScriptOutput& output)
 {
     if (output.exit_code == program_missing) {
         return "its entries can be listed where the sandbox has " + std::string(archive.needs) +
-               ", and this one has not";
+               ", which this one does not have";
     }
     if (output.exit_code == not_a_tar && output.out.empty()) {
         return "compressed, with no tar archive in it: " + std::string(archive.unpack) +

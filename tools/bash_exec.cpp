@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/dialect.hpp"
 #include "tools/exec_report.hpp"
@@ -88,7 +89,7 @@ void check_environment(const std::map<std::string, std::string>& environment)
         }
         if (value.find('\0') != std::string::npos) {
             throw Error(ErrorCode::invalid_argument,
-                        "env: the value of " + key + " contains a NUL byte",
+                        "env: the value of " + visible(key) + " contains a NUL byte",
                         "An environment variable ends at its first NUL. Write the bytes to a file, "
                         "or pass them as stdin.");
         }

@@ -18,6 +18,7 @@ struct BashExec {
     static constexpr std::string_view title = "Run a command";
     static constexpr std::string_view bodies = "stdout stderr";
     static constexpr Annotations annotations{.open_world = true};
+    static constexpr std::string_view without_effect = "description";
 
     struct Args {
         std::string command;

@@ -1,6 +1,7 @@
 #include "tools/bash_input.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/job_call.hpp"
 #include "tools/job_report.hpp"

@@ -1,5 +1,6 @@
 #include "tools/bash_kill.hpp"
 
+#include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/job_call.hpp"
 #include "tools/job_report.hpp"
@@ -51,7 +52,8 @@ BashKill::Args BashKill::decode(const nlohmann::json& arguments)
                {"USR1", SIGUSR1},
                {"USR2", SIGUSR2},
                {"STOP", SIGSTOP},
-               {"CONT", SIGCONT}});
+               {"CONT", SIGCONT}},
+              aliases());
     in.optional("grace", args.grace, Range{0, longest_grace});
     in.finish();
     return args;

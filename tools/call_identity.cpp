@@ -44,16 +44,24 @@ void feed(Sha256& hash, const json& value)
     }
 }
 
-json canonical_form(const Entry& tool, const json& arguments, const Settings& settings)
+json own_form(const Entry& tool, const json& arguments, const Settings& settings)
 {
     try {
-        if (tool.line != nullptr) {
-            return own_arguments(*tool.line, arguments, settings);
-        }
-        return tool.canonical == nullptr ? arguments : tool.canonical(arguments);
+        const auto own =
+            tool.line == nullptr ? arguments : own_arguments(*tool.line, arguments, settings);
+        return tool.canonical == nullptr ? own : tool.canonical(own);
     } catch (const Error&) {
         return arguments;
     }
+}
+
+json canonical_form(const Entry& tool, const json& arguments, const Settings& settings)
+{
+    auto form = own_form(tool, arguments, settings);
+    if (form.is_object()) {
+        form.erase(std::string(tool.without_effect));
+    }
+    return form;
 }
 
 } // namespace

@@ -8,9 +8,10 @@
 
 namespace berth::tools {
 
-/// A digest that two calls share when they are the same call: the tool, and its arguments under
-/// canonical names, whatever spelling they came in. It begins with own_name() and a blank; the
-/// arguments cannot be told from it. Those that the tool refuses count as they came.
+/// A digest that two calls share when they are the same call: the tool, and those of its arguments
+/// that have an effect, under canonical names, whatever spelling they came in. It begins with
+/// own_name() and a blank; the arguments cannot be told from it. Those that the tool refuses count
+/// as they came.
 [[nodiscard]] std::string call_identity(const Entry& tool, const nlohmann::json& arguments,
                                         const Settings& settings);
 

@@ -1,15 +1,18 @@
 #include "tools/cut_off.hpp"
 
+#include "sandbox/base/cut_off.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "tools/dialect.hpp"
+#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -66,11 +69,9 @@ bool begins_object(const std::string& text)
     return next != std::string::npos && (text[next] == '"' || text[next] == '}');
 }
 
-Error refusal(const std::string& what, std::string hint, bool cut_off = true)
+Error refusal(const std::string& what, std::string hint)
 {
-    Error error(ErrorCode::invalid_argument, what, std::move(hint));
-    error.with_detail("cut_off", cut_off ? "true" : "false");
-    return error;
+    return {ErrorCode::invalid_argument, what, std::move(hint)};
 }
 
 std::string pieces(const Entry& tool)
@@ -78,24 +79,32 @@ std::string pieces(const Entry& tool)
     return in_words_of(tool.dialect, advice_for_pieces(own_name(tool)));
 }
 
-Error refuse_text(const Entry& tool, const std::string& text, const std::string& where)
+/// `wrapper`: the argument that the text is in; without one it came in place of the arguments.
+Error refuse_text(const Entry& tool, const std::string& text,
+                  const std::optional<std::string>& wrapper = {})
 {
-    const std::string came = "the arguments came as a string" + where;
+    const CutOff cut_off{.arrived_as = wrapper ? "wrapper" : "string",
+                         .bytes = text.size(),
+                         .argument = wrapper.value_or("")};
+    const std::string came =
+        "the arguments came as a string" + (wrapper ? " in " + json(*wrapper).dump() : "");
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-        return refusal(came + " that is empty", pieces(tool));
+        return with_cut_off(refusal(came + " that is empty", pieces(tool)), cut_off);
     }
     switch (wholeness(text)) {
     case Whole::yes:
-        return refusal(came, "Nothing of it was done. Send the arguments as an object.", false);
+        return refusal(came, "Nothing of it was done. Send the arguments as an object.");
     case Whole::damaged:
         return refusal(came + ", and it is no valid JSON",
-                       "Nothing of it was done. Send the arguments as an object.", false);
+                       "Nothing of it was done. Send the arguments as an object.");
     case Whole::cut:
         break;
     }
-    return refusal("the call arrived cut off: " + came + ", which ends in the middle, after " +
-                       std::to_string(text.size()) + " bytes",
-                   pieces(tool));
+    return with_cut_off(refusal("the call arrived cut off: " + came +
+                                    ", which ends in the middle, after " +
+                                    counted(text.size(), "byte"),
+                                pieces(tool)),
+                        cut_off);
 }
 
 /// The text in a wrapper: a string, or the first string that begins an object within an object.
@@ -155,8 +164,7 @@ void refuse_wrapper(const Entry& tool, const json& arguments)
         const auto* text = wrapped_text(*member);
         if (text != nullptr && !has_argument(tool, arguments)) {
             constexpr std::size_t shown = 64;
-            const json name(std::string(utf8::prefix_bytes(member.key(), shown)));
-            throw refuse_text(tool, *text, " in " + name.dump());
+            throw refuse_text(tool, *text, std::string(utf8::prefix_bytes(member.key(), shown)));
         }
     }
 }
@@ -186,7 +194,7 @@ std::string_view advice_for_pieces(std::string_view tool)
 void refuse_cut_off(const Entry& tool, const json& arguments)
 {
     if (arguments.is_string()) {
-        throw refuse_text(tool, arguments.get_ref<const std::string&>(), "");
+        throw refuse_text(tool, arguments.get_ref<const std::string&>());
     }
     if (!arguments.is_object()) {
         return; // the tool says it
@@ -197,9 +205,12 @@ void refuse_cut_off(const Entry& tool, const json& arguments)
     }
     if (const auto names = needed(tool); !names.empty()) {
         const bool long_ones = advice_for_pieces(own_name(tool)) != general_advice;
-        throw refusal("no arguments arrived, needed: " + names +
-                          (long_ones ? "; the call was probably cut off" : ""),
-                      long_ones ? pieces(tool) : "Send the call again with " + names + '.');
+        const std::string nothing = "no arguments arrived, needed: " + names;
+        if (!long_ones) {
+            throw refusal(nothing, "Send the call again with " + names + '.');
+        }
+        throw with_cut_off(refusal(nothing + "; the call was probably cut off", pieces(tool)),
+                           {.arrived_as = "nothing", .certain = false});
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -87,17 +88,21 @@ std::string element(std::string_view key, std::size_t index)
     return std::string(key) + '[' + std::to_string(index) + ']';
 }
 
-/// As nearest(), whatever the case of the letters; the choices are lower or upper case as a whole.
-std::string nearest_word(const std::string& word, const std::vector<std::string>& choices)
+/// The choice that was probably meant, which may have been mistyped in its other spelling.
+std::string near_word(const std::string& word, std::string_view key,
+                      const std::vector<std::string>& choices, std::span<const Alias> spellings)
 {
-    const auto in_case = [&](int (*change)(int)) {
-        std::string changed = word;
-        std::transform(changed.begin(), changed.end(), changed.begin(),
-                       [change](unsigned char c) { return static_cast<char>(change(c)); });
-        return nearest(changed, choices);
-    };
-    const auto lower = in_case(&std::tolower);
-    return lower.empty() ? in_case(&std::toupper) : lower;
+    auto known = choices;
+    for (const auto& alias : spellings) {
+        if (alias.from == key && !alias.value.empty()) {
+            known.emplace_back(alias.value);
+        }
+    }
+    const auto near = nearest(word, known);
+    const auto other = std::ranges::find_if(spellings, [&](const Alias& alias) {
+        return alias.from == key && !near.empty() && alias.value == near;
+    });
+    return other == spellings.end() ? near : std::string(other->to);
 }
 
 /// `above`: to one that gave too much, "or more" would say the opposite.
@@ -311,7 +316,8 @@ void Decoder::sha256(std::string_view key, std::string& to)
 }
 
 std::optional<std::size_t> Decoder::word_index(std::string_view key,
-                                               const std::vector<std::string_view>& words)
+                                               const std::vector<std::string_view>& words,
+                                               std::span<const Alias> spellings)
 {
     const json* value = find(key);
     if (value == nullptr) {
@@ -325,8 +331,9 @@ std::optional<std::size_t> Decoder::word_index(std::string_view key,
     }
     const std::vector<std::string> choices(words.begin(), words.end());
     const std::string expected = "one of " + join(choices, ", ");
-    const auto near =
-        value->is_string() ? nearest_word(value->get_ref<const std::string&>(), choices) : "";
+    const auto near = value->is_string()
+                          ? near_word(value->get_ref<const std::string&>(), key, choices, spellings)
+                          : "";
     complain(key, "expected " + expected + ", got " + describe_value(*value),
              near.empty() ? "Send " + at(key) + " as " + expected + '.'
                           : "Did you mean " + near + '?');

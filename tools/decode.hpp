@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/error.hpp"
+#include "tools/aliases.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -8,6 +9,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -62,15 +64,16 @@ class Decoder {
     template <class Enum>
     using Choices = std::initializer_list<std::pair<std::string_view, Enum>>;
 
-    /// One of some words.
+    /// One of some words. `spellings`: those of them that have another one; for the hint alone.
     template <class Enum>
-    void choice(std::string_view key, Enum& to, std::type_identity_t<Choices<Enum>> choices)
+    void choice(std::string_view key, Enum& to, std::type_identity_t<Choices<Enum>> choices,
+                std::span<const Alias> spellings = {})
     {
         std::vector<std::string_view> words;
         for (const auto& [word, value] : choices) {
             words.push_back(word);
         }
-        if (const auto index = word_index(key, words)) {
+        if (const auto index = word_index(key, words, spellings)) {
             to = (choices.begin() + *index)->second;
         }
     }
@@ -95,7 +98,8 @@ class Decoder {
   private:
     const nlohmann::json* find(std::string_view key);
     std::optional<std::size_t> word_index(std::string_view key,
-                                          const std::vector<std::string_view>& words);
+                                          const std::vector<std::string_view>& words,
+                                          std::span<const Alias> spellings);
     std::vector<Decoder> elements(std::string_view key, std::size_t most);
     [[nodiscard]] std::optional<Error> problem();
     [[nodiscard]] std::optional<Error> unknown_member() const;

@@ -1,6 +1,7 @@
 #include "tools/delete_workspace_file.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"

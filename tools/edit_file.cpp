@@ -21,7 +21,7 @@ void check_edit(const protocol::Edit& edit, const std::string& place)
         throw Error(ErrorCode::invalid_argument,
                     place + (place.empty() ? "" : ": ") +
                         "old_text and new_text are the same, there is nothing to change",
-                    "Give the text that shall be there in new_text.");
+                    "Give in new_text the text that should be there.");
     }
 }
 
@@ -116,7 +116,7 @@ protocol::EditFileRequest EditFile::request(const Args& args, const Settings& se
     const bool single = args.old_text || args.new_text;
     if (args.replace_all && !single && !args.edits.empty()) {
         throw Error(ErrorCode::invalid_argument, "replace_all does not apply to edits",
-                    "Give replace_all in each of edits that shall replace every occurrence.");
+                    "Give replace_all in each of the edits that should replace every occurrence.");
     }
     if (single == !args.edits.empty()) {
         throw Error(ErrorCode::invalid_argument,

@@ -3,6 +3,7 @@
 #include "sandbox/base/enumeration.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/render.hpp"
 

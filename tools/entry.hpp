@@ -37,6 +37,17 @@ template <Tool T>
     }
 }
 
+/// As Entry::without_effect; most tools do something with each of their arguments.
+template <Tool T>
+[[nodiscard]] constexpr std::string_view without_effect()
+{
+    if constexpr (requires { T::without_effect; }) {
+        return T::without_effect;
+    } else {
+        return {};
+    }
+}
+
 template <Tool T>
 [[nodiscard]] Entry entry(std::string_view input_schema, std::string_view output_schema)
 {
@@ -47,6 +58,7 @@ template <Tool T>
         .output_schema = output_schema,
         .annotations = T::annotations,
         .bodies = T::bodies,
+        .without_effect = without_effect<T>(),
         .describe = &T::describe,
         .canonical = &canonical<T>,
         .check =

@@ -1,6 +1,7 @@
 #include "tools/glob_files.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
@@ -25,7 +26,7 @@ std::string status(const protocol::GlobReply& reply, std::uint64_t listed,
                                                  : "; narrow the pattern or path"));
     }
     if (!reply.complete) {
-        parts.emplace_back("the search was stopped for its time: not every directory was looked "
+        parts.emplace_back("the search ran out of time: not every directory was looked "
                            "at; narrow the path");
     }
     if (reply.ignored > 0) {

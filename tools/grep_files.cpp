@@ -51,7 +51,8 @@ GrepFiles::Args GrepFiles::decode(const nlohmann::json& arguments)
     in.optional("type", args.type, Length{1});
     in.choice(
         "output_mode", args.mode,
-        {{"content", GrepMode::content}, {"files", GrepMode::files}, {"count", GrepMode::count}});
+        {{"content", GrepMode::content}, {"files", GrepMode::files}, {"count", GrepMode::count}},
+        aliases());
     in.optional("before", args.before, context_range);
     in.optional("after", args.after, context_range);
     in.optional("context", args.context, context_range);

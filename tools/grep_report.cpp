@@ -1,6 +1,7 @@
 #include "tools/grep_report.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/render.hpp"
 #include "tools/unreadable.hpp"
 
@@ -203,7 +204,7 @@ std::string cause_phrase(const std::string& truncated_by)
     if (truncated_by == "budget") {
         return "cut at the size of a result";
     }
-    return truncated_by == "time" ? "stopped for its time; narrow the path" : "";
+    return truncated_by == "time" ? "ran out of time; narrow the path" : "";
 }
 
 std::string omitted_phrase(const Listing& listing)

@@ -1,6 +1,7 @@
 #include "tools/job_report.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "tools/decode.hpp"
 #include "tools/progress.hpp"

@@ -1,6 +1,7 @@
 #include "tools/notebook_report.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/base64.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/picture.hpp"
@@ -155,9 +156,9 @@ ShownCells show_cells(const Notebook& notebook, std::uint64_t first, std::uint64
         if (needed > left) {
             shown.text =
                 with_newline(std::string(prefix_characters(text, static_cast<std::size_t>(left))));
-            shown.cut = "cell " + thousands(i + 1) + " is too long and is cut: its first " +
-                        thousands(left) + " of " + thousands(needed) +
-                        " characters; raw: true shows the rest";
+            shown.cut = "cell " + thousands(i + 1) +
+                        " is too long and was cut: these are its first " + thousands(left) +
+                        " of " + thousands(needed) + " characters; raw: true shows the rest";
             break;
         }
         shown.text += text;

@@ -74,12 +74,12 @@ SandboxScript script_for(const ReadFile::Args& args, const std::string& path,
 std::string no_text(const ScriptOutput& output, bool has_pages)
 {
     if (output.exit_code == program_missing && !has_pages) {
-        return "its text can be read where the sandbox has pdftotext (package poppler-utils), and "
-               "this one has not";
+        return "its text can be read where the sandbox has pdftotext (package poppler-utils), "
+               "which this one does not have";
     }
     if (output.exit_code == total_unknown && !has_pages) {
-        return "its pages cannot be counted from the end without pdfinfo, which this sandbox has "
-               "not";
+        return "its pages cannot be counted from the end without pdfinfo, which this sandbox does "
+               "not have";
     }
     return output.exit_code != 0 && !has_pages ? "its text cannot be read: " + output.complaint
                                                : "";
@@ -174,7 +174,7 @@ Result pdf_report(const protocol::ReadFileReply& reply, const PdfPages& pages,
     const std::string header = status_line(
         {about, shown.cut,
          blank && shown.count > 0 ? "no text: the pages are pictures, which pdftoppm in bash_exec "
-                                    "makes files of"
+                                    "turns into files"
                                   : "",
          pages.complaint, more ? "next: offset " + std::to_string(next) : "",
          short_hash("", reply.sha256)});

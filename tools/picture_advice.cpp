@@ -1,6 +1,7 @@
 #include "tools/picture_advice.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/picture.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_program.hpp"

@@ -1,6 +1,7 @@
 #include "tools/progress.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/render.hpp"
 
@@ -25,11 +26,18 @@ std::string_view as_it_stands(std::string_view line)
     return last == std::string_view::npos ? line : line.substr(last + 1);
 }
 
-std::string shown(std::string_view line)
+std::string_view without_blanks_behind(std::string_view line)
 {
-    std::string text(line.substr(0, line.find_last_not_of(blanks) + 1));
+    return line.substr(0, line.find_last_not_of(blanks) + 1);
+}
+
+/// Blanks are taken off twice: in front of a sequence that is left out there may be some too.
+std::string shown(std::string_view line, ControlCharacters treatment)
+{
+    auto text = show(without_blanks_behind(line), treatment).text;
+    text.resize(without_blanks_behind(text).size());
     std::replace(text.begin(), text.end(), '\t', ' ');
-    return visible(text);
+    return text;
 }
 
 /// The text may begin in the middle of a character.
@@ -54,7 +62,7 @@ std::string first_characters(std::string text, std::size_t room)
 
 } // namespace
 
-std::string last_lines(const protocol::PrintedTail& tail)
+std::string last_lines(const protocol::PrintedTail& tail, ControlCharacters treatment)
 {
     std::string_view rest = tail.text;
     std::string text;
@@ -70,7 +78,7 @@ std::string last_lines(const protocol::PrintedTail& tail)
         const auto line = as_it_stands(full);
         const bool cut =
             !whole && line.data() == full.data() && tail.total_bytes > tail.text.size();
-        std::string part = shown(cut ? without_half_a_character(line) : line);
+        std::string part = shown(cut ? without_half_a_character(line) : line, treatment);
         if (part.empty()) {
             continue;
         }
@@ -99,7 +107,7 @@ sandbox::Printed show_printed(const Context& context)
         return {};
     }
     return [&context](const protocol::PrintedTail& tail) {
-        if (auto text = last_lines(tail); !text.empty()) {
+        if (auto text = last_lines(tail, context.settings.control_characters); !text.empty()) {
             context.progress(std::move(text));
         }
     };

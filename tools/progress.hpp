@@ -14,9 +14,10 @@ namespace berth::tools {
 inline constexpr std::size_t progress_lines = 3;
 inline constexpr std::size_t progress_characters = 300;
 
-/// The last lines that say something, as Progress takes them; a progress bar as it stands. Empty
-/// when there is none.
-[[nodiscard]] std::string last_lines(const protocol::PrintedTail& tail);
+/// The last lines that say something, as Progress takes them; a progress bar as it stands, control
+/// characters as the output has them. Empty when there is none.
+[[nodiscard]] std::string last_lines(const protocol::PrintedTail& tail,
+                                     ControlCharacters treatment);
 
 /// For `progress` of a request: 0 where nobody is told.
 [[nodiscard]] std::uint64_t wanted_progress(const Context& context);

@@ -1,6 +1,7 @@
 #include "tools/read_file.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/archive_listing.hpp"
 #include "tools/decode.hpp"
 #include "tools/notebook_report.hpp"
@@ -164,7 +165,7 @@ ReadFile::Args ReadFile::decode(const nlohmann::json& arguments)
     in.optional("offset", args.offset, Range{-max_count, max_count});
     in.optional("limit", args.limit, Range{1, max_count});
     in.optional("line_numbers", args.line_numbers);
-    in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}});
+    in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}}, aliases());
     in.optional("raw", args.raw);
     std::optional<std::string> pages;
     in.optional("pages", pages);
@@ -245,7 +246,7 @@ Result ReadFile::run(Context& context, const Args& args)
                     reply.mime_type == pdf_type
                         ? "pages are of a PDF's text, which neither raw nor base64 is"
                         : "pages are of PDF files, and " + visible(reply.path) + " is none",
-                    "Leave pages away; offset and limit say which part is read.");
+                    "Leave out pages; offset and limit say which part is read.");
     }
     const auto advice = args.base64 ? std::string() : advice_for(context, args, reply);
     auto result = render(args, std::move(reply), context.settings, advice);

@@ -1,6 +1,7 @@
 #include "tools/read_report.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/protocol/listing.hpp"
 #include "tools/base64.hpp"
 #include "tools/picture.hpp"
@@ -339,8 +340,8 @@ std::string cut_phrase(const ReadFileReply& reply, const ShownLines& shown)
                            : reply.total_lines == 1 && !reply.totals_partial
                                ? " characters of " + counted(reply.size, "byte")
                                : " characters";
-    return "line " + shown_number(line_number(reply, 0)) + " is too long and is cut: its first " +
-           thousands(shown.characters) + of +
+    return "line " + shown_number(line_number(reply, 0)) +
+           " is too long and was cut: these are its first " + thousands(shown.characters) + of +
            "; bash_exec with cut -c, or encoding base64, shows the rest";
 }
 

@@ -1,7 +1,5 @@
 #include "tools/render.hpp"
 
-#include "sandbox/base/utf8.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -152,11 +150,6 @@ std::string status_line(const std::vector<std::string>& parts)
         }
     }
     return text.empty() ? text : text + "]";
-}
-
-std::string visible(std::string_view text)
-{
-    return utf8::escaped(text);
 }
 
 } // namespace berth::tools

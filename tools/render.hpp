@@ -38,9 +38,4 @@ namespace berth::tools {
 /// The parts that are not empty between brackets: "[a · b]"; empty when there is none.
 [[nodiscard]] std::string status_line(const std::vector<std::string>& parts);
 
-/// For one line of text: what is not UTF-8 becomes \x9b, and so do C0 and DEL; other characters
-/// that deceive (utf8::is_deceptive) become \u009b. A file's name can thus not pose as something
-/// else, nor move a terminal's cursor.
-[[nodiscard]] std::string visible(std::string_view text);
-
 } // namespace berth::tools

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"

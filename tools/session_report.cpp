@@ -1,6 +1,7 @@
 #include "tools/session_report.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,12 +29,13 @@ std::string_view network_word(sandbox::Network network)
     return "none";
 }
 
-/// 2 -> "2", 0.5 -> "0.5".
+/// 2 -> "2 CPUs", 0.5 -> "0.5 CPUs".
 std::string cpus_text(double cpus)
 {
     std::array<char, 32> buffer{};
     const int size = std::snprintf(buffer.data(), buffer.size(), "%g", cpus);
-    return {buffer.data(), static_cast<std::size_t>(size)};
+    const std::string number(buffer.data(), static_cast<std::size_t>(size));
+    return number + (number == "1" ? " CPU" : " CPUs");
 }
 
 /// "name: value" on a line, nothing without a value.
@@ -62,9 +64,9 @@ std::string limits_text(const sandbox::Limits& limits, const std::vector<sandbox
                         const Settings& settings)
 {
     return "memory " + memory_text(limits.memory) + unless_in_force(layers, memory_layer) + ", " +
-           thousands(limits.pids) + " processes, " + cpus_text(limits.cpus) + " CPUs" +
-           unless_in_force(layers, cpu_layer) + ", " + thousands(limits.nofile) + " open files, " +
-           thousands(limits.calls) + " commands at once, timeout " +
+           counted(limits.pids, "process") + ", " + cpus_text(limits.cpus) +
+           unless_in_force(layers, cpu_layer) + ", " + counted(limits.nofile, "open file") + ", " +
+           counted(limits.calls, "command") + " at once, timeout " +
            std::to_string(settings.exec_timeout.count()) + " s (at most " +
            std::to_string(settings.exec_max_timeout.count()) + " s), " +
            thousands(settings.output_budget) + " characters of output";

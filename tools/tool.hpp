@@ -98,6 +98,9 @@ struct Entry {
     Annotations annotations;
     /// Members of `data` that are in the text already: left out of `_meta["berth/result"]`.
     std::string_view bodies; ///< space-separated
+    /// The argument that is for who reads the call, and changes nothing of what it does: two calls
+    /// that differ in it alone are the same. Empty: there is none.
+    std::string_view without_effect;
     /// For the model, true to the backend in force; under 2000 characters.
     std::string (*describe)(const Settings& settings, sandbox::Backend& backend);
     /// The arguments with canonical names only, as the input schema describes them: aliases are

@@ -1,6 +1,7 @@
 #include "tools/workspace_hint.hpp"
 
 #include "sandbox/base/spelling.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/render.hpp"
 
 #include <exception>

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/base64.hpp"
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
@@ -34,7 +35,7 @@ WriteFile::Args WriteFile::decode(const nlohmann::json& arguments)
               {{"overwrite", WriteMode::overwrite},
                {"create", WriteMode::create},
                {"append", WriteMode::append}});
-    in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}});
+    in.choice("encoding", args.base64, {{"utf-8", false}, {"base64", true}}, aliases());
     in.sha256("if_sha256", args.if_sha256);
     in.finish();
     return args;

@@ -1,6 +1,7 @@
 #include "sandbox/base/control_characters.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 
@@ -88,7 +89,7 @@ std::size_t line_end_returns(std::string_view text) noexcept
 std::size_t written_characters(std::string_view character) noexcept
 {
     const bool plain = character == "\n" || character == "\t";
-    return plain ? 1 : utf8::escaped_count(character);
+    return plain ? 1 : escaped_count(character);
 }
 
 } // namespace
@@ -125,7 +126,7 @@ ShownText show(std::string_view text, ControlCharacters treatment)
         } else if (unit.characters <= unit.bytes) {
             shown.text += bytes;
         } else {
-            shown.text += utf8::escaped(bytes);
+            shown.text += visible(bytes);
         }
         text.remove_prefix(unit.bytes);
     }

@@ -51,7 +51,7 @@ class Error : public std::runtime_error {
     /// Whether the same call may succeed later without being changed.
     [[nodiscard]] bool retryable() const noexcept { return retryable_; }
 
-    /// Facts for programs, e.g. `sha256` of a conflict, `line` of a match.
+    /// Facts for programs, as text; the keys, and what they become for them: schemas/error.json.
     [[nodiscard]] const std::map<std::string, std::string>& details() const noexcept
     {
         return details_;

@@ -7,9 +7,10 @@
 
 namespace berth {
 
-/// Levenshtein's distance: insertions, deletions and replacements of one byte. Takes time in
-/// proportion to the product of the lengths.
-[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+/// Slips of a typist between two words: a byte too many, too few or another one, and two
+/// neighbours in each other's place (optimal string alignment: no byte slips twice). Whether an
+/// ASCII letter is large or small is none. Takes time in proportion to the product of the lengths.
+[[nodiscard]] std::size_t slips_between(std::string_view a, std::string_view b);
 
 /// As many slips as leave a word of this length recognisable.
 [[nodiscard]] std::size_t most_slips(std::size_t length);

@@ -1,6 +1,7 @@
 #include "sandbox/base/utf8.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace berth::utf8 {
 namespace {
@@ -27,14 +28,36 @@ bool second_byte_fits(unsigned char first, unsigned char second) noexcept
     }
 }
 
-std::string hex(char32_t value, int digits)
-{
-    std::string text;
-    for (int digit = digits - 1; digit >= 0; --digit) {
-        text += "0123456789abcdef"[(value >> (4U * static_cast<unsigned>(digit))) & 0xFU];
-    }
-    return text;
-}
+struct Range {
+    char32_t first = 0;
+    char32_t last = 0;
+};
+
+/// What nobody sees, or what changes how the text around it is laid out: Unicode 15's Cf, Zl and Zp
+/// and its other default-ignorable characters, but those that have a form of their own (Arabic
+/// number signs), that join or part letters and emoji (U+200C, U+200D), and that choose the form of
+/// the character before them (variation selectors of the basic plane). In order.
+constexpr std::array<Range, 18> invisible = {{
+    {0x00AD, 0x00AD},   // soft hyphen
+    {0x034F, 0x034F},   // grapheme joiner
+    {0x061C, 0x061C},   // Arabic letter mark
+    {0x115F, 0x1160},   // Hangul fillers
+    {0x17B4, 0x17B5},   // Khmer vowels without a form
+    {0x180E, 0x180E},   // Mongolian vowel separator
+    {0x200B, 0x200B},   // zero width space
+    {0x200E, 0x200F},   // left-to-right and right-to-left mark
+    {0x2028, 0x202E},   // separators of lines and paragraphs, embeddings and overrides
+    {0x2060, 0x206F},   // word joiner, invisible operators, isolates
+    {0x3164, 0x3164},   // Hangul filler
+    {0xFEFF, 0xFEFF},   // byte order mark
+    {0xFFA0, 0xFFA0},   // halfwidth Hangul filler
+    {0xFFF0, 0xFFFB},   // unassigned, interlinear annotation
+    {0x13430, 0x1343F}, // Egyptian hieroglyph format controls
+    {0x1BCA0, 0x1BCA3}, // shorthand format controls
+    {0x1D173, 0x1D17A}, // musical format controls
+    {0xE0000, 0xE0FFF}, // tags, variation selectors of the supplement
+}};
+static_assert(std::ranges::is_sorted(invisible, {}, &Range::last));
 
 } // namespace
 
@@ -80,9 +103,11 @@ bool is_control(std::string_view character) noexcept
 bool is_deceptive(std::string_view character) noexcept
 {
     const char32_t point = code_point(character);
-    return is_control(character) || point == 0x200E || point == 0x200F ||
-           (point >= 0x202A && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) ||
-           point == 0xFEFF;
+    if (is_control(character) || point < invisible.front().first) {
+        return is_control(character);
+    }
+    const auto* const range = std::ranges::lower_bound(invisible, point, {}, &Range::last);
+    return range != invisible.end() && point >= range->first;
 }
 
 bool has_control(std::string_view text) noexcept
@@ -117,42 +142,6 @@ std::size_t count(std::string_view text) noexcept
         ++characters;
     }
     return characters;
-}
-
-std::size_t escaped_count(std::string_view text) noexcept
-{
-    constexpr std::size_t short_escape = 4; // \x1b
-    constexpr std::size_t long_escape = 6;  // \u202e
-    std::size_t characters = 0;
-    while (!text.empty()) {
-        const std::size_t length = character_length(text);
-        const auto character = text.substr(0, std::max<std::size_t>(length, 1));
-        const bool plain = character == "\n" || character == "\t";
-        characters += length == 0                         ? short_escape
-                      : plain || !is_deceptive(character) ? 1
-                      : length == 1                       ? short_escape
-                                                          : long_escape;
-        text.remove_prefix(character.size());
-    }
-    return characters;
-}
-
-std::string escaped(std::string_view text)
-{
-    std::string result;
-    while (!text.empty()) {
-        const std::size_t length = character_length(text);
-        const auto character = text.substr(0, std::max<std::size_t>(length, 1));
-        if (length == 0 || (length == 1 && is_control(character))) {
-            result += "\\x" + hex(static_cast<unsigned char>(character[0]), 2);
-        } else if (is_deceptive(character)) {
-            result += "\\u" + hex(code_point(character), 4);
-        } else {
-            result += character;
-        }
-        text.remove_prefix(character.size());
-    }
-    return result;
 }
 
 std::string sanitize(std::string_view text)

@@ -18,7 +18,9 @@ namespace berth::utf8 {
 [[nodiscard]] bool is_control(std::string_view character) noexcept;
 
 /// Whether the well-formed `character` can make the text it is in look like another one: a control
-/// character, a mark that turns the reading direction, or the byte order mark, which nobody sees.
+/// character, one that nobody sees (zero width space, byte order mark, soft hyphen, tags), a mark
+/// that turns the reading direction, or a separator of lines or paragraphs. visible() in
+/// sandbox/base/visible.hpp writes it with its number.
 [[nodiscard]] bool is_deceptive(std::string_view character) noexcept;
 
 /// Whether the valid `text` has a control character.
@@ -28,14 +30,6 @@ namespace berth::utf8 {
 
 /// Number of characters; every byte that belongs to no character counts as one.
 [[nodiscard]] std::size_t count(std::string_view text) noexcept;
-
-/// Number of characters once each that is deceptive is written as \x1b or \u202e, newline and tab
-/// excepted, and each byte that belongs to none as \xff.
-[[nodiscard]] std::size_t escaped_count(std::string_view text) noexcept;
-
-/// With each that is deceptive written so, newline and tab included, and each byte that belongs to
-/// none.
-[[nodiscard]] std::string escaped(std::string_view text);
 
 /// Replaces what is not well-formed by U+FFFD, one for each offending byte.
 [[nodiscard]] std::string sanitize(std::string_view text);

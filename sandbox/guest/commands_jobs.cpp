@@ -1,4 +1,6 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/commands_state.hpp"
 
 #include <algorithm>
@@ -86,7 +88,8 @@ Error Commands::State::unknown_job(const std::string& job_id) const
     for (std::size_t i = skipped; i < jobs.size(); ++i) {
         list += (list.empty() ? "" : ", ") + jobs[i].job_id + " (" + jobs[i].status + ")";
     }
-    return {ErrorCode::not_found, "there is no job " + job_id.substr(0, 60) + " in this session",
+    return {ErrorCode::not_found,
+            "there is no job " + visible(utf8::prefix_bytes(job_id, 60)) + " in this session",
             list.empty()
                 ? "No job was started in this sandbox yet: bash_exec with background "
                   "starts one."

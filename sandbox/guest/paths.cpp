@@ -2,7 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/missing.hpp"
 
 #include <climits>
@@ -53,7 +53,7 @@ void require_below(const std::string& real, const std::vector<std::string>& root
         allowed += (allowed.empty() ? "" : ", ") + root;
     }
     throw Error(Error(ErrorCode::invalid_path,
-                      printable(real) + " is outside of what this tool may " + action,
+                      visible(real) + " is outside of what this tool may " + action,
                       "use a path under " + allowed)
                     .with_detail("allowed", allowed));
 }
@@ -98,8 +98,8 @@ std::string absolute_path(std::string_view path, const CallContext& context)
         if (::access(cwd.c_str(), F_OK) != 0 && errno == ENOENT) {
             // A write would make the folder anew that somebody has removed.
             throw Error(ErrorCode::not_found,
-                        "the working directory " + printable(cwd) + " is gone, and " +
-                            printable(std::string(path)) + " is relative to it",
+                        "the working directory " + visible(cwd) + " is gone, and " +
+                            visible(std::string(path)) + " is relative to it",
                         "give an absolute path, or one from ~");
         }
         absolute = cwd + (cwd.ends_with('/') ? "" : "/") + std::string(path);
@@ -144,7 +144,7 @@ std::string path_of(int fd)
     }
     std::string path(buffer.data(), static_cast<std::size_t>(size));
     if (!path.starts_with('/')) {
-        throw Error(ErrorCode::not_a_file, printable(path) + " is not in the file system",
+        throw Error(ErrorCode::not_a_file, visible(path) + " is not in the file system",
                     "it is a pipe, a socket or the like of a process; use bash_exec for this one");
     }
     if (path.ends_with(" (deleted)")) {
@@ -157,12 +157,12 @@ std::string path_of(int fd)
             if (::lstat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino &&
                 here.st_dev == there.st_dev) { // reached all the same: as what is mounted there
                 throw Error(ErrorCode::not_found,
-                            printable(path) + " is mounted from the host, and was deleted or "
-                                              "replaced there: the sandbox has what it was",
+                            visible(path) + " is mounted from the host, and was deleted or "
+                                            "replaced there: the sandbox has what it was",
                             "the operator ends the session with `berth sessions kill KEY`: the "
                             "next call mounts what is there now, and the home is kept");
             }
-            throw Error(ErrorCode::not_found, printable(path) + " was deleted meanwhile",
+            throw Error(ErrorCode::not_found, visible(path) + " was deleted meanwhile",
                         "list its directory to see what is there now");
         }
     }
@@ -202,7 +202,7 @@ void require_writable(const std::string& real, const CallContext& context)
 
 void throw_read_only_mount(const std::string& path)
 {
-    throw Error(ErrorCode::permission_denied, printable(path) + " is on a read-only mount",
+    throw Error(ErrorCode::permission_denied, visible(path) + " is on a read-only mount",
                 "no command in the sandbox can change anything there either; copy what is needed "
                 "to the home directory and change the copy");
 }
@@ -228,7 +228,7 @@ void require_file_or_directory(const struct stat& status, const std::string& pat
                              : S_ISSOCK(status.st_mode) ? "a socket"
                              : S_ISLNK(status.st_mode)  ? "a symbolic link"
                                                         : "a device";
-    throw Error(ErrorCode::not_a_file, printable(path) + " is " + type,
+    throw Error(ErrorCode::not_a_file, visible(path) + " is " + type,
                 "file tools work on regular files; use bash_exec for this one");
 }
 
@@ -259,7 +259,7 @@ Opened open_existing(std::string_view path, const CallContext& context, int extr
     }
     require_readable(opened.path, context);
     if (::fstat(location.get(), &opened.status) != 0) {
-        throw errno_error(errno, "look at " + printable(opened.path));
+        throw errno_error(errno, "look at " + visible(opened.path));
     }
     require_file_or_directory(opened.status, opened.path);
     // The very inode that was judged, whatever its name leads to by now.
@@ -276,27 +276,6 @@ Opened open_existing(std::string_view path, const CallContext& context, int extr
 UniqueFd open_readable(std::string_view path, const CallContext& context, int extra_flags)
 {
     return std::move(open_existing(path, context, extra_flags).fd);
-}
-
-std::string printable(std::string_view path)
-{
-    std::string result;
-    while (!path.empty()) {
-        const std::size_t length = utf8::character_length(path);
-        const std::string_view character = path.substr(0, std::max<std::size_t>(length, 1));
-        if (length == 0 || utf8::is_deceptive(character)) {
-            for (const char byte : character) {
-                std::array<char, 5> escaped;
-                std::snprintf(escaped.data(), escaped.size(), "\\x%02x",
-                              static_cast<unsigned>(static_cast<unsigned char>(byte)));
-                result += escaped.data();
-            }
-        } else {
-            result += character;
-        }
-        path.remove_prefix(character.size());
-    }
-    return result;
 }
 
 } // namespace berth::guest

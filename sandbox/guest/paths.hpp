@@ -56,10 +56,6 @@ struct Opened {
 [[nodiscard]] UniqueFd open_readable(std::string_view path, const CallContext& context,
                                      int extra_flags = 0);
 
-/// For messages: characters that deceive (utf8::is_deceptive) and bytes that are not UTF-8 are
-/// shown as \xNN, so that a file's name cannot dress up as something else.
-[[nodiscard]] std::string printable(std::string_view path);
-
 /// Throws Error(not_a_file) for a FIFO, socket or device; `path` is for the message.
 void require_file_or_directory(const struct stat& status, const std::string& path);
 

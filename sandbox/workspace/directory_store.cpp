@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/area.hpp"
 #include "sandbox/workspace/publish.hpp"
 #include "sandbox/workspace/store.hpp"
@@ -22,13 +23,13 @@ namespace {
 
 [[noreturn]] void refuse_missing(const std::string& path)
 {
-    throw Error(ErrorCode::not_found, "there is no '" + path + "' in the workspace",
+    throw Error(ErrorCode::not_found, "there is no '" + visible(path) + "' in the workspace",
                 "list_workspace_files shows what is there");
 }
 
 [[noreturn]] void refuse_to_read_folder(const std::string& path)
 {
-    throw Error(ErrorCode::is_directory, "'" + path + "' in the workspace is a folder",
+    throw Error(ErrorCode::is_directory, "'" + visible(path) + "' in the workspace is a folder",
                 "name one of its files; list_workspace_files shows them");
 }
 

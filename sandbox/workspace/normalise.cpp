@@ -1,4 +1,6 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/store.hpp"
 
 #include <algorithm>
@@ -13,11 +15,9 @@ constexpr int max_depth = 100;
 
 [[noreturn]] void refuse(std::string_view path, const std::string& why)
 {
-    std::string shown;
-    for (const char c : path.substr(0, 200)) {
-        shown += c == '\0' ? std::string("\\x00") : std::string(1, c); // a message ends at a NUL
-    }
-    throw Error(ErrorCode::invalid_path, "workspace path '" + shown + "': " + why,
+    constexpr std::size_t shown = 200;
+    throw Error(ErrorCode::invalid_path,
+                "workspace path '" + visible(utf8::prefix_bytes(path, shown)) + "': " + why,
                 "use a path like /reports/result.csv; '/' is the workspace's root");
 }
 

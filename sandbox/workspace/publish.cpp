@@ -1,6 +1,7 @@
 #include "sandbox/workspace/publish.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/journal.hpp"
 #include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/tree.hpp"
@@ -77,10 +78,10 @@ void place(const Area& area, const Placement& placement, bool keep)
          ::renameat(folder.get(), name.c_str(), temporary, old.c_str()) == 0) &&
         ::renameat(temporary, placement.temporary.c_str(), folder.get(), name.c_str()) == 0;
     if (!done) {
-        throw store_error(errno, "place " + placement.path + " in the workspace");
+        throw store_error(errno, "place " + visible(placement.path) + " in the workspace");
     }
     if (!keep && ::fsync(folder.get()) != 0) {
-        throw store_error(errno, "flush " + folder_path + " to the workspace's disk");
+        throw store_error(errno, "flush " + visible(folder_path) + " to the workspace's disk");
     }
 }
 
@@ -130,7 +131,7 @@ void place_all(const Area& area, const std::vector<Placement>& placements,
 
 void refuse_existing(const std::string& path)
 {
-    throw Error(Error(ErrorCode::conflict, "'" + path + "' exists in the workspace",
+    throw Error(Error(ErrorCode::conflict, "'" + visible(path) + "' exists in the workspace",
                       "set overwrite to true or choose another path")
                     .set_retryable(false));
 }
@@ -138,7 +139,7 @@ void refuse_existing(const std::string& path)
 void refuse_folder(const std::string& path)
 {
     throw Error(Error(ErrorCode::conflict,
-                      "'" + path + "' in the workspace is a folder with files in it",
+                      "'" + visible(path) + "' in the workspace is a folder with files in it",
                       "choose a path inside it or another name")
                     .set_retryable(false));
 }

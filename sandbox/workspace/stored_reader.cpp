@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/workspace/footer.hpp"
 #include "sandbox/workspace/store_error.hpp"
@@ -20,7 +21,8 @@ namespace {
 [[noreturn]] void refuse_damaged(const std::string& path)
 {
     throw Error(ErrorCode::backend_error,
-                "the workspace's copy of '" + path + "' is damaged: its checksum does not match",
+                "the workspace's copy of '" + visible(path) +
+                    "' is damaged: its checksum does not match",
                 "save the file again, or delete it from the workspace");
 }
 
@@ -32,7 +34,7 @@ Entry read_entry(int fd, std::string path)
     entry.path = std::move(path);
     struct stat status{};
     if (::fstat(fd, &status) != 0) {
-        throw store_error(errno, "look at " + entry.path + " in the workspace");
+        throw store_error(errno, "look at " + visible(entry.path) + " in the workspace");
     }
     entry.modified = rfc3339(std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec));
     const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -65,7 +67,8 @@ std::string StoredReader::read(std::size_t most)
     try {
         bytes.resize(read_full(fd_.get(), bytes.data(), bytes.size()));
     } catch (const std::system_error& error) {
-        throw store_error(error.code().value(), "read " + entry_.path + " from the workspace");
+        throw store_error(error.code().value(),
+                          "read " + visible(entry_.path) + " from the workspace");
     }
     hash_.update(bytes);
     remaining_ -= bytes.size();

@@ -1,6 +1,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/footer.hpp"
 #include "sandbox/workspace/publish.hpp"
 #include "sandbox/workspace/store_error.hpp"
@@ -65,7 +66,8 @@ void StoredWriter::append(std::string_view bytes)
     try {
         write_full(fd_.get(), bytes);
     } catch (const std::system_error& error) {
-        throw store_error(error.code().value(), "write " + entry_.path + " to the workspace");
+        throw store_error(error.code().value(),
+                          "write " + visible(entry_.path) + " to the workspace");
     }
 }
 

@@ -3,6 +3,7 @@
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/store_error.hpp"
 
 #include <cerrno>
@@ -53,7 +54,7 @@ UniqueFd open_below(int root, const std::string& path, int flags)
         }
         // EAGAIN: something was renamed while the kernel resolved the path.
         if (errno != EAGAIN && errno != EINTR) {
-            throw store_error(errno, "open " + path + " in the workspace");
+            throw store_error(errno, "open " + visible(path) + " in the workspace");
         }
     }
 }
@@ -74,11 +75,11 @@ UniqueFd open_or_make_folder(int root, const std::string& folder, bool flush)
         UniqueFd next =
             open_or_make_subdirectory(current.get(), folder.substr(start, end - start), &made);
         if (!next && (errno == ENOTDIR || errno == ELOOP)) {
-            throw Error(
-                Error(ErrorCode::conflict,
-                      "'" + folder.substr(0, end) + "' in the workspace is a file, not a folder",
-                      "delete that file first or choose another path")
-                    .set_retryable(false));
+            throw Error(Error(ErrorCode::conflict,
+                              "'" + visible(folder.substr(0, end)) +
+                                  "' in the workspace is a file, not a folder",
+                              "delete that file first or choose another path")
+                            .set_retryable(false));
         }
         if (!next) {
             throw store_error(errno, "make the folder " + folder + " in the workspace");

@@ -3,6 +3,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -32,6 +33,22 @@ int write_to(int fd, std::string_view text)
     }
 }
 
+/// As \u202e; above U+FFFF JSON takes the two surrogates of UTF-16.
+std::string json_escape(char32_t point)
+{
+    constexpr char32_t beyond = 0x10000;
+    std::array<char, 16> escape{};
+    if (point < beyond) {
+        std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(point));
+    } else {
+        const char32_t rest = point - beyond;
+        std::snprintf(escape.data(), escape.size(), "\\u%04x\\u%04x",
+                      static_cast<unsigned>(0xD800U + (rest >> 10U)),
+                      static_cast<unsigned>(0xDC00U + (rest & 0x3FFU)));
+    }
+    return escape.data();
+}
+
 /// The text of a document, in which the library leaves most of what deceives as it is. Outside of
 /// its strings there is only the line end.
 std::string visible_json(std::string_view text)
@@ -42,10 +59,7 @@ std::string visible_json(std::string_view text)
         const auto character =
             text.substr(0, std::max<std::size_t>(utf8::character_length(text), 1));
         if (character != "\n" && utf8::is_deceptive(character)) {
-            std::array<char, 8> escape{};
-            std::snprintf(escape.data(), escape.size(), "\\u%04x",
-                          static_cast<unsigned>(utf8::code_point(character)));
-            shown += escape.data();
+            shown += json_escape(utf8::code_point(character));
         } else {
             shown += character;
         }
@@ -60,7 +74,7 @@ std::string visible_lines(std::string_view text)
     std::string shown;
     for (;;) {
         const auto line = text.substr(0, text.find('\n'));
-        shown += tools::visible(line) + '\n';
+        shown += visible(line) + '\n';
         if (line.size() == text.size()) {
             return shown;
         }
@@ -128,7 +142,7 @@ std::string one_line(std::string_view text)
 {
     constexpr std::size_t longest = 160;
     const auto shown = utf8::prefix_bytes(text, longest);
-    return tools::visible(shown) + (shown.size() < text.size() ? "…" : "");
+    return visible(shown) + (shown.size() < text.size() ? "…" : "");
 }
 
 std::string or_dash(const std::string& text)
@@ -142,7 +156,7 @@ std::string table(std::vector<std::vector<std::string>> rows)
     for (auto& row : rows) {
         widths.resize(std::max(widths.size(), row.size()));
         for (std::size_t i = 0; i < row.size(); ++i) {
-            row[i] = tools::visible(row[i]);
+            row[i] = visible(row[i]);
             widths[i] = std::max(widths[i], utf8::count(row[i]));
         }
     }

@@ -1,6 +1,7 @@
 #include "server/cli/status.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
@@ -158,10 +159,10 @@ void print_status(const Status& status, std::string_view backend, const std::str
     std::string text = "backend    " + std::string(backend) + '\n';
     text += std::string("available  ") + (status.availability.available ? "yes" : "no") + '\n';
     if (!status.availability.available) {
-        text += "why not    " + tools::visible(status.availability.reason) + "\nremedy     " +
-                or_dash(tools::visible(status.availability.remedy)) + '\n';
+        text += "why not    " + visible(status.availability.reason) + "\nremedy     " +
+                or_dash(visible(status.availability.remedy)) + '\n';
     }
-    text += "state      " + tools::visible(state) + '\n';
+    text += "state      " + visible(state) + '\n';
     text += "sessions   " + std::to_string(status.running.size()) + " running, " +
             std::to_string(status.known) + " known\n";
     text += "commands   " + std::to_string(status.commands) + " in flight\n";
@@ -170,7 +171,7 @@ void print_status(const Status& status, std::string_view backend, const std::str
             (status.errors.empty() ? "none lately" : "the latest, newest first:") + '\n' +
             errors_text(status);
     if (!status.unread.empty()) {
-        text += "           not all can be read: " + tools::visible(status.unread) + '\n';
+        text += "           not all can be read: " + visible(status.unread) + '\n';
     }
     print(text);
 }

@@ -3,13 +3,14 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_limit.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "server/mcp/advice.hpp"
+#include "server/mcp/error_details.hpp"
 #include "server/rpc/json_text.hpp"
 #include "tools/base64.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <system_error>
 #include <utility>
@@ -96,112 +97,8 @@ void leave_out(json& data, std::string_view members)
     }
 }
 
-struct DefaultHint {
-    ErrorCode code;
-    const char* hint;    ///< what to do where the error itself does not say it better
-    const char* instead; ///< of sending the call again, once that has not helped
-};
-
-constexpr std::array default_hints{
-    DefaultHint{ErrorCode::invalid_argument,
-                "Change the argument that is named above, then call again.",
-                "Read again what the error says of the arguments, and change them"},
-    DefaultHint{ErrorCode::empty_command, "Give a shell command.", "Put a command into it"},
-    DefaultHint{
-        ErrorCode::invalid_path,
-        "Give another path, e.g. /home/user/NAME in the sandbox, or /NAME in the workspace.",
-        "Take another path"},
-    DefaultHint{
-        ErrorCode::not_found,
-        "See what is there: glob_files in the sandbox, list_workspace_files in the workspace.",
-        "Look with glob_files, or ls in bash_exec, what there is and what it is called; if it is "
-        "yet to appear, wait for it in one bash_exec"},
-    DefaultHint{ErrorCode::is_directory, "Name a file in it.",
-                "List the directory, and name a file in it"},
-    DefaultHint{ErrorCode::not_a_file,
-                "Name a regular file; bash_exec can work with anything else.",
-                "See with ls -l in bash_exec what it is"},
-    DefaultHint{ErrorCode::permission_denied,
-                "Look at its mode and owner with ls -ld in bash_exec, or use a place under "
-                "/home/user or /tmp.",
-                "Use a place under /home/user or /tmp"},
-    DefaultHint{
-        ErrorCode::text_not_found,
-        "Read the file again and take the text from it as it stands there.",
-        "Read the file again and copy the text from what it shows, or write the whole file anew"},
-    DefaultHint{ErrorCode::ambiguous_match,
-                "Add lines around it until it is unique, or set replace_all.",
-                "Read the file again and take in more lines around the one place that is meant"},
-    DefaultHint{ErrorCode::conflict, "Look at it as it is now, then decide again.",
-                "Read again what is there now, and start from that"},
-    DefaultHint{ErrorCode::too_large, "Do it in smaller parts.", "Do it in smaller parts"},
-    DefaultHint{ErrorCode::no_space, "Delete what is not needed any more, or write less.",
-                "Make room first"},
-    DefaultHint{ErrorCode::quota_exceeded,
-                "Delete what is not needed any more, or ask the operator for more room.",
-                "Make room first"},
-    DefaultHint{ErrorCode::busy, "Try again in a few seconds.",
-                "Wait longer, do something else meanwhile, or end what keeps it busy"},
-    DefaultHint{ErrorCode::cancelled,
-                "If it is still wanted, look how far it came, then call again.",
-                "Do something shorter, or in parts"},
-    DefaultHint{ErrorCode::sandbox_unavailable,
-                "The operator runs `berth doctor` on this host: it names what is missing.",
-                "Nothing that you call here can mend it"},
-    DefaultHint{ErrorCode::session_lost,
-                "Call again for a fresh sandbox; processes and what was outside the home are gone.",
-                "Something in the call may be what ends the sandbox: do it in smaller steps"},
-    DefaultHint{ErrorCode::authentication_required,
-                "The operator starts the server with a --principal that is not empty.",
-                "Do without the workspace"},
-    DefaultHint{
-        ErrorCode::backend_error,
-        "Try again. If it stays, the operator ends the session with `berth sessions kill`, or runs "
-        "`berth doctor`.",
-        "Nothing that you call here is likely to mend it"},
-    DefaultHint{ErrorCode::unsupported,
-                "Use another way: the descriptions of the tools say what they can do.",
-                "Use another way"},
-    DefaultHint{ErrorCode::internal,
-                "Try again. If it stays, tell the operator: the server's log on stderr has more.",
-                "Try another way to the same end"},
-};
-static_assert(default_hints.size() == static_cast<std::size_t>(ErrorCode::internal) + 1);
-static_assert(
-    [] {
-        for (std::size_t i = 0; i < default_hints.size(); ++i) {
-            if (static_cast<std::size_t>(default_hints[i].code) != i) {
-                return false;
-            }
-        }
-        return true;
-    }(),
-    "in the order of the codes");
-
-const DefaultHint& default_hint(ErrorCode code)
-{
-    return default_hints.at(static_cast<std::size_t>(code));
-}
-
-std::string hint_of(const Error& error, const tools::Dialect* dialect)
-{
-    return error.hint().empty() ? tools::in_words_of(dialect, default_hint(error.code()).hint)
-                                : error.hint();
-}
-
-/// The last line of an error that comes again and again.
-std::string stop_repeating(const std::exception& failure, std::uint64_t times,
-                           const tools::Dialect* dialect)
-{
-    const auto* error = dynamic_cast<const Error*>(&failure);
-    const auto code = error != nullptr ? error->code() : ErrorCode::internal;
-    return "This same call has now failed " + std::to_string(times) +
-           " times in a row with this same error, so do not send it again as it is. " +
-           tools::in_words_of(dialect, default_hint(code).instead) +
-           "; if that does not help either, tell the user what is in the way and ask.";
-}
-
-json error_object(const std::exception& failure, const tools::Dialect* dialect)
+json error_object(const std::exception& failure, std::string_view tool,
+                  const tools::Dialect* dialect)
 {
     const auto* error = dynamic_cast<const Error*>(&failure);
     if (error == nullptr) {
@@ -215,10 +112,10 @@ json error_object(const std::exception& failure, const tools::Dialect* dialect)
     }
     json object{{"code", to_string(error->code())},
                 {"message", error->what()},
-                {"hint", hint_of(*error, dialect)},
+                {"hint", hint_for(*error, tool, dialect)},
                 {"retryable", error->retryable()}};
     if (!error->details().empty()) {
-        object["details"] = error->details();
+        object["details"] = details_of(*error);
     }
     return object;
 }
@@ -264,15 +161,15 @@ std::string tool_result(tools::Result result, const std::vector<std::string>& to
 }
 
 std::string tool_failure(const std::exception& failure, const std::vector<std::string>& told,
-                         Era era, const Identity& identity, std::uint64_t times)
+                         Era era, const Identity& identity, Tried tried)
 {
     const auto notices = one_per_line(told);
-    json error = error_object(failure, identity.dialect);
+    json error = error_object(failure, tried.tool, identity.dialect);
     std::string text = error["message"].get<std::string>();
     text += '\n' + error["hint"].get_ref<const std::string&>();
-    if (times > 0) {
-        error["repeated"] = times;
-        text += '\n' + stop_repeating(failure, times, identity.dialect);
+    if (tried.times > 0) {
+        error["repeated"] = tried.times;
+        text += '\n' + stop_repeating(failure, tried.tool, tried.times, identity.dialect);
     }
     std::string out = begin_result(era, identity);
     out += era == Era::modern ? "," : "";

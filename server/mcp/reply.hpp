@@ -19,6 +19,14 @@ struct Identity {
         nullptr; ///< of hints that an error does not bring; null: berth's own
 };
 
+/// Of the call that failed.
+struct Tried {
+    std::string_view tool = {}; ///< own_name(); empty where it is not known
+    /// How often in a row it has failed like this, as far as that is worth a word: then a last line
+    /// says so and what to do instead, and programs find it as `repeated`. 0: it is not.
+    std::uint64_t times = 0;
+};
+
 /// Opens a result object of either era, without the closing brace: `{"resultType":...,"_meta":{`.
 /// Members of `_meta` may be appended; then close with `}` and go on with `,"key":...}`.
 [[nodiscard]] std::string begin_result(Era era, const Identity& identity);
@@ -30,12 +38,10 @@ struct Identity {
 
 /// The one map from an exception to what a caller of a tool is told: a result with `isError`, at
 /// least two lines for the model, of which the second says what to do (its hint, or that of its
-/// code), and `_meta["berth/error"]` for programs. `times`: how often in a row this call has failed
-/// like this, as far as that is worth a word: then a last line says so and what to do instead, and
-/// programs find it as `repeated`. 0: it is not.
+/// code), and `_meta["berth/error"]` for programs (schemas/error.json).
 [[nodiscard]] std::string tool_failure(const std::exception& failure,
                                        const std::vector<std::string>& told, Era era,
-                                       const Identity& identity, std::uint64_t times = 0);
+                                       const Identity& identity, Tried tried = {});
 
 /// What a caller is told whose command has ended in the same way so many times, one right after the
 /// other. It forbids nothing: to ask once more whether a server is up may be right.

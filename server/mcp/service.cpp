@@ -1,12 +1,15 @@
 #include "server/mcp/service.hpp"
 
+#include "sandbox/base/cut_off.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "server/rpc/json_text.hpp"
 #include "tools/call_identity.hpp"
 #include "tools/cut_off.hpp"
+#include "tools/foreign_names.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -157,15 +160,17 @@ const tools::Entry& Service::requested_tool(const json& params) const
                                  "Tool " + wanted + " is not served: " + left_out->second);
     }
     throw rpc::ProtocolError(rpc::invalid_params,
-                             "Unknown tool: " + tools::visible(wanted.substr(0, 128)) +
-                                 known_as(wanted));
+                             "Unknown tool: " + visible(wanted.substr(0, 128)) + known_as(wanted));
 }
 
 std::string Service::known_as(const std::string& wanted) const
 {
-    const auto here = tools::in_words_of(configuration_.identity.dialect, wanted);
-    if (configuration_.catalog.find(here) != nullptr) {
-        return "; here it is " + here;
+    const auto* dialect = configuration_.identity.dialect;
+    for (const auto name : {std::string_view(wanted), tools::tool_for_foreign_name(wanted)}) {
+        const auto here = tools::in_words_of(dialect, name);
+        if (configuration_.catalog.find(here) != nullptr) {
+            return "; here it is " + here;
+        }
     }
     std::vector<std::string> names;
     names.reserve(configuration_.catalog.served.size());
@@ -191,13 +196,13 @@ void Service::call(const std::shared_ptr<rpc::Call>& call, Era era, Repetition& 
 std::string Service::refusal(const Error& why, Era era, const std::string& tool) const
 {
     const auto* dialect = configuration_.identity.dialect;
-    std::string_view hint = why.hint();
-    if (why.details().contains("cut_off")) {
-        const auto* called = configuration_.catalog.find(tool);
-        hint = tools::advice_for_pieces(called == nullptr ? "" : tools::own_name(*called));
-    }
+    const auto* called = configuration_.catalog.find(tool);
+    const auto own_name = called == nullptr ? std::string_view() : tools::own_name(*called);
+    const std::string_view hint =
+        tells_cut_off(why) ? tools::advice_for_pieces(own_name) : std::string_view(why.hint());
     const Error named(why.code(), why.what(), tools::in_words_of(dialect, hint));
-    return tool_failure(tools::with_facts_of(why, named), {}, era, configuration_.identity);
+    return tool_failure(tools::with_facts_of(why, named), {}, era, configuration_.identity,
+                        {.tool = own_name});
 }
 
 void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
@@ -235,7 +240,8 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
         const auto times = call->stop_token().stop_requested()
                                ? 0
                                : repetition.failed(began, same_call, outcome_of(report));
-        reply = tool_failure(failure, notices, era, configuration_.identity, times);
+        reply = tool_failure(failure, notices, era, configuration_.identity,
+                             {.tool = tools::own_name(tool), .times = times});
     }
     if (!call->reply(reply) && !notices.empty()) {
         configuration_.untold(std::move(notices));

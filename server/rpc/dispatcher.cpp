@@ -1,5 +1,6 @@
 #include "server/rpc/dispatcher.hpp"
 
+#include "sandbox/base/cut_off.hpp"
 #include "server/rpc/outline.hpp"
 
 #include <nlohmann/json.hpp>
@@ -135,7 +136,7 @@ void Dispatcher::answer_unread(std::string_view text, const ProtocolError& error
               "Nothing of it was done. Send it again whole: complete JSON, and texts made of whole "
               "characters.");
     if (cut_off) {
-        why.with_detail("cut_off", "true");
+        why = with_cut_off(std::move(why), {.arrived_as = "message", .bytes = text.size()});
     }
     refuse(recognise(text), why, error);
 }

@@ -1,5 +1,7 @@
 #include "server/rpc/json_reader.hpp"
 
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "server/rpc/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -56,16 +58,21 @@ class Builder {
     bool parse_error(std::size_t position, const std::string& token, const json::exception& error)
     {
         constexpr int number_overflow = 406; // of the library's exceptions
+        constexpr std::size_t longest_key = 64;
         const auto where = " at byte " + std::to_string(position);
         code_ = rpc::parse_error;
         if (error.id == number_overflow) {
             problem_ = "the number " + token.substr(0, 32) + where + " is too large";
         } else if (std::string_view(error.what()).find("surrogate") != std::string_view::npos) {
-            problem_ = "the text" + (key_ == nullptr ? "" : " in \"" + key_->substr(0, 64) + '"') +
+            problem_ = "the text" +
+                       (key_ == nullptr
+                            ? ""
+                            : " in \"" + visible(utf8::prefix_bytes(*key_, longest_key)) + '"') +
                        " has half a character, an unpaired \\ud800 to \\udfff," + where;
         } else if (position > size_) {
             cut_off_ = true;
-            problem_ = "the JSON ends in the middle, after " + std::to_string(size_) + " bytes";
+            problem_ = "the JSON ends in the middle, after " + std::to_string(size_) +
+                       (size_ == 1 ? " byte" : " bytes");
         } else {
             problem_ = "not valid JSON in UTF-8," + where;
         }

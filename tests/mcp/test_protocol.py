@@ -118,6 +118,8 @@ class ProtocolTest(Bench):
                     self.assertIn("the request arrived cut off: the JSON ends in the middle, after "
                                   f"{size} bytes", result.text)
                     self.assertIn(advice, result.error["hint"])
+                    self.assertEqual(result.error["details"]["cut_off"], {
+                        "arrived_as": "message", "bytes": size, "certain": True})
         # Where the tool is not known the advice is a general one; without an id there is only null.
         pending = berth._pending["cut"] = Pending("cut")
         berth.send_line(line[:line.index(b'"name"') + 3])
@@ -131,13 +133,18 @@ class ProtocolTest(Bench):
     def test_arguments_that_are_a_string_are_refused_as_the_tool_s_error(self):
         berth = self.start(era="modern")
         half = '{"path": "half", "content": "xx'
-        for arguments in (half, {"_raw": half}, {"__unparsedToolInput": {"raw": half, "len": 900}}):
+        cut_off = {"bytes": len(half), "certain": True}
+        for arguments, details in (
+                (half, {"arrived_as": "string", **cut_off}),
+                ({"_raw": half}, {"arrived_as": "wrapper", "argument": "_raw", **cut_off}),
+                ({"__unparsedToolInput": {"raw": half, "len": 900}},
+                 {"arrived_as": "wrapper", "argument": "__unparsedToolInput", **cut_off})):
             result = Result(berth.request("tools/call", {"name": "write_file",
                                                          "arguments": arguments}))
             self.assertTrue(result.is_error)
             self.assertIn("arrived cut off", result.text)
             self.assertIn("mode \"append\"", result.error["hint"])
-            self.assertEqual(result.error["details"], {"cut_off": "true"})
+            self.assertEqual(result.error["details"], {"cut_off": details})
         whole = Result(berth.request("tools/call", {"name": "write_file", "arguments":
                                                     '{"path": "half", "content": ""}'}))
         self.assertIn("Send the arguments as an object", whole.text)
@@ -155,6 +162,14 @@ class ProtocolTest(Bench):
         with self.assertRaises(RpcError) as refused:
             berth.call_tool("readfile", {"path": "a"})
         self.assertEqual(refused.exception.message, "Unknown tool: readfile; did you mean read_file?")
+        for wanted, told in (("raed_file", "did you mean read_file?"),
+                             ("READ_FILE", "did you mean read_file?"),
+                             ("BashOutput", "did you mean bash_output?"),
+                             ("KillShell", "here it is bash_kill"),
+                             ("apply_patch", "here it is edit_file")):
+            with self.subTest(wanted), self.assertRaises(RpcError) as refused:
+                berth.call_tool(wanted, {})
+            self.assertEqual(refused.exception.message, f"Unknown tool: {wanted}; {told}")
 
     def test_arguments_that_are_null_are_none(self):
         berth = self.start()

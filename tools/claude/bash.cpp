@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/decode.hpp"
 #include "tools/exec_report.hpp"

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
@@ -128,7 +129,7 @@ json Edit::canonical(const json& arguments, const Settings& /*settings*/)
     if (before == after) {
         throw Error(ErrorCode::invalid_argument,
                     "No changes to make: old_string and new_string are exactly the same.",
-                    "Give the text that shall be there in new_string.");
+                    "Give in new_string the text that should be there.");
     }
     json own{
         {"path", std::move(path)}, {"old_text", std::move(before)}, {"new_text", std::move(after)}};

@@ -1,3 +1,4 @@
+#include "sandbox/base/visible.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/claude/shown_path.hpp"
 #include "tools/decode.hpp"
@@ -69,7 +70,7 @@ void Glob::phrase(const json& arguments, const Settings& /*settings*/, Result& r
                 " more are not listed. Narrow the pattern or path to see the rest.)\n";
     }
     const auto ignore_files = data.at("capped_ignore_files").get<std::uint64_t>();
-    text += status_line({complete ? "" : "the search was stopped for its time: narrow the path",
+    text += status_line({complete ? "" : "the search ran out of time: narrow the path",
                          total == 0 && data.at("git_left_out") == true
                              ? ".git is left out: name it in path or pattern (.git/**)"
                              : "",

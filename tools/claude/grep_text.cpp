@@ -115,7 +115,7 @@ std::vector<std::string> remarks(const json& data, bool found)
         data.at("truncated_by") == "budget" && next > 0
             ? "the result is full; next: offset " + std::to_string(next)
             : "",
-        data.at("complete") == true ? "" : "the search was stopped for its time: narrow the path",
+        data.at("complete") == true ? "" : "the search ran out of time: narrow the path",
         number(data, "context_omitted") == 0 ? ""
                                              : counted(number(data, "context_omitted"), "line") +
                                                    " of context before the first match left out",

@@ -1,5 +1,6 @@
 #include "tools/claude/shown_path.hpp"
 
+#include "sandbox/base/visible.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/render.hpp"
 

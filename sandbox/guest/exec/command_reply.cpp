@@ -1,6 +1,6 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/exec/command.hpp"
-#include "sandbox/guest/paths.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -55,9 +55,9 @@ Error workdir_error(int error, const std::string& workdir)
 {
     const std::string hint = "Give a directory that exists in the sandbox.";
     if (error == ENOTDIR) {
-        return {ErrorCode::invalid_path, printable(workdir) + " is not a directory", hint};
+        return {ErrorCode::invalid_path, visible(workdir) + " is not a directory", hint};
     }
-    return errno_error(error, "workdir " + printable(workdir),
+    return errno_error(error, "workdir " + visible(workdir),
                        error == EACCES ? "Give one that can be entered: ls -ld shows its mode."
                                        : hint);
 }
@@ -68,7 +68,7 @@ Error session_directory_error(int error, const std::string& workdir, const std::
 {
     const bool gone = error == ENOENT || error == ENOTDIR;
     const std::string message =
-        "the working directory " + printable(workdir) +
+        "the working directory " + visible(workdir) +
         (gone ? " is gone" : " cannot be entered: " + std::generic_category().message(error)) +
         "; nothing was run";
     return {gone ? ErrorCode::not_found : ErrorCode::permission_denied, message,

@@ -1,6 +1,7 @@
 #include "sandbox/guest/exec/output.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -155,8 +156,7 @@ std::uint64_t OutputStream::widest() const
 {
     const std::uint64_t bytes = total_bytes();
     // What is in a file already needs none because of its width.
-    return log_.started() ? bytes
-                          : std::max<std::uint64_t>(bytes, utf8::escaped_count(shown_.whole()));
+    return log_.started() ? bytes : std::max<std::uint64_t>(bytes, escaped_count(shown_.whole()));
 }
 
 void OutputStream::drop_kept() noexcept

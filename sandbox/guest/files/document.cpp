@@ -1,7 +1,7 @@
 #include "sandbox/guest/files/document.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/paths.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,11 +54,11 @@ std::string_view OriginalReader::at(std::uint64_t offset, std::uint64_t wanted)
             got = ::pread(fd_, buffer_.get(), room, static_cast<off_t>(offset));
         } while (got < 0 && errno == EINTR);
         if (got < 0) {
-            throw errno_error(errno, "read " + printable(path_));
+            throw errno_error(errno, "read " + visible(path_));
         }
         if (got == 0) {
             throw Error(ErrorCode::conflict,
-                        printable(path_) + " became shorter while it was being edited",
+                        visible(path_) + " became shorter while it was being edited",
                         "read it again, then repeat the change");
         }
         begin_ = offset;
@@ -88,7 +88,7 @@ void Document::replace(const std::vector<std::uint64_t>& positions, std::uint64_
     if (pieces_.size() + 2 * positions.size() > max_pieces) {
         throw Error(ErrorCode::too_large,
                     "the edits of this call make more than " + std::to_string(max_pieces / 2) +
-                        " changes in " + printable(path_),
+                        " changes in " + visible(path_),
                     "make fewer edits in one call, or use bash_exec, e.g. sed -i");
     }
     if (!many_.owns() && pieces_.size() + 2 * positions.size() > many_pieces) {

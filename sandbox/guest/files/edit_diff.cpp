@@ -1,9 +1,9 @@
 #include "sandbox/guest/files/edit_diff.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/edit_regions.hpp"
 #include "sandbox/guest/files/line_diff.hpp"
-#include "sandbox/guest/paths.hpp"
 
 #include <deque>
 #include <string_view>
@@ -240,7 +240,7 @@ void write_region(HunkWriter& hunks, LineReader& lines, const Region& region)
 
 Diff unified_diff(const Document& document, std::uint64_t budget, bool created, bool binary)
 {
-    const std::string path = printable(document.path());
+    const std::string path = visible(document.path());
     const std::string before = created ? "/dev/null" : path;
     if (binary) {
         return {.text = "Binary files " + before + " and " + path + " differ\n"};

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/edit_errors.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/nearest_lines.hpp"
 #include "sandbox/guest/files/text_search.hpp"
 #include "sandbox/guest/paths.hpp"
@@ -17,9 +18,9 @@ constexpr std::size_t listed_matches = 20;
 void require_editable_size(std::uint64_t size, std::uint64_t max_size, const std::string& path)
 {
     if (size > max_size) {
-        throw Error(
-            ErrorCode::too_large, printable(path) + " has " + std::to_string(size) + " bytes",
-            "at most " + std::to_string(max_size) + " bytes can be edited; use sed in bash_exec");
+        throw Error(ErrorCode::too_large, visible(path) + " has " + std::to_string(size) + " bytes",
+                    "at most " + std::to_string(max_size) +
+                        " bytes can be edited; use sed in bash_exec");
     }
 }
 
@@ -32,14 +33,14 @@ void throw_not_found(const Document& document, std::string_view text, const std:
         hint += (hint.size() == before ? "nearest: " : "; ") +
                 ("line " + std::to_string(near.line)) + " (" + std::to_string(near.percent) +
                 " % alike), where line " + std::to_string(near.first_difference) + " differs in " +
-                near.difference + ": `" + printable(near.actual) + "`";
+                near.difference + ": `" + visible(near.actual) + "`";
         lines += (lines.empty() ? "" : ",") + std::to_string(near.line);
     }
     if (hint.empty()) {
         hint = "nothing in the file is like it; read the file and copy the text from there";
     }
     throw Error(Error(ErrorCode::text_not_found,
-                      what + " does not occur in " + printable(document.path()), hint)
+                      what + " does not occur in " + visible(document.path()), hint)
                     .with_detail("lines", lines));
 }
 
@@ -67,7 +68,7 @@ void throw_ambiguous(const Document& document, const std::vector<std::uint64_t>&
                       what + " occurs " + (overlap ? "at least " : "") +
                           std::to_string(matches.size()) + " times" +
                           (overlap ? ", overlapping itself," : "") + " in " +
-                          printable(document.path()) + on + shown + more,
+                          visible(document.path()) + on + shown + more,
                       advice)
                     .with_detail("lines", lines)
                     .with_detail("count", std::to_string(matches.size())));

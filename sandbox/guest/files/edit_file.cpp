@@ -1,5 +1,6 @@
 #include "sandbox/base/enumeration.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/document.hpp"
 #include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_diff.hpp"
@@ -116,7 +117,7 @@ std::uint64_t apply_tolerantly(const Edit& edit, Document& document, const std::
     if (matches.size() > most_tolerant) {
         throw Error(ErrorCode::too_large,
                     "old_text" + place + " occurs more than " + std::to_string(most_tolerant) +
-                        " times in " + printable(document.path()) + ", each a little different",
+                        " times in " + visible(document.path()) + ", each a little different",
                     "use sed in bash_exec for that many");
     }
     // The last first, so that the places of the others stay what they are.
@@ -142,7 +143,7 @@ std::uint64_t apply(const Edit& edit, Document& document, const DocumentFacts& f
         const std::uint64_t begin = facts.bom ? byte_order_mark.size() : 0;
         if (document.size() != begin) {
             throw Error(ErrorCode::invalid_argument,
-                        "old_text" + place + " is empty, and " + printable(document.path()) +
+                        "old_text" + place + " is empty, and " + visible(document.path()) +
                             " is not",
                         "give the text to be replaced, or use write_file to replace the whole");
         }
@@ -187,7 +188,7 @@ void apply_all(const EditFileRequest& request, Document& document, DocumentFacts
         reply.replacements += apply(adapted(edit, facts, place), document, facts, place, tolerance);
         if (document.size() > max_size) {
             throw Error(ErrorCode::too_large,
-                        printable(document.path()) + " would have " +
+                        visible(document.path()) + " would have " +
                             std::to_string(document.size()) + " bytes" + place,
                         "at most " + std::to_string(max_size) + " bytes can be edited");
         }
@@ -270,7 +271,7 @@ EditFileReply edit_file(const EditFileRequest& request, const CallContext& conte
     auto diff = unified_diff(document, request.diff_budget, reply.created, binary);
     if (diff.text.empty() && !diff.truncated && !reply.created) {
         throw Error(ErrorCode::invalid_argument,
-                    "the result is what " + printable(target.path()) + " has already",
+                    "the result is what " + visible(target.path()) + " has already",
                     "nothing would change");
     }
     reply.diff = std::move(diff.text);

@@ -1,11 +1,13 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/tree_files.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/guest/paths.hpp"
 #include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/guest/search/glob_start.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/transfer.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -66,7 +68,7 @@ class Outgoing {
 
 [[noreturn]] void throw_changed(const std::string& path)
 {
-    throw Error(ErrorCode::conflict, printable(path) + " changed while it was being saved",
+    throw Error(ErrorCode::conflict, visible(path) + " changed while it was being saved",
                 "wait until nothing writes to it, then save again");
 }
 
@@ -86,7 +88,7 @@ std::string read_small(int fd, std::uint64_t size, const std::string& path,
     }
     if (size == 0 && content.size() == max_unsized) {
         throw Error(ErrorCode::too_large,
-                    printable(path) + " says that it is empty, and has 16 MiB or more",
+                    visible(path) + " says that it is empty, and has 16 MiB or more",
                     "copy what is needed of it to a file with head -c in bash_exec, and save that");
     }
     return content;
@@ -145,7 +147,7 @@ void require_size(std::uint64_t bytes, const ExportRequest& request, const std::
 {
     if (bytes > request.max_bytes) {
         throw Error(ErrorCode::too_large,
-                    printable(path) + " would be more than " + std::to_string(request.max_bytes) +
+                    visible(path) + " would be more than " + std::to_string(request.max_bytes) +
                         " bytes",
                     "save less at once, or compress it");
     }
@@ -235,7 +237,7 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
         .enters = [&](std::string_view name) { return pattern.may_match_below(name); }};
     ExportReply reply = export_tree(root.fd.get(), root.path, request, limits, context);
     if (reply.files == 0 && reply.skipped.empty()) {
-        throw Error(ErrorCode::not_found, "no file matches " + printable(absolute),
+        throw Error(ErrorCode::not_found, "no file matches " + visible(absolute),
                     "try the pattern with glob_files first");
     }
     return reply;
@@ -256,7 +258,8 @@ ExportReply export_files(const ExportRequest& request, const CallContext& contex
         }
     }
     if (!found) {
-        return export_pattern(absolute, request, context);
+        const auto pattern = search::with_common_start(request.path);
+        return export_pattern(absolute_path(pattern, context), request, context);
     }
     if (S_ISREG(found->status.st_mode)) {
         return export_single(*found, absolute, request, context);

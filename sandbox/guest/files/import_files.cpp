@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/replacement.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/write_target.hpp"
@@ -107,7 +108,7 @@ void require_plain(const std::string& name)
         rest.remove_prefix(std::min(rest.size(), component.size() + 1));
     }
     if (!plain) {
-        throw Error(ErrorCode::invalid_path, "\"" + printable(name) + "\" is no name for a file",
+        throw Error(ErrorCode::invalid_path, "\"" + visible(name) + "\" is no name for a file",
                     "names are relative and have no empty, . or .. component");
     }
 }
@@ -115,7 +116,7 @@ void require_plain(const std::string& name)
 void require_absent_or(bool overwrite, const WriteTarget& target)
 {
     if (target.exists() && !overwrite) {
-        throw Error(Error(ErrorCode::conflict, printable(target.path()) + " exists already",
+        throw Error(Error(ErrorCode::conflict, visible(target.path()) + " exists already",
                           "load to another path, or allow overwriting")
                         .set_retryable(false));
     }
@@ -151,7 +152,7 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
     constexpr std::size_t most_named = 10;
     constexpr std::size_t most_bytes = 200;
     const auto shown = [](const std::string& entry) {
-        const std::string whole = printable(entry);
+        const std::string whole = visible(entry);
         const std::string_view part = utf8::prefix_bytes(whole, most_bytes);
         return std::string(part) + (part.size() < whole.size() ? "..." : "");
     };

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/kept_file.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/temporary_file.hpp"
 #include "sandbox/guest/paths.hpp"
@@ -34,7 +35,7 @@ KeptFile::~KeptFile()
 void KeptFile::throw_changed() const
 {
     throw Error(ErrorCode::conflict,
-                printable(target_.path()) + " was changed by a command at the same time",
+                visible(target_.path()) + " was changed by a command at the same time",
                 "read it again, then repeat the change");
 }
 
@@ -69,7 +70,7 @@ void KeptFile::take_away()
         result = ::renameat(directory, target_.name.c_str(), directory, name.c_str());
     }
     if (result != 0) {
-        throw_write_error(errno, directory, "delete " + printable(target_.path()));
+        throw_write_error(errno, directory, "delete " + visible(target_.path()));
     }
     name_ = name;
     struct stat now = {};
@@ -93,7 +94,7 @@ void KeptFile::put_back(bool replace)
         }
     }
     if (result != 0) {
-        throw_write_error(errno, directory, "put back " + printable(target_.path()));
+        throw_write_error(errno, directory, "put back " + visible(target_.path()));
     }
     name_.clear();
 }

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/last_lines.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/stream.hpp"
 
 #include <algorithm>
@@ -77,8 +78,10 @@ class NewlinesBackwards {
 [[noreturn]] void throw_too_long(const Opened& file, std::uint64_t wanted)
 {
     throw Error(ErrorCode::too_large,
-                "the last " + std::to_string(wanted) + " lines of " + printable(file.path) +
-                    " begin more than 1 GiB before its end",
+                (wanted == 1 ? "the last line of " + visible(file.path) + " begins"
+                             : "the last " + std::to_string(wanted) + " lines of " +
+                                   visible(file.path) + " begin") +
+                    " more than 1 GiB before its end",
                 "ask for fewer lines, or for the last bytes: encoding base64 with a negative "
                 "offset, or tail -c in bash_exec");
 }

@@ -3,10 +3,10 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/paths.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <memory>
 #include <string_view>
@@ -21,21 +21,12 @@ namespace {
 /// A directory with more entries is not searched to its end for a hint.
 constexpr int max_candidates = 20'000;
 
-std::string lower(std::string_view text)
-{
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return result;
-}
-
 /// The entry of the directory whose name is nearest to `name`, empty when none is near.
 std::string nearest_entry(int directory, const std::string& name)
 {
     const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(own < 0 ? nullptr : ::fdopendir(own),
                                                      &::closedir);
-    const std::string wanted = lower(name);
     std::size_t best = most_slips(name.size()) + 1;
     std::string nearest;
     for (int i = 0; stream && i < max_candidates; ++i) {
@@ -44,12 +35,12 @@ std::string nearest_entry(int directory, const std::string& name)
             break;
         }
         const std::string candidate = entry->d_name;
-        const std::size_t longer = std::max(candidate.size(), wanted.size());
-        const std::size_t shorter = std::min(candidate.size(), wanted.size());
+        const std::size_t longer = std::max(candidate.size(), name.size());
+        const std::size_t shorter = std::min(candidate.size(), name.size());
         if (candidate == "." || candidate == ".." || longer - shorter >= best) {
             continue;
         }
-        const std::size_t steps = edit_distance(wanted, lower(candidate));
+        const std::size_t steps = slips_between(name, candidate);
         if (steps < best || (steps == best && !nearest.empty() && candidate < nearest)) {
             best = steps;
             nearest = candidate;
@@ -97,12 +88,12 @@ Existing deepest_existing(const std::string& path)
                                        X_OK, AT_EACCESS) != 0) {
         require_readable(found.path, context);
         throw Error(ErrorCode::permission_denied,
-                    "open " + printable(path) + ": the folder " + printable(found.path) +
+                    "open " + visible(path) + ": the folder " + visible(found.path) +
                         " may not be entered",
                     "look at its mode and owner with ls -ld in bash_exec; chmod u+x it if it is "
                     "yours");
     }
-    throw errno_error(error, "open " + printable(path),
+    throw errno_error(error, "open " + visible(path),
                       "look at its mode and owner with ls -l in bash_exec; in a mount those of the "
                       "host hold");
 }
@@ -111,7 +102,7 @@ Existing deepest_existing(const std::string& path)
 
 void throw_open_error(int error, const std::string& path, const CallContext& context)
 {
-    const std::string shown = printable(path);
+    const std::string shown = visible(path);
     if (error == ELOOP) {
         throw Error(ErrorCode::invalid_path,
                     shown + " leads through too many symbolic links, or "
@@ -140,27 +131,27 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
         ::openat(found.directory.get(), found.missing.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (entry && error == ENOTDIR) {
         throw Error(ErrorCode::invalid_path,
-                    printable(base + "/" + found.missing) + " is a file, not a directory",
+                    visible(base + "/" + found.missing) + " is a file, not a directory",
                     "name the file itself, or a path that is not below it");
     }
     std::string hint;
     if (entry) {
-        hint = printable(base + "/" + found.missing) +
+        hint = visible(base + "/" + found.missing) +
                " is a symbolic link to something that does not exist";
     } else {
         const std::string nearest = nearest_entry(found.directory.get(), found.missing);
         if (!found.is_last) {
-            hint = "the directory " + printable(base + "/" + found.missing) + " does not exist";
+            hint = "the directory " + visible(base + "/" + found.missing) + " does not exist";
         }
         if (!nearest.empty()) {
-            hint += (hint.empty() ? "" : "; ") +
-                    ("did you mean " + printable(base + "/" + nearest)) + "?";
+            hint += (hint.empty() ? "" : "; ") + ("did you mean " + visible(base + "/" + nearest)) +
+                    "?";
         } else if (hint.empty()) {
-            hint = "list the directory " + printable(found.path) + " to see what is there";
+            hint = "list the directory " + visible(found.path) + " to see what is there";
         }
     }
     throw Error(Error(ErrorCode::not_found, shown + " does not exist", hint)
-                    .with_detail("cwd", printable(context.session.cwd())));
+                    .with_detail("cwd", visible(context.session.cwd())));
 }
 
 } // namespace berth::guest

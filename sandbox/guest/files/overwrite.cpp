@@ -1,9 +1,9 @@
 #include "sandbox/guest/files/overwrite.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/stream.hpp"
-#include "sandbox/guest/paths.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -17,9 +17,9 @@ namespace {
                              const std::string& kept, const WriteTarget& target)
 {
     const std::string what = std::string(failure.what()) + "; putting the old content of " +
-                             printable(target.path()) + " back failed too (" + second + ")";
+                             visible(target.path()) + " back failed too (" + second + ")";
     const std::string copy = target.directory_path + "/" + kept;
-    throw Error(Error(failure.code(), what + ": it is in " + printable(copy),
+    throw Error(Error(failure.code(), what + ": it is in " + visible(copy),
                       "when the cause is gone, copy it back with cp, which keeps the hard links")
                     .with_detail("backup", copy));
 }
@@ -30,14 +30,14 @@ void copy_content(int from, int to, std::uint64_t size, const std::string& path,
                   const CallContext& context)
 {
     if (::lseek(to, 0, SEEK_SET) != 0) {
-        throw errno_error(errno, "write " + printable(path));
+        throw errno_error(errno, "write " + visible(path));
     }
     PieceReader reader(from, 0, size, path, context);
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
         write_piece(to, piece, path);
     }
     if (::ftruncate(to, static_cast<off_t>(size)) != 0) {
-        throw_write_error(errno, to, "write " + printable(path));
+        throw_write_error(errno, to, "write " + visible(path));
     }
 }
 
@@ -53,7 +53,7 @@ void overwrite(int file, const NewContent& content, const OldContent& old,
     // the hands of the caller, whose call has failed and should have changed nothing.
     if (const int error = old.copy.expose(target.name); error != 0) {
         throw_write_error(error, target.directory.get(),
-                          "keep the old content of " + printable(path));
+                          "keep the old content of " + visible(path));
     }
     try {
         copy_content(content.fd, file, content.size, path, unstoppable);

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_diff.hpp"
 #include "sandbox/guest/files/edit_errors.hpp"
@@ -36,14 +37,13 @@ void require_distinct(const std::vector<PatchEntry>& entries, const CallContext&
         if (!by_path.second || !by_file.second) {
             const std::size_t first =
                 by_path.second ? by_file.first->second : by_path.first->second;
-            const std::string what =
-                "line " + std::to_string(line) + " of patch: " + printable(path);
+            const std::string what = "line " + std::to_string(line) + " of patch: " + visible(path);
             if (first == line) {
                 throw Error(ErrorCode::invalid_argument, what + " would be moved to itself",
-                            "leave *** Move to out where the file keeps its name");
+                            "leave out *** Move to where the file keeps its name");
             }
             throw Error(ErrorCode::invalid_argument,
-                        what + " is the file of line " + std::to_string(first),
+                        what + " is the same file as in line " + std::to_string(first),
                         "put all changes of a file under one *** Update File");
         }
     };
@@ -114,7 +114,7 @@ void add_diff(const PatchTarget& target, const PatchEntry& entry, std::uint64_t 
     if (!entry.hunks.empty() && entry.move_to.empty() && is_as_original(*target.document())) {
         throw Error(ErrorCode::invalid_argument,
                     "line " + std::to_string(entry.line) + " of patch: " +
-                        printable(target.document()->path()) + " has already what its hunks make",
+                        visible(target.document()->path()) + " has already what its hunks make",
                     "nothing would change: leave the file out");
     }
     reply.diff_truncated |= reply.diff.size() >= budget;

@@ -1,12 +1,12 @@
 #include "sandbox/guest/files/patch_hunks.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_errors.hpp"
 #include "sandbox/guest/files/line_walk.hpp"
 #include "sandbox/guest/files/text_search.hpp"
 #include "sandbox/guest/files/tolerant_match.hpp"
-#include "sandbox/guest/paths.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -140,7 +140,7 @@ class Hunks {
         const std::string line = std::to_string(lines_of(document_, {begin}, 1).front());
         throw Error(
             Error(ErrorCode::text_not_found,
-                  what + " does not occur in " + printable(document_.path()) + " where it should",
+                  what + " does not occur in " + visible(document_.path()) + " where it should",
                   "it is on line " + line + ", " + hint)
                 .with_detail("lines", line));
     }

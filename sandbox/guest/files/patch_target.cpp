@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/patch_target.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_errors.hpp"
 #include "sandbox/guest/files/missing.hpp"
@@ -31,7 +32,7 @@ void require_no_link(const std::string& path, const CallContext& context)
     if (::fstatat(AT_FDCWD, whole.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISLNK(status.st_mode)) {
         throw Error(ErrorCode::unsupported,
-                    printable(whole) + " is a symbolic link, and a patch removes and moves files",
+                    visible(whole) + " is a symbolic link, and a patch removes and moves files",
                     "remove or rename the link in bash_exec, or name the file that it leads to");
     }
 }
@@ -39,7 +40,7 @@ void require_no_link(const std::string& path, const CallContext& context)
 void require_absent(const WriteTarget& target)
 {
     if (target.exists()) {
-        throw Error(Error(ErrorCode::conflict, printable(target.path()) + " exists already",
+        throw Error(Error(ErrorCode::conflict, visible(target.path()) + " exists already",
                           "say *** Update File to change it, or delete it first")
                         .set_retryable(false));
     }
@@ -184,7 +185,7 @@ void PatchTarget::put_back_copy(const CallContext& unstoppable)
         }
         throw Error(error.code(),
                     std::string(error.what()) + ": the old content is in " +
-                        printable(source.directory_path + "/" + backup_->keep()),
+                        visible(source.directory_path + "/" + backup_->keep()),
                     error.hint());
     }
 }
@@ -198,8 +199,8 @@ void PatchTarget::undo(const CallContext& unstoppable)
     if (const auto put = std::exchange(put_, std::nullopt)) {
         if (present(written()) != put) {
             throw Error(ErrorCode::conflict,
-                        printable(written().path()) + " was changed by a command meanwhile, and "
-                                                      "stays as it is",
+                        visible(written().path()) + " was changed by a command meanwhile, and "
+                                                    "stays as it is",
                         "look at it");
         }
         if (destination_ || !source_.target.exists()) {

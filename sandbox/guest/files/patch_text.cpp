@@ -2,7 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
-#include "sandbox/guest/paths.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <optional>
 #include <utility>
@@ -123,8 +123,8 @@ class Parser {
             next();
             return;
         } else {
-            refuse("\"" + shown() + "\" is no file's beginning",
-                   "between files stand *** Add File: PATH, *** Update File: PATH or *** Delete "
+            refuse("\"" + shown() + "\" does not begin a file",
+                   "a file begins with *** Add File: PATH, *** Update File: PATH or *** Delete "
                    "File: PATH; in a hunk each line begins with a blank, - or +");
         }
         entries_.push_back(std::move(entry));
@@ -137,7 +137,7 @@ class Parser {
     [[nodiscard]] std::string shown() const
     {
         constexpr std::size_t most = 80;
-        return printable(utf8::prefix_bytes(line_, most));
+        return visible(utf8::prefix_bytes(line_, most));
     }
 
     void read_content(PatchEntry& entry)
@@ -169,7 +169,7 @@ class Parser {
             read_hunk(entry);
         }
         if (entry.hunks.empty() && entry.move_to.empty()) {
-            refuse("the update of " + printable(entry.path) + " has no hunk",
+            refuse("the update of " + visible(entry.path) + " has no hunk",
                    "give the lines that change, or leave the file out");
         }
     }
@@ -198,7 +198,7 @@ class Parser {
             next();
         }
         if (!any) {
-            refuse("a hunk of " + printable(entry.path) + " has no lines",
+            refuse("a hunk of " + visible(entry.path) + " has no lines",
                    "each line of a hunk begins with a blank, - or +");
         }
         drop_empty_lines(hunk);
@@ -206,7 +206,7 @@ class Parser {
             return; // empty lines in front of the first @@
         }
         if (hunk.old_text == hunk.new_text) {
-            refuse("a hunk of " + printable(entry.path) + " changes nothing",
+            refuse("a hunk of " + visible(entry.path) + " changes nothing",
                    "begin the lines that go with - and those that come with +");
         }
         if (++hunks_ > most_hunks) {

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/read_directory.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/protocol/listing.hpp"
 
@@ -102,7 +103,7 @@ void list_names(DIR* stream, const std::string& path, Names& names, const CallCo
         const dirent* entry = ::readdir(stream);
         if (entry == nullptr) {
             if (errno != 0) {
-                throw errno_error(errno, "list " + printable(path));
+                throw errno_error(errno, "list " + visible(path));
             }
             return;
         }
@@ -157,7 +158,7 @@ protocol::ReadFileReply read_directory(Opened directory, const protocol::ReadFil
 {
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.fd.get()), &::closedir);
     if (!stream) {
-        throw errno_error(errno, "list " + printable(directory.path));
+        throw errno_error(errno, "list " + visible(directory.path));
     }
     const int fd = directory.fd.release(); // closedir closes it
     Names names = request.from_end > 0

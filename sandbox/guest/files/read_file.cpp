@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/content_type.hpp"
 #include "sandbox/guest/files/file_facts.hpp"
@@ -115,7 +116,7 @@ ReadFileReply read_file(const ReadFileRequest& request, const CallContext& conte
     const ContentLock lock(file.fd.get(), ContentLock::Kind::shared, context.stop);
     throw_if_stopped(context);
     if (::fstat(file.fd.get(), &file.status) != 0) {
-        throw errno_error(errno, "look at " + printable(file.path));
+        throw errno_error(errno, "look at " + visible(file.path));
     }
     ReadFileReply reply;
     if (request.encoding == Encoding::bytes) {

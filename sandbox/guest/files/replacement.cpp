@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/replacement.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/overwrite.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
@@ -67,7 +68,7 @@ void Replacement::require_unchanged() const
         now.st_size != before.st_size || !same_time(now.st_mtim, before.st_mtim) ||
         !same_time(now.st_ctim, before.st_ctim)) {
         throw Error(ErrorCode::conflict,
-                    printable(target_.path()) + " was changed by a command at the same time",
+                    visible(target_.path()) + " was changed by a command at the same time",
                     "read it again, then repeat the change");
     }
 }
@@ -90,7 +91,7 @@ void Replacement::take_attributes() const
         if (size >= 0 && ::fsetxattr(temporary_.fd(), name.c_str(), value.data(),
                                      static_cast<std::size_t>(size), 0) != 0) {
             throw_write_error(errno, temporary_.fd(),
-                              "keep the attribute " + name + " of " + printable(target_.path()));
+                              "keep the attribute " + name + " of " + visible(target_.path()));
         }
     }
 }
@@ -100,11 +101,11 @@ void Replacement::write_in_place(const CallContext& context)
     const std::string path = target_.path();
     const UniqueFd file(::open(descriptor_path(target_.file.get()).c_str(), O_RDWR | O_CLOEXEC));
     if (!file) {
-        throw_write_error(errno, target_.directory.get(), "write " + printable(path));
+        throw_write_error(errno, target_.directory.get(), "write " + visible(path));
     }
     struct stat now = {};
     if (::fstat(file.get(), &now) != 0) {
-        throw errno_error(errno, "look at " + printable(path));
+        throw errno_error(errno, "look at " + visible(path));
     }
     const auto old_size = static_cast<std::uint64_t>(now.st_size);
     TemporaryFile backup(target_.directory.get(), target_.directory_path, 0600);
@@ -113,7 +114,7 @@ void Replacement::write_in_place(const CallContext& context)
     if (size_ > 0 &&
         ::fallocate(file.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(size_)) != 0 &&
         errno != EOPNOTSUPP) {
-        throw_write_error(errno, file.get(), "write " + printable(path));
+        throw_write_error(errno, file.get(), "write " + visible(path));
     }
     // First, since what cannot have its mode must not have its content changed either.
     const bool changed = take_mode(file.get(), now);
@@ -137,7 +138,7 @@ bool Replacement::take_mode(int file, const struct stat& now) const
         return true;
     }
     if (errno != EPERM || now.st_uid == ::geteuid()) {
-        throw_write_error(errno, file, "set the mode of " + printable(target_.path()));
+        throw_write_error(errno, file, "set the mode of " + visible(target_.path()));
     }
     return false;
 }
@@ -160,14 +161,13 @@ std::string Replacement::commit(const CallContext& context)
     if (target_.exists() || options_.mode) {
         const unsigned mode = options_.mode.value_or(target_.status.st_mode) & 0777U;
         if (::fchmod(temporary_.fd(), mode) != 0) {
-            throw_write_error(errno, temporary_.fd(),
-                              "set the mode of " + printable(target_.path()));
+            throw_write_error(errno, temporary_.fd(), "set the mode of " + visible(target_.path()));
         }
     }
     const bool exclusive = options_.exclusive && !target_.exists();
     const int error = temporary_.rename_to(target_.name, exclusive);
     if (error == EEXIST) {
-        throw Error(ErrorCode::conflict, printable(target_.path()) + " exists meanwhile",
+        throw Error(ErrorCode::conflict, visible(target_.path()) + " exists meanwhile",
                     "look at it first");
     }
     if (error == EBUSY && target_.exists()) { // a file that is a mount by itself
@@ -175,7 +175,7 @@ std::string Replacement::commit(const CallContext& context)
         return hash_.finish();
     }
     if (error != 0) {
-        throw_write_error(error, target_.directory.get(), "replace " + printable(target_.path()));
+        throw_write_error(error, target_.directory.get(), "replace " + visible(target_.path()));
     }
     return hash_.finish();
 }

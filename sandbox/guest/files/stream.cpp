@@ -3,7 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/sha256.hpp"
-#include "sandbox/guest/paths.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -47,7 +47,7 @@ std::string_view PieceReader::next()
             return {}; // a file of /proc that would block: what is there now is all
         }
         if (errno != EINTR) {
-            throw errno_error(errno, "read " + printable(path_));
+            throw errno_error(errno, "read " + visible(path_));
         }
     }
     return {};
@@ -69,7 +69,7 @@ void write_piece(int fd, std::string_view data, const std::string& path)
     try {
         write_full(fd, data);
     } catch (const std::system_error& error) {
-        throw_write_error(error.code().value(), fd, "write " + printable(path));
+        throw_write_error(error.code().value(), fd, "write " + visible(path));
     }
 }
 

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
@@ -125,12 +126,12 @@ bool TemporaryFile::create(const std::string& directory_path, unsigned mode)
         if (error == EACCES) {
             throw Error(
                 ErrorCode::permission_denied,
-                "the folder " + printable(directory_path) +
+                "the folder " + visible(directory_path) +
                     " may not be written to: no file in it can be made or replaced",
                 "See its mode and owner with ls -ld in bash_exec; chmod u+w it if it should "
                 "be changed, or write elsewhere.");
         }
-        throw_write_error(error, directory_, "create a file in " + printable(directory_path));
+        throw_write_error(error, directory_, "create a file in " + visible(directory_path));
     }
     fd_.reset(fd);
     // Before the lock was held another guest could take it for a leftover.

@@ -1,7 +1,7 @@
 #include "sandbox/guest/files/text_search.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/paths.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -33,7 +33,7 @@ std::vector<std::uint64_t> find_text(const Document& document, std::string_view 
             if (matches.size() == max_matches) {
                 throw Error(ErrorCode::too_large,
                             "old_text occurs more than " + std::to_string(max_matches) +
-                                " times in " + printable(document.path()),
+                                " times in " + visible(document.path()),
                             "use sed in bash_exec for that many");
             }
             matches.push_back(base + at);

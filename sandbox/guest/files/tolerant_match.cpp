@@ -67,6 +67,9 @@ std::string_view trailing_blanks_of(std::string_view raw)
 /// Compares the raw signs of a text and of a place that has the same folded ones.
 class Comparison {
   public:
+    /// `part_of_blanks`: the text may begin or end within a run of blanks.
+    explicit Comparison(bool part_of_blanks) : part_of_blanks_(part_of_blanks) {}
+
     /// Whether nothing differs but what is tolerated.
     [[nodiscard]] bool run(const Folded& text, const Folded& actual)
     {
@@ -75,7 +78,7 @@ class Comparison {
             return false;
         }
         for (std::size_t i = 0; i < text.signs.size(); ++i) {
-            if (text.raw[i] == actual.raw[i]) {
+            if (text.raw[i] == actual.raw[i] || is_part(text, actual, i)) {
                 continue;
             }
             const bool leading = i == 0 || text.signs[i - 1] == '\n';
@@ -88,7 +91,31 @@ class Comparison {
 
     [[nodiscard]] unsigned through() const noexcept { return through_; }
 
+    /// Blanks of the place that are in front of the text, and behind it.
+    [[nodiscard]] std::size_t in_front() const noexcept { return in_front_; }
+
+    [[nodiscard]] std::size_t behind() const noexcept { return behind_; }
+
   private:
+    /// As a text that occurs as it is may begin and end anywhere, within a run of blanks too.
+    bool is_part(const Folded& text, const Folded& actual, std::size_t i) noexcept
+    {
+        const auto wanted = text.raw[i];
+        const auto run = actual.raw[i];
+        if (!part_of_blanks_ || text.signs[i] != ' ') {
+            return false;
+        }
+        if (i == 0 && run.ends_with(wanted)) {
+            in_front_ = run.size() - wanted.size();
+            return true;
+        }
+        if (i + 1 == text.signs.size() && run.starts_with(wanted)) {
+            behind_ = run.size() - wanted.size();
+            return true;
+        }
+        return false;
+    }
+
     void add(Tolerance tolerance) noexcept { through_ |= static_cast<unsigned>(tolerance); }
 
     bool tolerates(char sign, bool leading, std::string_view wanted, std::string_view actual)
@@ -127,7 +154,10 @@ class Comparison {
         });
     }
 
+    bool part_of_blanks_;
     unsigned through_ = 0;
+    std::size_t in_front_ = 0;
+    std::size_t behind_ = 0;
     std::vector<std::pair<std::string_view, std::string_view>> indentations_;
 };
 
@@ -187,14 +217,15 @@ class TolerantSearch {
         if (compared_ > most_compared) {
             throw Error(
                 ErrorCode::too_large,
-                "too many places are like the text but for their blanks to compare them all",
+                "too many places differ from the text in nothing but blanks to compare them all",
                 "give more of the text around the place, exactly as it is in the file");
         }
         const std::size_t size = actual.size();
         actual += !open_end_ ? "" : query_.text.ends_with("\r\n") ? "\r\n" : "\n";
-        Comparison comparison;
+        Comparison comparison(!query_.whole_lines);
         if (matches_.size() < query_.most && comparison.run(text_, fold_whole(actual))) {
-            actual.resize(size);
+            actual.resize(size - comparison.behind());
+            actual.erase(0, comparison.in_front());
             kept_ += actual.size();
             if (kept_ > most_kept) {
                 throw Error(ErrorCode::too_large,
@@ -202,7 +233,7 @@ class TolerantSearch {
                                 std::to_string(most_kept) + " bytes",
                             "take a shorter text that occurs once, or use sed in bash_exec");
             }
-            matches_.push_back({.begin = begin,
+            matches_.push_back({.begin = begin + comparison.in_front(),
                                 .actual = std::move(actual),
                                 .through = comparison.through(),
                                 .open_end = open_end_});

@@ -42,7 +42,9 @@ inline constexpr std::size_t longest_tolerant = 256 * 1024;
 
 /// Where the text occurs in the document but for differences of the kinds above, or as it is, in
 /// order. Of spaces alone the number counts: it is another indentation, which in Python
-/// means something else; so is one that no width of a tab explains. One may overlap the one before
+/// means something else; so is one that no width of a tab explains. Only the first and the last
+/// blanks of a text that is not whole lines may be a part of those that are there, as for a text
+/// that occurs as it is. One may overlap the one before
 /// it, so that who wants the only place learns of both. Memory: some fifty times the text's, and
 /// what is returned. Throws Error(too_large) where text repeats itself beyond bounds.
 [[nodiscard]] std::vector<TolerantMatch> find_tolerant(const Document& document,

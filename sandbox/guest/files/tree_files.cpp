@@ -1,9 +1,10 @@
 #include "sandbox/guest/files/tree_files.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/stream.hpp"
-#include "sandbox/guest/paths.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -33,7 +34,7 @@ class TreeLister {
         throw_if_stopped(context_);
         const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), &::closedir);
         if (!stream) {
-            throw errno_error(errno, "list " + printable(root_path_ + "/" + prefix));
+            throw errno_error(errno, "list " + visible(root_path_ + "/" + prefix));
         }
         const int fd = directory.release(); // closedir closes it
         bool empty = true;
@@ -65,7 +66,7 @@ class TreeLister {
         errno = 0;
         const dirent* entry = ::readdir(stream);
         if (entry == nullptr && errno != 0) {
-            throw errno_error(errno, "list " + printable(root_path_ + "/" + prefix));
+            throw errno_error(errno, "list " + visible(root_path_ + "/" + prefix));
         }
         return entry;
     }
@@ -74,7 +75,7 @@ class TreeLister {
     {
         ++found_.skipped_total;
         if (found_.skipped.size() < max_skipped) {
-            found_.skipped.push_back(printable(name) + ": " + reason);
+            found_.skipped.push_back(visible(name) + ": " + reason);
         }
     }
 
@@ -134,13 +135,13 @@ class TreeLister {
         found_.files.push_back(std::move(file));
         if (found_.files.size() > limits_.max_entries) {
             throw Error(ErrorCode::too_large,
-                        printable(root_path_) + " has more than " +
+                        visible(root_path_) + " has more than " +
                             std::to_string(limits_.max_entries) + " files",
                         "name a smaller directory or a narrower pattern, or pack it with tar");
         }
         if (found_.bytes > limits_.max_bytes) {
             throw Error(ErrorCode::too_large,
-                        "the files of " + printable(root_path_) + " have more than " +
+                        "the files of " + visible(root_path_) + " have more than " +
                             std::to_string(limits_.max_bytes) + " bytes",
                         "name fewer files, or compress them");
         }
@@ -159,7 +160,7 @@ TreeFiles list_tree(int root, const std::string& root_path, const TreeLimits& li
 {
     UniqueFd own(::openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!own) {
-        throw errno_error(errno, "list " + printable(root_path));
+        throw errno_error(errno, "list " + visible(root_path));
     }
     TreeLister lister(root_path, limits, context);
     lister.list(std::move(own), "", 0);

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/append_note.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
 #include "sandbox/guest/files/replacement.hpp"
@@ -54,7 +55,7 @@ void append_piece(int file, std::string_view rest, const std::string& path, Appe
             continue;
         }
         if (size < 0) {
-            throw_write_error(errno, file, "write " + printable(path));
+            throw_write_error(errno, file, "write " + visible(path));
         }
         const off_t end = ::lseek(file, 0, SEEK_CUR); // where our last byte went
         if (done.end == 0) {
@@ -73,7 +74,7 @@ void take_back(int file, const Appended& done, const std::string& path)
     struct stat now = {};
     if (done.together && done.end > 0 && ::fstat(file, &now) == 0 && now.st_size == done.end &&
         ::ftruncate(file, done.begin) != 0) {
-        throw_write_error(errno, file, "take back a part of " + printable(path));
+        throw_write_error(errno, file, "take back a part of " + visible(path));
     }
 }
 
@@ -93,7 +94,7 @@ std::uint64_t size_of(int file, const std::string& path)
 {
     struct stat status = {};
     if (::fstat(file, &status) != 0) {
-        throw errno_error(errno, "look at " + printable(path));
+        throw errno_error(errno, "look at " + visible(path));
     }
     return static_cast<std::uint64_t>(status.st_size);
 }
@@ -126,7 +127,7 @@ void append(const WriteTarget& target, const WriteFileRequest& request, const Ca
     UniqueFd file(
         ::open(descriptor_path(target.file.get()).c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
     if (!file) {
-        throw_write_error(errno, target.directory.get(), "write " + printable(target.path()));
+        throw_write_error(errno, target.directory.get(), "write " + visible(target.path()));
     }
     if (request.encoding == Encoding::text) {
         require_narrow(file.get(), target);
@@ -160,7 +161,7 @@ WriteFileReply write_file(const WriteFileRequest& request, const CallContext& co
     WriteTarget& target = locked.target;
     require_hash(target, request.if_sha256, context);
     if (request.mode == WriteMode::create && target.exists()) {
-        throw Error(Error(ErrorCode::conflict, printable(target.path()) + " exists already",
+        throw Error(Error(ErrorCode::conflict, visible(target.path()) + " exists already",
                           "change it with edit_file, or replace it with mode \"overwrite\"")
                         .set_retryable(false));
     }

@@ -1,6 +1,7 @@
 #include "sandbox/guest/files/write_target.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/content_type.hpp"
 #include "sandbox/guest/files/missing.hpp"
 #include "sandbox/guest/files/stream.hpp"
@@ -52,11 +53,11 @@ Split split(std::string path)
         require_writable(path_of(location.get()), context);
         struct stat status = {};
         if (::fstat(location.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
-            throw Error(ErrorCode::is_directory, printable(path) + " is a directory",
+            throw Error(ErrorCode::is_directory, visible(path) + " is a directory",
                         "name a file in it");
         }
     }
-    throw Error(ErrorCode::invalid_path, printable(path) + " names a directory",
+    throw Error(ErrorCode::invalid_path, visible(path) + " names a directory",
                 "leave out the slash or dots at its end");
 }
 
@@ -77,7 +78,7 @@ void open_parent(std::string parent, WriteTarget& target, const CallContext& con
         Split parts = split(std::move(parent));
         if (parts.name == "..") {
             throw Error(ErrorCode::invalid_path,
-                        printable(whole) + " goes up (..) from a directory that does not exist",
+                        visible(whole) + " goes up (..) from a directory that does not exist",
                         "name the directory directly");
         }
         if (parts.name != "." && !parts.name.empty()) {
@@ -98,7 +99,7 @@ std::string read_link(int link, const WriteTarget& target)
     std::array<char, PATH_MAX> buffer;
     const ssize_t size = ::readlinkat(link, "", buffer.data(), buffer.size());
     if (size <= 0 || static_cast<std::size_t>(size) >= buffer.size()) {
-        throw errno_error(ENAMETOOLONG, "follow " + printable(target.path()),
+        throw errno_error(ENAMETOOLONG, "follow " + visible(target.path()),
                           "name the file that the link leads to");
     }
     std::string destination(buffer.data(), static_cast<std::size_t>(size));
@@ -133,7 +134,7 @@ void open_location(WriteTarget& target, const CallContext& context)
     target.file.reset(fd);
     target.status = {};
     if (target.file && ::fstat(fd, &target.status) != 0) {
-        throw errno_error(errno, "look at " + printable(target.path()));
+        throw errno_error(errno, "look at " + visible(target.path()));
     }
 }
 
@@ -150,9 +151,9 @@ void require_writable_beside(const WriteTarget& target, const std::optional<std:
             throw;
         }
         throw Error(ErrorCode::unsupported,
-                    printable(*file) + " is mounted by itself, and this tool may make no file in " +
-                        printable(target.directory_path) + ", which it needs to change one whole",
-                    "change it in bash_exec (cat NEW >" + printable(*file) +
+                    visible(*file) + " is mounted by itself, and this tool may make no file in " +
+                        visible(target.directory_path) + ", which it needs to change one whole",
+                    "change it in bash_exec (cat NEW >" + visible(*file) +
                         "), or let the operator mount its folder, or the file below " +
                         context.config.home);
     }
@@ -194,15 +195,15 @@ UniqueFd enter(const WriteTarget& target, const std::string& name, bool& made,
     made = ::mkdirat(target.directory.get(), name.c_str(), 0755) == 0;
     if (!made && errno == EACCES) {
         throw Error(ErrorCode::permission_denied,
-                    "the folder " + printable(target.directory_path) +
-                        " may not be written to: the directory " + printable(name) +
+                    "the folder " + visible(target.directory_path) +
+                        " may not be written to: the directory " + visible(name) +
                         " cannot be made in it",
                     "See its mode and owner with ls -ld in bash_exec; chmod u+w it if it should "
                     "be changed, or write elsewhere.");
     }
     if (!made && errno != EEXIST) {
         throw_write_error(errno, target.directory.get(),
-                          "make the directory " + printable(target.directory_path + "/" + name));
+                          "make the directory " + visible(target.directory_path + "/" + name));
     }
     UniqueFd entered(::openat(target.directory.get(), name.c_str(),
                               O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -303,7 +304,7 @@ LockedTarget lock_write_target(std::string_view path, const CallContext& context
             return locked;
         }
     }
-    throw Error(ErrorCode::conflict, printable(path) + " is being replaced again and again",
+    throw Error(ErrorCode::conflict, visible(path) + " is being replaced again and again",
                 "wait until the program that does so has ended");
 }
 
@@ -322,7 +323,7 @@ void require_replaceable(const WriteTarget& target)
     }
     // Without any w bit the owner wanted it kept, even from a superuser, who may always write.
     if (!may || (target.status.st_mode & 0222) == 0) {
-        throw Error(ErrorCode::permission_denied, printable(target.path()) + " is read-only",
+        throw Error(ErrorCode::permission_denied, visible(target.path()) + " is read-only",
                     "make it writable first, e.g. chmod u+w in bash_exec, if it should be changed");
     }
 }
@@ -331,7 +332,7 @@ UniqueFd open_for_reading(const WriteTarget& target)
 {
     UniqueFd fd(::open(descriptor_path(target.file.get()).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) {
-        throw_write_error(errno, target.directory.get(), "read " + printable(target.path()));
+        throw_write_error(errno, target.directory.get(), "read " + visible(target.path()));
     }
     return fd;
 }
@@ -341,13 +342,13 @@ void require_narrow(int fd, const WriteTarget& target)
     std::array<char, 4> mark;
     const ssize_t size = ::pread(fd, mark.data(), mark.size(), 0);
     if (size < 0) {
-        throw errno_error(errno, "read " + printable(target.path()));
+        throw errno_error(errno, "read " + visible(target.path()));
     }
     const std::string encoding(wide_encoding({mark.data(), static_cast<std::size_t>(size)}));
     if (!encoding.empty()) {
         const std::string name = encoding.substr(0, encoding.size() - 2); // either end
         throw Error(ErrorCode::unsupported,
-                    printable(target.path()) + " is " + encoding +
+                    visible(target.path()) + " is " + encoding +
                         " text, into which UTF-8 cannot be put: nothing was changed",
                     "convert it in bash_exec (iconv -f " + name +
                         " -t UTF-8), change that, and convert it back (iconv -f UTF-8 -t " + name +
@@ -368,9 +369,9 @@ void require_hash(const WriteTarget& target, const std::string& if_sha256,
     if (wanted.size() < fewest_digits || wanted.size() > 64 ||
         wanted.find_first_not_of("0123456789abcdef") != std::string::npos) {
         throw Error(ErrorCode::invalid_argument, "if_sha256 is not a SHA-256",
-                    "give the hex digits that read_file told, at least 12");
+                    "give the hex digits that read_file showed, at least 12");
     }
-    const std::string path = printable(target.path());
+    const std::string path = visible(target.path());
     if (!target.exists()) {
         throw Error(
             Error(ErrorCode::conflict, path + " does not exist", "leave out if_sha256 to create it")

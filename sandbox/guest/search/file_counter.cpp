@@ -7,13 +7,13 @@ namespace berth::guest::search {
 namespace {
 
 std::uint64_t units_in(const Matcher& matcher, std::string_view text, Matcher::Span lines,
-                       bool occurrences, ScanMeter& meter)
+                       bool occurrences, LastEnd& last_end, ScanMeter& meter)
 {
     if (!occurrences) {
         return matcher.multiline() ? line_count(text, lines) : 1;
     }
     std::uint64_t units = 0;
-    for_each_occurrence(matcher, text, lines, meter, [&](Matcher::Span) { ++units; });
+    for_each_occurrence(matcher, text, lines, last_end, meter, [&](Matcher::Span) { ++units; });
     return units;
 }
 
@@ -24,6 +24,7 @@ FileCount count_blocks(BlockReader& reader, const Matcher& matcher, const CountO
     while ((count.end = reader.next()) == BlockReader::Status::block) {
         const std::string_view text = reader.block();
         std::size_t from = 0;
+        LastEnd last_end;
         if (reader.continues_line() && open_line_matched && !options.occurrences) {
             from = std::min(text.find('\n'), text.size() - 1) + 1;
             open_line_matched = from == text.size() && !text.ends_with('\n');
@@ -34,7 +35,7 @@ FileCount count_blocks(BlockReader& reader, const Matcher& matcher, const CountO
             // A line that matches may have no occurrence that counts.
             count.units += options.first_only ? 1
                                               : units_in(matcher, text, *lines, options.occurrences,
-                                                         reader.meter());
+                                                         last_end, reader.meter());
             if (options.first_only) {
                 count.end = BlockReader::Status::end;
                 return count;

@@ -1,7 +1,6 @@
 #include "sandbox/guest/search/file_renderer.hpp"
 
 #include "sandbox/base/utf8.hpp"
-#include "sandbox/guest/search/occurrences.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -227,10 +226,10 @@ void FileRenderer::show_occurrence(std::string_view text, Matcher::Span match)
     }
 }
 
-void FileRenderer::show_occurrences(std::string_view text, Matcher::Span lines)
+void FileRenderer::show_occurrences(std::string_view text, Matcher::Span lines, LastEnd& last_end)
 {
     std::size_t counted = lines.begin;
-    for_each_occurrence(matcher_, text, lines, *meter_, [&](Matcher::Span match) {
+    for_each_occurrence(matcher_, text, lines, last_end, *meter_, [&](Matcher::Span match) {
         if (units_ >= end_ || !begin_unit()) {
             return;
         }
@@ -255,6 +254,7 @@ void FileRenderer::render_block(std::string_view text, bool continues_line)
             at = stop + 1;
         }
     }
+    LastEnd last_end;
     while (at < text.size() && !finished()) {
         const auto lines = units_ < end_ ? matcher_.find_lines(text, at, *meter_) : std::nullopt;
         pass_gap(text, at, lines ? lines->begin : text.size());
@@ -262,7 +262,7 @@ void FileRenderer::render_block(std::string_view text, bool continues_line)
             return;
         }
         if (options_.only_matching) {
-            show_occurrences(text, *lines);
+            show_occurrences(text, *lines, last_end);
         } else {
             show_lines(text, *lines);
         }

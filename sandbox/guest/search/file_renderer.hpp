@@ -2,6 +2,7 @@
 
 #include "sandbox/guest/search/block_reader.hpp"
 #include "sandbox/guest/search/matcher.hpp"
+#include "sandbox/guest/search/occurrences.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ class FileRenderer {
     void keep_before(std::string_view text, std::size_t begin, std::size_t end,
                      std::uint64_t end_number);
     void show_lines(std::string_view text, Matcher::Span lines);
-    void show_occurrences(std::string_view text, Matcher::Span lines);
+    void show_occurrences(std::string_view text, Matcher::Span lines, LastEnd& last_end);
     void show_occurrence(std::string_view text, Matcher::Span match);
     [[nodiscard]] Matcher::Span first_match(std::string_view text, Matcher::Span line);
     [[nodiscard]] bool begin_unit();

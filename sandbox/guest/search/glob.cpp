@@ -1,6 +1,8 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/guest/search/glob_start.hpp"
 #include "sandbox/guest/search/newest_files.hpp"
 #include "sandbox/guest/search/search_root.hpp"
 #include "sandbox/guest/search/walker.hpp"
@@ -83,17 +85,17 @@ PatternParts split_literal_prefix(std::string_view pattern)
             .pattern = std::string(pattern.substr(begin))};
 }
 
-bool names_parent(std::string_view pattern)
+bool names_parent(const std::string& pattern)
 {
-    return pattern == ".." || pattern.starts_with("../") || pattern.ends_with("/..") ||
-           pattern.find("/../") != std::string_view::npos;
+    return ("/" + pattern + "/").find("/../") != std::string::npos;
 }
 
 /// Where the search begins and what for. A pattern's own prefix counts only where it must: below
 /// `path` it stays a pattern, so that ignore rules are asked about its directories.
 PatternParts plan(const protocol::GlobRequest& request)
 {
-    std::string_view pattern = request.pattern;
+    const std::string whole = with_common_start(request.pattern);
+    std::string_view pattern = whole;
     if (pattern.ends_with('/')) {
         throw Error(ErrorCode::invalid_argument,
                     "bad glob pattern: it ends with a slash, and only files are listed",
@@ -112,11 +114,11 @@ PatternParts plan(const protocol::GlobRequest& request)
         const PatternParts own = split_literal_prefix(pattern);
         const bool relative = pattern.starts_with("../") && !request.path.empty();
         split.directory = relative ? request.path + "/" + own.directory : own.directory;
-        // "/a/b.c" has no other slash left, but means this one place.
-        split.pattern =
-            own.pattern.find('/') == std::string::npos ? "/" + own.pattern : own.pattern;
+        // "/a/b.c" has no other slash left, nor has the first of "/a/{b.c,d/e.c}", but they mean
+        // this one place.
+        split.pattern = "/" + own.pattern;
     }
-    if (names_parent(split.pattern)) {
+    if (std::ranges::any_of(expand_braces(split.pattern), names_parent)) {
         throw Error(ErrorCode::invalid_argument, "bad glob pattern: '..' can only come first",
                     "name the directory in `path`");
     }
@@ -170,7 +172,7 @@ protocol::GlobReply glob_files(const protocol::GlobRequest& request, const CallC
     PatternParts split = plan(request);
     SearchRoot root = open_search_root(split.directory, context);
     if (!root.is_directory) {
-        throw Error(ErrorCode::invalid_argument, root.path + " is a file, not a directory",
+        throw Error(ErrorCode::invalid_argument, visible(root.path) + " is a file, not a directory",
                     "give its directory as `path` and its name as the pattern");
     }
     protocol::GlobReply reply;

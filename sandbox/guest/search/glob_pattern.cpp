@@ -193,7 +193,7 @@ void GlobPattern::add_alternative(std::string_view text, Options options)
             }
         } else if (!component.empty() &&
                    !(options.braces && component == "." && end != text.size())) {
-            alternative.components.emplace_back(GlobSegment::compile(component, at));
+            alternative.components.emplace_back(GlobSegment::compile(component, at, options.unit));
         }
         at = next_component(text, at);
     }

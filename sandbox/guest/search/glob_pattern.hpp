@@ -19,6 +19,7 @@ class GlobPattern {
     struct Options {
         bool braces = true;    ///< and "a/./b" is "a/b"; git's ignore files have neither
         bool anchored = false; ///< also without a slash: relative to the root
+        GlobUnit unit = GlobUnit::character;
     };
 
     /// Throws Error(invalid_argument) that says what is wrong and where.

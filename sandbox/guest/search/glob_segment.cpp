@@ -12,29 +12,18 @@ namespace berth::guest::search {
 
 namespace {
 
-std::size_t character_size(std::string_view text) noexcept
+std::size_t size_of_first(std::string_view text, GlobUnit unit) noexcept
 {
-    return std::max<std::size_t>(utf8::character_length(text), 1);
+    return unit == GlobUnit::byte ? 1 : std::max<std::size_t>(utf8::character_length(text), 1);
 }
 
-/// Code point of the first character; a stray byte gets a number above all of them.
-std::uint32_t code_point(std::string_view text) noexcept
+/// Code point of the first character; a byte that is none gets a number above all of them.
+std::uint32_t number_of_first(std::string_view text, GlobUnit unit) noexcept
 {
-    const std::size_t size = utf8::character_length(text);
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    switch (size) {
-    case 1:
-        return byte(0);
-    case 2:
-        return (byte(0) & 0x1fU) << 6 | (byte(1) & 0x3fU);
-    case 3:
-        return (byte(0) & 0x0fU) << 12 | (byte(1) & 0x3fU) << 6 | (byte(2) & 0x3fU);
-    case 4:
-        return (byte(0) & 0x07U) << 18 | (byte(1) & 0x3fU) << 12 | (byte(2) & 0x3fU) << 6 |
-               (byte(3) & 0x3fU);
-    default:
-        return 0x110000U + byte(0);
-    }
+    const auto first = text.substr(0, size_of_first(text, unit));
+    constexpr std::uint32_t above_all = 0x110000;
+    return utf8::character_length(first) == 0 ? above_all + static_cast<unsigned char>(first[0])
+                                              : utf8::code_point(first);
 }
 
 struct NamedSet {
@@ -124,8 +113,8 @@ std::size_t GlobSegment::add_set(std::string_view text, std::size_t at, std::siz
     next += token.negated ? 1U : 0U;
     const auto take = [&] {
         next += text[next] == '\\' ? 1U : 0U;
-        const std::uint32_t value = code_point(text.substr(next));
-        next += character_size(text.substr(next));
+        const std::uint32_t value = number_of_first(text.substr(next), unit_);
+        next += size_of_first(text.substr(next), unit_);
         return value;
     };
     while (next < end - 1) {
@@ -152,9 +141,10 @@ std::size_t GlobSegment::add_set(std::string_view text, std::size_t at, std::siz
     return end;
 }
 
-GlobSegment GlobSegment::compile(std::string_view text, std::size_t offset)
+GlobSegment GlobSegment::compile(std::string_view text, std::size_t offset, GlobUnit unit)
 {
     GlobSegment segment;
+    segment.unit_ = unit;
     for (std::size_t at = 0; at < text.size();) {
         switch (text[at]) {
         case '*':
@@ -185,7 +175,7 @@ GlobSegment GlobSegment::compile(std::string_view text, std::size_t offset)
     return segment;
 }
 
-std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) noexcept
+std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) const noexcept
 {
     if (token.kind == Kind::text) {
         return rest.starts_with(token.text) ? token.text.size() : npos;
@@ -194,7 +184,7 @@ std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) no
         return npos;
     }
     if (token.kind == Kind::set) {
-        const std::uint32_t value = code_point(rest);
+        const std::uint32_t value = number_of_first(rest, unit_);
         const bool inside = std::ranges::any_of(token.ranges, [&](const auto& range) {
             return value >= range.first && value <= range.second;
         });
@@ -202,7 +192,7 @@ std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) no
             return npos;
         }
     }
-    return character_size(rest);
+    return size_of_first(rest, unit_);
 }
 
 // Going back to the last `*` only is enough (what an earlier one could take, the last can too), so
@@ -234,7 +224,7 @@ bool GlobSegment::matches(std::string_view name) const noexcept
         if (retry_token == npos || retry_at >= name.size()) {
             return false;
         }
-        retry_at += character_size(name.substr(retry_at));
+        retry_at += size_of_first(name.substr(retry_at), unit_);
         token = retry_token;
         at = retry_at;
     }

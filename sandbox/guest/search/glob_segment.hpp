@@ -9,14 +9,18 @@
 
 namespace berth::guest::search {
 
+/// What `?` and a set stand for one of: a character of UTF-8 (a byte that belongs to none counts as
+/// one), or a byte, as in the ignore rules of git and ripgrep, to which `?` is half of an `ä`.
+enum class GlobUnit : std::uint8_t { character, byte };
+
 /// One component of a glob pattern: `*` any characters, `?` one character, `[a-z]` and `[!a-z]` one
-/// of a set, `\x` the character x. Characters are those of UTF-8; a byte that belongs to none
-/// counts as one. Immutable, so any thread may match.
+/// of a set, `\x` the character x. Immutable, so any thread may match.
 class GlobSegment {
   public:
     /// `text` has no '/' and no braces to expand. Throws Error(invalid_argument); `offset` is where
     /// `text` begins in the pattern that the message talks about.
-    [[nodiscard]] static GlobSegment compile(std::string_view text, std::size_t offset);
+    [[nodiscard]] static GlobSegment compile(std::string_view text, std::size_t offset,
+                                             GlobUnit unit = GlobUnit::character);
 
     [[nodiscard]] bool matches(std::string_view name) const noexcept;
 
@@ -40,9 +44,10 @@ class GlobSegment {
 
     void add_text(std::string_view text);
     std::size_t add_set(std::string_view text, std::size_t at, std::size_t offset);
-    [[nodiscard]] static std::size_t match_one(const Token& token, std::string_view rest) noexcept;
+    [[nodiscard]] std::size_t match_one(const Token& token, std::string_view rest) const noexcept;
 
     std::vector<Token> tokens_;
+    GlobUnit unit_ = GlobUnit::character;
 };
 
 /// The position after the `[...]` that begins at `at`; npos when it is not closed.

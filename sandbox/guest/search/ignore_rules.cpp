@@ -48,7 +48,7 @@ bool IgnoreRules::add_file(std::string_view content, RuleLease* lease)
                     (lease != nullptr && !lease->take(weight_of(line)))) {
                     return false;
                 }
-                add(line, false);
+                add(line, false, GlobUnit::byte);
             }
         } catch (const Error&) {
             continue; // git: a pattern that cannot be parsed matches nothing
@@ -57,7 +57,7 @@ bool IgnoreRules::add_file(std::string_view content, RuleLease* lease)
     return true;
 }
 
-void IgnoreRules::add(std::string_view line, bool braces)
+void IgnoreRules::add(std::string_view line, bool braces, GlobUnit unit)
 {
     line = trim(line);
     if (line.empty() || line.starts_with('#')) {
@@ -87,7 +87,7 @@ void IgnoreRules::add(std::string_view line, bool braces)
         names_ += line;
     } else {
         rule.pattern = std::make_unique<const GlobPattern>(
-            GlobPattern::compile(line, {.braces = braces, .anchored = anchored}));
+            GlobPattern::compile(line, {.braces = braces, .anchored = anchored, .unit = unit}));
         rule.last_byte = static_cast<std::int16_t>(rule.pattern->last_byte());
     }
     rules_.push_back(std::move(rule));

@@ -29,9 +29,9 @@ class IgnoreRules {
     /// more than max_file_rules, or more than `lease` (null: no matter how many) grants.
     bool add_file(std::string_view content, RuleLease* lease = nullptr);
 
-    /// One pattern. `braces`: `{a,b}` are alternatives, as on ripgrep's command line. Throws
-    /// Error(invalid_argument).
-    void add(std::string_view line, bool braces);
+    /// One pattern. `braces`: `{a,b}` are alternatives, as on ripgrep's command line. `unit`: byte
+    /// for git's rules. Throws Error(invalid_argument).
+    void add(std::string_view line, bool braces, GlobUnit unit = GlobUnit::character);
 
     /// `limits` (may be null) are asked on the way: thousands of rules for each of thousands of
     /// names would hold up a stop. Once they say so, the verdict is `ignored`.

@@ -4,22 +4,26 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace berth::guest::search {
 
+/// Where the last occurrence in a text ended; at first there is none.
+using LastEnd = std::optional<std::size_t>;
+
 /// Calls `take(Matcher::Span)` for every occurrence on the lines `lines` of `text`, which
-/// find_lines() gave. As in ripgrep an empty one right after another does not count, nor one behind
-/// a text that ends without a newline. Ends early when the meter is exhausted.
+/// find_lines() gave. As in ripgrep an empty one right after another does not count, not even on
+/// the next line ("\n*" behind a newline), for which `last_end` goes from lines to lines of a text;
+/// nor does one behind a text that ends without a newline. Ends early when the meter is exhausted.
 template <class Take>
 void for_each_occurrence(const Matcher& matcher, std::string_view text, Matcher::Span lines,
-                         ScanMeter& meter, Take&& take)
+                         LastEnd& last_end, ScanMeter& meter, Take&& take)
 {
     // By lines each is a text of its own, which \A and \z are about.
     const std::size_t base = matcher.multiline() ? 0 : lines.begin;
     const std::string_view subject =
         matcher.multiline() ? text : text.substr(base, lines.end - base);
-    std::size_t last_end = std::string_view::npos;
     for (std::size_t from = lines.begin; from <= lines.end && from - base <= subject.size();) {
         const auto found = matcher.find(subject, from - base, meter);
         if (!found) {

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/guest/paths.hpp"
 
 #include <cerrno>
@@ -25,7 +26,8 @@ SearchRoot open_search_root(std::string_view path, const CallContext& context)
     }
     root.is_directory = S_ISDIR(status.st_mode);
     if (!root.is_directory && !S_ISREG(status.st_mode)) {
-        throw Error(ErrorCode::not_a_file, root.path + " is neither a directory nor a regular file",
+        throw Error(ErrorCode::not_a_file,
+                    visible(root.path) + " is neither a directory nor a regular file",
                     "search a directory or a file");
     }
     return root;

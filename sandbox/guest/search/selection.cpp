@@ -60,11 +60,12 @@ void Selection::add_include(std::string_view root, std::string_view glob)
         return;
     }
     include_.add(sign + std::string(glob), true);
-    if (!glob.starts_with('/') || root == "/") {
+    if (root == "/") {
         return;
     }
     for (const std::string& one : expand_braces(glob)) {
-        if (const auto rest = below_root(one, root)) {
+        const auto rest = one.starts_with('/') ? below_root(one, root) : std::nullopt;
+        if (rest) {
             include_.add(sign + "/" + std::string(*rest), false);
         }
     }

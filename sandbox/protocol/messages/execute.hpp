@@ -32,7 +32,7 @@ struct ExecuteRequest {
     std::uint64_t tail_limit = 0;
     bool sticky_cwd = true; ///< a normal end moves the session's working directory
     /// Once stdout and stderr have more bytes than this together, or more characters with those
-    /// written as escapes that can be (utf8::escaped_count), each of them that has more than a
+    /// written as escapes that can be (escaped_count), each of them that has more than a
     /// quarter of it is spilled at the latest when the command ends, even if head and tail hold all
     /// of it: the host shows less than that and must be able to name the whole. 0: never for this
     /// reason.

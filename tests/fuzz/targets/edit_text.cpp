@@ -71,7 +71,8 @@ BERTH_FUZZ_TARGET(edit_text)
     for (const auto& match : matches) {
         check_match(match, old_text, new_text, text);
     }
-    if (exact && is_letter(old_text.front()) && is_letter(old_text.back())) {
+    const bool blank_first = old_text.front() == ' ' || old_text.front() == '\t';
+    if (exact && (is_letter(old_text.front()) || blank_first) && is_letter(old_text.back())) {
         require(!matches.empty(), "what is there as it is, is there for who looks through more");
     }
     if (old_text.ends_with('\n')) {

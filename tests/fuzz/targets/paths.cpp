@@ -4,6 +4,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/store.hpp"
 #include "sandbox/workspace/tree.hpp"
 #include "tests/fuzz/guest_document.hpp"
@@ -48,6 +49,6 @@ BERTH_FUZZ_TARGET(paths)
 {
     in_workspace(input);
     in_sandbox(input);
-    const auto shown = berth::guest::printable(input);
+    const auto shown = berth::visible(input);
     require(berth::utf8::is_valid(shown) && !berth::utf8::has_control(shown), "it can be shown");
 }

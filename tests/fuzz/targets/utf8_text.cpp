@@ -1,6 +1,7 @@
 // UTF-8 and what is none: cut, counted, replaced. SIZE, a byte ==== TEXT.
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tools/render.hpp"
@@ -22,7 +23,7 @@ BERTH_FUZZ_TARGET(utf8_text)
     require(clean.size() <= size || head.size() + 4 > size, "no less than there is room for");
     (void)utf8::prefix_bytes(text, size);
     (void)utf8::suffix_bytes(text, size);
-    const std::string visible = berth::tools::visible(text);
+    const std::string visible = berth::visible(text);
     require(utf8::is_valid(visible) && !utf8::has_control(visible), "nothing for a terminal");
     (void)berth::tools::hexdump(text.substr(0, size));
 }

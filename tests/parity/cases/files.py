@@ -109,6 +109,35 @@ class FilesTest(ParityTest):
         self.assertIn("80000 bytes, more than 64 KiB", error["message"])
         self.assertIn("grep -rnEf FILE", error["hint"])
 
+    def test_a_name_that_deceives_is_written_alike_in_results_and_errors(self):
+        name = "a\u202egnp\u200b\u2028\u061c\U000e0041\x9b"
+        shown = r"a\u202egnp\u200b\u2028\u061c\U000e0041\u009b"
+        written = self.call("write_file", path=name, content="text\n")
+        self.assertTrue(written.data["path"].endswith(name))
+        for told in (written.text, self.call("glob_files", pattern="a*").text,
+                     self.call("grep_files", pattern="text").text,
+                     self.refused("text_not_found", "edit_file", path=name, old_text="none",
+                                  new_text="x").text,
+                     self.refused("conflict", "write_file", path=name, content="", mode="create").text,
+                     self.refused("not_found", "read_file", path=name + "x").text,
+                     self.refused("not_found", "load_from_workspace", workspace_path=name).text):
+            with self.subTest(told):
+                self.assertIn(shown, told)
+                self.assertFalse((set(name) - set("agnp")) & set(told))
+
+    def test_absolute_alternatives(self):
+        home = self.output("mkdir -p d/e f; touch d/a.c d/e/a.c f/b.c f/b.h; pwd").strip()
+        found = self.call("glob_files", pattern=f"{{{home}/d/*.c,{home}/f/*.c}}").data
+        self.assertEqual((sorted(found["paths"]), found["root"]),
+                         ([f"{home}/d/a.c", f"{home}/f/b.c"], home))
+        self.assertIn("begin in different places",
+                      self.refused("invalid_argument", "glob_files", pattern=f"{{{home}/d/*.c,*.h}}").text)
+        saved = self.call("save_to_workspace", sandbox_path=f"{{{home}/d/*.c,{home}/f/*.h}}").data
+        self.assertEqual(sorted(file["workspace_path"] for file in saved["files"]), ["/d/a.c", "/f/b.h"])
+        self.run_command("echo foo >d/a.c; echo foo >d/e/a.c")
+        self.assertEqual(self.call("grep_files", pattern="foo", output_mode="files",
+                                   include=f"{{{home}/d/*.c,/elsewhere/*}}").data["total_files"], 1)
+
     def test_what_lies_in_git_is_found_where_the_pattern_names_it(self):
         self.output("git init -q r && touch r/.git/hooks/mine && cd r && printf '*.o\\n' >.gitignore && touch a.o")
         for pattern in (".git/hooks/mine", ".git/hooks/m*", "./.git/*/mine", "**/.git/**/mine", "~/r/.git/hooks/m*"):

@@ -19,6 +19,12 @@ class ProgressTest(ParityTest):
         self.told("exec", "step 3\nstep 4\nstep 5")
         self.berth.cancel(call)
 
+    def test_escape_sequences_are_left_out_as_in_the_output(self):
+        call = self.berth.call_async("bash_exec", {
+            "command": r"printf '\033[1;31mred\033[0m\a\n'; sleep 60"}, "red")
+        self.told("red", "red\\x07")
+        self.berth.cancel(call)
+
     def test_a_bar_on_standard_error(self):
         call = self.berth.call_async("bash_exec", {
             "command": r"echo loading; sleep 0.3; printf '\r10%%\r20%%\r30%%' >&2; sleep 60"}, "bar")

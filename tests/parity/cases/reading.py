@@ -202,7 +202,7 @@ class ReadingTest(ParityTest):
 
     def test_a_program_that_is_missing_fails_or_does_not_end_is_told(self):
         self.call("write_file", path="a.pdf", content="%PDF-1.4\n")
-        for script, told in (("exit 127", "pdftotext (package poppler-utils), and this one has not"),
+        for script, told in (("exit 127", "pdftotext (package poppler-utils), which this one does not have"),
                              ("echo 'Incorrect password' >&2; exit 1", "exit 1: Incorrect password"),
                              ("kill -9 $$", "cannot be read: exit 137"),
                              ("sleep 300", "cannot be read: stopped after 20 s")):

@@ -40,6 +40,13 @@ class FailureTest(ParityTest):
         self.assertNotIn("in a row", other.call_tool("read_file", {"path": "nothing"}).text)
         self.assertIn("in a row", self.refused("not_found", "read_file", path="nothing").text)
 
+    def test_a_job_that_is_not_there_is_not_looked_for_among_files(self):
+        for _ in range(2):
+            self.refused("not_found", "bash_output", job_id="job-9")
+        error = self.refused("not_found", "bash_output", job_id="job-9")
+        self.assertIn("See with session_info which jobs there are", error.text)
+        self.assertNotIn("glob_files", error.text)
+
     def test_calls_that_were_sent_together_are_one_try(self):
         calls = [self.berth.call_async("read_file", {"path": "nothing"}) for _ in range(6)]
         for call in calls:
@@ -59,6 +66,11 @@ class CommandTest(ParityTest):
         self.call("session_info")
         self.assertEqual([told(), told()], [[], []])
 
+    def test_another_description_is_no_other_command(self):
+        for times in range(3):
+            result = self.call("bash_exec", command="exit 3", description=f"Try number {times}")
+        self.assertIn("3 times in a row", "".join(result.notices))
+
     def test_what_differs_or_succeeds_is_no_row(self):
         for _ in range(4):
             self.assertEqual(self.call("bash_exec", command="echo same").notices, [])
@@ -69,8 +81,9 @@ class CommandTest(ParityTest):
 class CutOffTest(ParityTest):
     def test_nothing_of_half_a_call_is_done(self):
         for arguments in ({}, {"_raw": '{"command": "touch half'}):
-            self.assertIn("run that with bash FILE",
-                          self.refused("invalid_argument", "bash_exec", **arguments).text)
+            error = self.refused("invalid_argument", "bash_exec", **arguments)
+            self.assertIn("run that with bash FILE", error.text)
+            self.assertEqual(error.error["details"]["cut_off"]["certain"], bool(arguments))
         self.assertEqual(self.output("ls"), "")
 
     def test_other_arguments_that_arrived_make_it_an_ordinary_error(self):

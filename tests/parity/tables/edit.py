@@ -288,7 +288,7 @@ REFUSED = [
     _refused("no texts", "invalid_argument", ("neither old_text and new_text nor edits",), path="{dir}/f"),
     _refused("texts and edits", "invalid_argument", ("both",), path="{dir}/f", old_text="a", new_text="b",
              edits=[{"old_text": "a", "new_text": "b"}]),
-    _refused("replace_all beside edits", "invalid_argument", ("in each of edits",), path="{dir}/f",
+    _refused("replace_all beside edits", "invalid_argument", ("in each of the edits",), path="{dir}/f",
              replace_all=True, edits=[{"old_text": "a", "new_text": "b"}]),
     _refused("an edit without its new text", "invalid_argument", ("edits[0]",), path="{dir}/f",
              edits=[{"old_text": "a"}]),

@@ -168,6 +168,10 @@ REST_ROWS = (
           "src/.gitignore": "!ab.o\n/deep/a.c"}),
     by_fd("exclude", {".git/info/exclude": "*.h"}),
     by_fd("by pattern", {".gitignore": "/src/deep"}, pattern="*.c"),
+    # To git, fd and ripgrep a question mark and a set are a byte, and an ä has two.
+    by_fd("bytes", {".gitignore": "?.txt"}),
+    by_fd("two bytes", {".gitignore": "??.txt"}),
+    by_fd("a set of bytes", {".gitignore": "[!x].txt\n[ä].txt"}),
     by_fd("from below", {".gitignore": "*.o"}, path="src"),
     by_fd("hidden", {".gitignore": ".dot"}),
     by_fd("comments and blanks",

@@ -172,13 +172,13 @@ REFUSED = [
     _refused("moved to itself", "*** Update File: {dir}/f\n*** Move to: {dir}/./f\n-a\n+b\n",
              "invalid_argument", "line 2 of patch: {dir}/./f would be moved to itself"),
     _refused("a file twice", _CHANGE + "*** Update File: {dir}/f\n-b\n+c\n", "invalid_argument",
-             "line 5 of patch: {dir}/f is the file of line 2"),
+             "line 5 of patch: {dir}/f is the same file as in line 2"),
     _refused("a file twice, by another name", _CHANGE + "*** Delete File: {dir}/./f\n", "invalid_argument",
-             "line 5 of patch: {dir}/./f is the file of line 2"),
+             "line 5 of patch: {dir}/./f is the same file as in line 2"),
     _refused("a file twice, by a link", _CHANGE + "*** Update File: {dir}/l\n-a\n+c\n", "invalid_argument",
-             "is the file of line 2", setup="ln -s f l"),
+             "is the same file as in line 2", setup="ln -s f l"),
     _refused("a file twice, by a hard link", _CHANGE + "*** Update File: {dir}/h\n-a\n+c\n",
-             "invalid_argument", "is the file of line 2", setup="ln f h"),
+             "invalid_argument", "is the same file as in line 2", setup="ln f h"),
     _refused("a link is deleted", _CHANGE + "*** Delete File: {dir}/l\n", "unsupported", "symbolic link",
              setup="ln -s g l"),
     _refused("a folder is deleted", _CHANGE + "*** Delete File: {dir}/d\n", "is_directory", setup="mkdir d"),
@@ -233,7 +233,7 @@ UNREADABLE = [
     _unreadable("an added line without a mark", "*** Begin Patch\n*** Add File: {dir}/n\n+a\nb\n"
                 "*** End Patch\n", "line 4 of patch: \"b\" in an added file does not begin with +"),
     _unreadable("content below a deleted file", "*** Begin Patch\n*** Delete File: {dir}/f\n-a\n"
-                "*** End Patch\n", "line 3 of patch: \"-a\" is no file's beginning"),
+                "*** End Patch\n", "line 3 of patch: \"-a\" does not begin a file"),
 ]
 
 PATCH_ROWS = [*HUNKS, *FILES, *REFUSED, *UNREADABLE]

@@ -1,5 +1,6 @@
 #include "sandbox/base/control_characters.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <doctest/doctest.h>
 
@@ -94,7 +95,7 @@ TEST_CASE("the characters are counted as they are written, and none is cut")
             const auto shown = show(text, treatment);
             REQUIRE(utf8::is_valid(shown.text));
             REQUIRE(utf8::count(shown.text) == shown_characters(text, treatment));
-            REQUIRE(utf8::count(shown.text) <= utf8::escaped_count(text));
+            REQUIRE(utf8::count(shown.text) <= berth::escaped_count(text));
             REQUIRE((treatment == ControlCharacters::pass ||
                      shown.text.find('\x1b') == std::string::npos));
             for (std::size_t at = 0; at < text.size();) {

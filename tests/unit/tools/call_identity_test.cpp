@@ -40,6 +40,32 @@ TEST_CASE("a call is the same in every spelling of its arguments")
     }
 }
 
+TEST_CASE("what has no effect makes no other call of it")
+{
+    const auto make = identity("bash_exec", {{"command", "make"}});
+    CHECK(identity("bash_exec", {{"command", "make"}, {"description", "Build it"}}) == make);
+    CHECK(identity("bash_exec", {{"command", "make"}, {"description", "Build it again"}}) == make);
+    CHECK(identity("bash_exec", {{"command", "make"}, {"dangerouslyDisableSandbox", true}}) ==
+          make);
+    CHECK(identity("bash_exec", {{"command", "make"}, {"workdir", "a"}}) != make);
+    // Nor among arguments that are refused, nor in the dialect.
+    CHECK(identity("bash_exec", {{"command", "a"}, {"cmd", "b"}, {"description", "once"}}) ==
+          identity("bash_exec", {{"command", "a"}, {"cmd", "b"}, {"description", "more"}}));
+    for (const auto& tool : tools_in(find_dialect("claude"))) {
+        if (tool.name == "Bash") {
+            CHECK(call_identity(tool,
+                                {{"command", "make"},
+                                 {"description", "Build it"},
+                                 {"dangerouslyDisableSandbox", true}},
+                                Settings{}) ==
+                  call_identity(tool, {{"command", "make"}}, Settings{}));
+        }
+    }
+    // Where it is an argument that counts, it does.
+    CHECK(identity("write_file", {{"path", "a"}, {"content", ""}, {"description", "x"}}) !=
+          identity("write_file", {{"path", "a"}, {"content", ""}}));
+}
+
 TEST_CASE("calls that differ in anything are different ones")
 {
     const std::vector<json> calls = {

@@ -1,3 +1,4 @@
+#include "sandbox/base/cut_off.hpp"
 #include "tests/unit/tools/caught.hpp"
 #include "tools/cut_off.hpp"
 #include "tools/dialect.hpp"
@@ -43,7 +44,8 @@ TEST_CASE("a call without arguments is told how to send what was too long")
           "no arguments arrived, needed: path, content; the call was probably cut off");
     CHECK(contains(write.hint(), "write_file with the first part, then more calls with mode "
                                  "\"append\""));
-    CHECK(write.details().at("cut_off") == "true");
+    CHECK(write.details().at("cut_off.arrived_as") == "nothing");
+    CHECK(write.details().at("cut_off.certain") == "false");
     CHECK_FALSE(write.retryable());
     CHECK(contains(refused("bash_exec", json::object()).hint(), "run that with bash FILE"));
     const auto edit = refused("edit_file", json::object());
@@ -53,6 +55,7 @@ TEST_CASE("a call without arguments is told how to send what was too long")
     CHECK(std::string_view(refused("read_file", json::object()).what()) ==
           "no arguments arrived, needed: path");
     CHECK(refused("read_file", json::object()).hint() == "Send the call again with path.");
+    CHECK_FALSE(berth::tells_cut_off(refused("read_file", json::object())));
 }
 
 TEST_CASE("every tool that needs arguments says so, in both dialects")
@@ -87,12 +90,16 @@ TEST_CASE("a string in place of arguments is refused, half or whole")
     for (const auto* cut : {"{", "{\"path\":\"a\\", "{\"path\":\"a\\u12", "{\"a\":tr", "{\"a\":1",
                             "{\"a\":-", "{\"a\":\"\xc3", " {\"a\":[1,"}) {
         CAPTURE(cut);
-        CHECK(refused("write_file", cut).details().at("cut_off") == "true");
+        const auto details = refused("write_file", cut).details();
+        CHECK(details.at("cut_off.arrived_as") == "string");
+        CHECK(details.at("cut_off.bytes") == std::to_string(std::string_view(cut).size()));
+        CHECK(details.at("cut_off.certain") == "true");
+        CHECK(details.size() == 3);
     }
     const auto whole = refused("write_file", R"({"path":"a","content":""})");
     CHECK(std::string_view(whole.what()) == "the arguments came as a string");
     CHECK(contains(whole.hint(), "as an object"));
-    CHECK(whole.details().at("cut_off") == "false");
+    CHECK(whole.details().empty());
     CHECK(contains(refused("write_file", "{'path': 'a'}").what(), "no valid JSON"));
     CHECK(contains(refused("write_file", "").what(), "that is empty"));
     CHECK(contains(refused("session_info", " ").what(), "that is empty"));
@@ -110,6 +117,10 @@ TEST_CASE("a wrapper around half a document is known by what is in it, not by it
         CHECK(contains(error.hint(), "run that with bash FILE"));
     }
     CHECK(contains(refused("bash_exec", {{"_raw", half}}).what(), "a string in \"_raw\", which"));
+    const auto details = refused("bash_exec", {{"_raw", half}}).details();
+    CHECK(details.at("cut_off.arrived_as") == "wrapper");
+    CHECK(details.at("cut_off.argument") == "_raw");
+    CHECK(details.at("cut_off.bytes") == "19");
     const auto whole = refused("bash_exec", {{"arguments", R"({"command": "ls"})"}});
     CHECK(std::string_view(whole.what()) == "the arguments came as a string in \"arguments\"");
 }

@@ -158,6 +158,20 @@ TEST_CASE("a word that is none of the choices is told which was probably meant")
     CHECK(contents.hint() == "Did you mean content?");
     CHECK(refusal("bash_kill", {{"job_id", "job-1"}, {"signal", "term"}}).hint() ==
           "Did you mean TERM?");
+    // Nearest to another spelling of a choice, which is told by its own.
+    for (const char* slip : {"SIGTREM", "sigterm", "SIGTER", "TREM"}) {
+        CAPTURE(slip);
+        CHECK(refusal("bash_kill", {{"job_id", "job-1"}, {"signal", slip}}).hint() ==
+              "Did you mean TERM?");
+    }
+    CHECK(refusal("bash_kill", {{"job_id", "job-1"}, {"signal", "sigkil"}}).hint() ==
+          "Did you mean KILL?");
+    CHECK(refusal("bash_kill", {{"job_id", "job-1"}, {"signal", "kill"}}).hint() ==
+          "Did you mean KILL?");
+    CHECK(refusal("grep_files", {{"pattern", "a"}, {"output_mode", "files_with_match"}}).hint() ==
+          "Did you mean files?");
+    CHECK(refusal("read_file", {{"path", "a"}, {"encoding", "UTF8"}}).hint() ==
+          "Did you mean utf-8?");
     CHECK(refusal("write_file", {{"path", "a"}, {"content", ""}, {"mode", "Append"}}).hint() ==
           "Did you mean append?");
     CHECK(contains(refusal("write_file", {{"path", "a"}, {"content", ""}, {"mode", "xyz"}}).hint(),

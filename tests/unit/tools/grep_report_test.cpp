@@ -187,17 +187,17 @@ TEST_CASE("a page without a match tells its true cause")
     reply.complete = false;
     reply.truncated_by = "time";
     CHECK(text(3).find("offset 3 is past what was found · stopped for") != std::string::npos);
-    CHECK(text(2).ends_with("or more · stopped for its time; narrow the path]"));
+    CHECK(text(2).ends_with("or more · ran out of time; narrow the path]"));
 }
 
-TEST_CASE("a search stopped for its time has totals that say so")
+TEST_CASE("a search ran out of time has totals that say so")
 {
     auto reply = two_files();
     reply.complete = false;
     reply.truncated_by = "time";
     const auto text = GrepFiles::render({.pattern = "o"}, reply, Settings{}).text;
     CHECK(text.find("3 matches or more in 2 files or more") != std::string::npos);
-    CHECK(text.find("stopped for its time") != std::string::npos);
+    CHECK(text.find("ran out of time") != std::string::npos);
 }
 
 TEST_CASE("a match over several lines is several lines of the report")

@@ -168,7 +168,8 @@ TEST_CASE("offset and limit count cells, also from the end; the budget keeps who
     result = report(cells, {3, 9}, settings);
     CHECK(result.data->at("truncated_by") == "line");
     CHECK(result.data->at("next_offset") == 4);
-    CHECK(result.text.find("cell 4 is too long and is cut: its first 20 of 24 characters") !=
+    CHECK(result.text.find(
+              "cell 4 is too long and was cut: these are its first 20 of 24 characters") !=
           std::string::npos);
 }
 

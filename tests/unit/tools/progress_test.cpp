@@ -12,9 +12,10 @@ using namespace berth::tools; // NOLINT(google-build-using-namespace): the subje
 
 namespace {
 
-std::string lines_of(const std::string& text, std::uint64_t total = 0)
+std::string lines_of(const std::string& text, std::uint64_t total = 0,
+                     ControlCharacters treatment = ControlCharacters::strip)
 {
-    return last_lines({.text = text, .total_bytes = total == 0 ? text.size() : total});
+    return last_lines({.text = text, .total_bytes = total == 0 ? text.size() : total}, treatment);
 }
 
 } // namespace
@@ -38,9 +39,21 @@ TEST_CASE("progress: a bar as it stands")
     CHECK(lines_of("done 100%\r          \rnext\n") == "next");
 }
 
+TEST_CASE("progress: control characters are what they are in the output")
+{
+    const std::string red = "a \x1b[31mred\x1b[0m\x07";
+    CHECK(lines_of(red) == "a red\\x07");
+    CHECK(lines_of(red, 0, ControlCharacters::escape) == "a \\x1b[31mred\\x1b[0m\\x07");
+    CHECK(lines_of(red, 0, ControlCharacters::pass) == red);
+    CHECK(lines_of("\xff", 0, ControlCharacters::pass) == "\ufffd");
+    // A line of sequences alone says nothing, nor do blanks in front of one.
+    CHECK(lines_of("said  \x1b[0m\n\x1b[2K \x1b[1G\n") == "said");
+    CHECK(lines_of("50%\r\x1b[2K\x1b[32m60%") == "60%");
+}
+
 TEST_CASE("progress: bounded, valid, and nothing that a terminal obeys")
 {
-    CHECK(lines_of("a\tb\x1b[31mred\x07") == "a b\\x1b[31mred\\x07");
+    CHECK(lines_of("a\tb\x07") == "a b\\x07");
     CHECK(lines_of("bad \xff byte") == "bad \\xff byte");
     CHECK(lines_of("turned \xe2\x80\xae text") == "turned \\u202e text");
     for (const std::string character : {"x", "ä", "€", "𝄞", "\xff", "\x01"}) {

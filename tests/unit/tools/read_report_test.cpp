@@ -181,7 +181,8 @@ TEST_CASE("a line that is longer than the budget is cut, and said to be")
     CHECK(result.data->at("truncated_by") == "line");
     CHECK(result.data->at("line_count") == 1);
     CHECK(result.data->at("content") == std::string(17, 'x'));
-    CHECK(result.text.find("line 1 is too long and is cut: its first 17 of 100 characters") !=
+    CHECK(result.text.find(
+              "line 1 is too long and was cut: these are its first 17 of 100 characters") !=
           std::string::npos);
     CHECK(result.data->at("next_offset") == 1);
 }

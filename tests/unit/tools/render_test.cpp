@@ -55,16 +55,3 @@ TEST_CASE("a status line exists only when it says something")
     CHECK(status_line({"", ""}) == "");
     CHECK(status_line({"exit 3", "", "1.2 s"}) == "[exit 3 · 1.2 s]");
 }
-
-TEST_CASE("a name cannot pose as another line, or run backwards")
-{
-    CHECK(visible("a b") == "a b");
-    CHECK(visible("é€😀") == "é€😀");
-    CHECK(visible("a\nb") == "a\\x0ab");
-    CHECK(visible("\x1b[31m") == "\\x1b[31m");
-    CHECK(visible("a\xff") == "a\\xff");
-    CHECK(visible("a\u202egnp") == "a\\u202egnp");
-    CHECK(visible("a\u2066b") == "a\\u2066b");
-    CHECK(visible("\u009b2J\u0080") == "\\u009b2J\\u0080");
-    CHECK(visible("\x7f\u00a0\ufeff") == "\\x7f\u00a0\\ufeff");
-}

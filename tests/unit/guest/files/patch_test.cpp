@@ -375,7 +375,7 @@ TEST_CASE("a patch that cannot be read says which line, and how it should be")
          "@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n@@ a\n-a\n+b\n"
          "*** End Patch\n",
          "more than 20 @@ lines"},
-        {"*** Begin Patch\n*** Rename File: f\n*** End Patch\n", "is no file's beginning"},
+        {"*** Begin Patch\n*** Rename File: f\n*** End Patch\n", "does not begin a file"},
     };
     for (const auto& one : cases) {
         CAPTURE(one.text);

@@ -204,13 +204,3 @@ TEST_CASE("a missing path is told with what is near")
     }
     CHECK(hint("dangling").find("symbolic link to something") != std::string::npos);
 }
-
-TEST_CASE("what could dress up a name is shown escaped")
-{
-    CHECK(printable("/tmp/plain \u00e4 name") == "/tmp/plain \u00e4 name");
-    CHECK(printable("a\u202Etxt.exe") == "a\\xe2\\x80\\xaetxt.exe");
-    CHECK(printable("a\nb\x1b[31m") == "a\\x0ab\\x1b[31m");
-    CHECK(printable("\u009b2J") == "\\xc2\\x9b2J");
-    CHECK(printable("\xff") == "\\xff");
-    CHECK(printable("\u4e2d\u2013") == "\u4e2d\u2013");
-}

@@ -95,6 +95,16 @@ TEST_CASE("a text is found through tabs, trailing blanks, line ends and quotes, 
          "say \"hi\"\nbye",
          "say \u201Chi\u201D\nbye\n",
          {"quotes"}},
+        // a text that begins or ends within blanks, as one that is found as it is may
+        {"    say(\u201Chi\u201D);\n",
+         "  say(\"hi\");",
+         "  say(\"ho\");",
+         "    say(\"ho\");\n",
+         {"quotes"}},
+        {"\t\tit\u2019s\n", "\tit's", "\tit is", "\t\tit is\n", {"quotes"}},
+        {"it\u2019s    so\n", "it's  ", "it is  ", "it is    so\n", {"quotes"}},
+        {"a    it\u2019s    so\n", " it's ", "-", "a   -   so\n", {"quotes"}},
+        {"a\n    it\u2019s\n", "a\n  it's\n", "x", nullptr, {}}, // not those between
         // found as it is
         {"\tx\n    x\n", "    x", "    y", "\tx\n    y\n", {}},
     };

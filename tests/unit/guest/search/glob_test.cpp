@@ -111,6 +111,32 @@ TEST_CASE("glob: where a pattern begins")
     CHECK(names(tree.glob({.pattern = "a.c", .path = "d"}), tree) == "d/e/a.c");
 }
 
+TEST_CASE("glob: alternatives that say where they begin")
+{
+    const SearchTree tree;
+    for (const char* name : {"d/e/a.c", "d/e/b.c", "d/b.c", "f/a.c", "f/b.h"}) {
+        tree.write(name, "");
+        set_time(tree, name, 5);
+    }
+    const auto& at = tree.path();
+    const auto found = [&](const std::string& pattern, const std::string& path = "") {
+        return names(tree.glob({.pattern = pattern, .path = path}), tree);
+    };
+    CHECK(found("{" + at + "/d/*.c," + at + "/f/*.c}") == "d/b.c f/a.c");
+    CHECK(found("{" + at + "/d," + at + "/f}/*.c", "/") == "d/b.c f/a.c");
+    // A name behind a directory is right there, not at any depth.
+    CHECK(found("{" + at + "/d/b.c," + at + "/d/e/a.c}") == "d/b.c d/e/a.c");
+    CHECK(found(at + "/d/{b.c,e/a.c}") == "d/b.c d/e/a.c");
+    CHECK(found("{../d/*.c,../f/*.h}", "f") == "d/b.c f/b.h");
+    for (const auto& mixed : {"{" + at + "/d/*.c,*.h}", std::string("{~/a,/b}")}) {
+        CAPTURE(mixed);
+        CHECK(error_of([&] { (void)tree.glob({.pattern = mixed}); }) ==
+              ErrorCode::invalid_argument);
+    }
+    CHECK(error_of([&] { (void)tree.glob({.pattern = "d/{../f,e}/*.c"}); }) ==
+          ErrorCode::invalid_argument);
+}
+
 TEST_CASE("glob: the names that a pattern begins with are followed like a path")
 {
     const SearchTree tree;

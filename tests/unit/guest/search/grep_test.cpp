@@ -66,6 +66,30 @@ TEST_CASE("grep: no empty match behind a last line without newline")
     CHECK(files.total_files == 1);
 }
 
+TEST_CASE("grep: an empty match right behind another one does not count, on the next line neither")
+{
+    const SearchTree tree;
+    tree.write("a", "foo\nbar\n\nbaz");
+
+    struct Case {
+        const char* pattern;
+        std::uint64_t matches; ///< that ripgrep -U --count-matches has
+    };
+
+    for (const auto& [pattern, matches] :
+         {Case{"\\n*", 9}, Case{"o*\\n?", 8}, Case{"\\n|", 10}, Case{"(^|\\n)", 4},
+          Case{"\\s*$", 2}, Case{"^", 4}, Case{"$", 3}, Case{"x*", 12}, Case{"(?s).*", 1}}) {
+        CAPTURE(pattern);
+        CHECK(tree.grep({.pattern = pattern, .multiline = true, .only_matching = true})
+                  .total_matches == matches);
+        CHECK(tree.grep({.pattern = pattern,
+                         .mode = GrepMode::count,
+                         .multiline = true,
+                         .only_matching = true})
+                  .total_matches == matches);
+    }
+}
+
 TEST_CASE("grep: lines are counted, or matches, and it is said which")
 {
     const SearchTree tree;
@@ -431,6 +455,10 @@ TEST_CASE("grep: include globs in the forms that paths have")
     CHECK(found("!" + tree.path() + "/src/**") == "c.c:1 foo\n");
     CHECK(found("/elsewhere/*.c").empty());
     CHECK(found(tree.path()).empty());
+    CHECK(found("{" + tree.path() + "/src/*.c,/elsewhere/*.c}") == "src/a.c:1 foo\n");
+    CHECK(found("{" + tree.path() + "/src,/elsewhere}/*.c") == "src/a.c:1 foo\n");
+    CHECK(found("{" + tree.path() + "/src/d/*.c,c.*}") == "c.c:1 foo\nsrc/d/b.c:1 foo\n");
+    CHECK(found("!{" + tree.path() + "/src/**,/elsewhere}") == "c.c:1 foo\n");
 }
 
 TEST_CASE("grep: a line longer than any buffer counts once")

@@ -57,6 +57,18 @@ constexpr Case cases[] = {
     {"//a\n", "a", false, Verdict::none},
     {"d//a\n", "d/a", false, Verdict::none},
     {"d//\n", "d", true, Verdict::none},
+    // To git and ripgrep `?` and a set are a byte, and an ä has two.
+    {"a?b\n", "a\u00e4b", false, Verdict::none},
+    {"a??b\n", "a\u00e4b", false, Verdict::ignored},
+    {"a[!x]b\n", "a\u00e4b", false, Verdict::none},
+    {"a[!x][!x]b\n", "a\u00e4b", false, Verdict::ignored},
+    {"a[\u00e4]b\n", "a\u00e4b", false, Verdict::none},
+    {"a[\u00e4][\u00e4]b\n", "a\u00e4b", false, Verdict::ignored},
+    {"[\xc0-\xff]?.c\n", "\u00e4.c", false, Verdict::ignored},
+    {"[\xc0-\xff]?.c\n", "ab.c", false, Verdict::none},
+    {"a*b\n", "a\u00e4b", false, Verdict::ignored},
+    {"\u00e4*\n", "\u00e4b", false, Verdict::ignored},
+    {"\\\u00e4?\n", "\u00e4b", false, Verdict::ignored},
 };
 
 } // namespace

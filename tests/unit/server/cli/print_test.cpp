@@ -39,8 +39,9 @@ TEST_CASE("what is printed ends with one line end")
     CHECK(captured(STDOUT_FILENO, [] { cli::print(""); }).empty());
     CHECK(captured(STDOUT_FILENO, [] { cli::print_json({{"a", "\xff"}}); }) ==
           "{\n  \"a\": \"\uFFFD\"\n}\n");
-    CHECK(captured(STDOUT_FILENO, [] { cli::print_json({{"é", "\u009b2J\x7f\u202e"}}); }) ==
-          "{\n  \"é\": \"\\u009b2J\\u007f\\u202e\"\n}\n");
+    CHECK(captured(STDOUT_FILENO, [] {
+              cli::print_json({{"é", "\u009b2J\x7f\u202e\U000e0041"}});
+          }) == "{\n  \"é\": \"\\u009b2J\\u007f\\u202e\\udb40\\udc41\"\n}\n");
 }
 
 TEST_CASE("a complaint says who complains, and what to do on a line of its own")

@@ -1,5 +1,7 @@
+#include "sandbox/base/cut_off.hpp"
 #include "sandbox/base/error.hpp"
 #include "server/mcp/reply.hpp"
+#include "tests/unit/tools/schema_validator.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -7,6 +9,8 @@
 #include <cerrno>
 #include <string>
 #include <system_error>
+
+#include "schemas/embedded.hpp"
 
 using namespace berth;      // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::mcp; // NOLINT(google-build-using-namespace): the subject of the test
@@ -193,7 +197,7 @@ TEST_CASE("an error that comes again and again ends with how often, and what to 
     const auto once = json::parse(tool_failure(error, {}, Era::modern, plain));
     CHECK(once["content"][0]["text"] == "old_text does not occur in /a\nread it");
     CHECK_FALSE(once["_meta"]["berth/error"].contains("repeated"));
-    const auto again = json::parse(tool_failure(error, {}, Era::modern, plain, 4));
+    const auto again = json::parse(tool_failure(error, {}, Era::modern, plain, {.times = 4}));
     CHECK(again["_meta"]["berth/error"]["repeated"] == 4);
     CHECK(again["_meta"]["berth/error"]["hint"] == "read it");
     const auto text = again["content"][0]["text"].get<std::string>();
@@ -210,16 +214,37 @@ TEST_CASE("what to do instead of an error's call is said for each code, in the d
     claude.dialect = tools::find_dialect("claude");
     for (int code = 0; code <= static_cast<int>(ErrorCode::internal); ++code) {
         const Error error(static_cast<ErrorCode>(code), "what", "hint");
-        const auto reply = json::parse(tool_failure(error, {}, Era::modern, claude, 3));
+        const auto reply = json::parse(tool_failure(error, {}, Era::modern, claude, {.times = 3}));
         const auto text = reply["content"][0]["text"].get<std::string>();
         CAPTURE(text);
-        CHECK(text.find(" as it is. ") != std::string::npos);
+        // To try again when what is busy no longer is was the error's own advice.
+        const bool busy = error.code() == ErrorCode::busy;
+        CHECK(text.find(busy ? " right away. " : " as it is. ") != std::string::npos);
         CHECK(text.find(". ;") == std::string::npos);
         for (const auto* own : {"bash_exec", "glob_files", "read_file", "write_file"}) {
             CHECK(text.find(own) == std::string::npos);
         }
     }
     const std::runtime_error fault("broke");
-    CHECK(tool_failure(fault, {}, Era::modern, plain, 3).find("failed 3 times in a row") !=
-          std::string::npos);
+    CHECK(
+        tool_failure(fault, {}, Era::modern, plain, {.times = 3}).find("failed 3 times in a row") !=
+        std::string::npos);
+}
+
+TEST_CASE("every failure has the form that the schema says")
+{
+    const auto complaint = [](const std::exception& failure, Tried tried = {}) {
+        const auto reply = json::parse(tool_failure(failure, {}, Era::modern, plain, tried));
+        return tools::test::schema_complaint(schemas::error, reply["_meta"]["berth/error"]);
+    };
+    CHECK(complaint(std::runtime_error("boom")) == "");
+    CHECK(complaint(Error(ErrorCode::busy, "full"), {.tool = "bash_exec", .times = 3}) == "");
+    Error full(ErrorCode::ambiguous_match, "twice");
+    for (const char* key : {"allowed", "backup", "cwd", "sha256"}) {
+        full.with_detail(key, "text");
+    }
+    full.with_detail("count", "2").with_detail("lines", "1, 4").with_detail("available_bytes", "0");
+    CHECK(complaint(
+              with_cut_off(full, {.arrived_as = "wrapper", .bytes = 7, .argument = "_raw"})) == "");
+    CHECK_FALSE(complaint(with_cut_off(full, {.arrived_as = "pigeon"})).empty());
 }

@@ -146,7 +146,7 @@ TEST_CASE("Grep: nothing found, and what was not searched for it")
     some.unreadable_paths = {"/w/secret"};
     some.complete = false;
     const auto text = grep(some, json::object());
-    CHECK(text.starts_with("Found 2 files\na\nd/b\n[the search was stopped for its time"));
+    CHECK(text.starts_with("Found 2 files\na\nd/b\n[the search ran out of time"));
     CHECK(text.find("/w/secret") != std::string::npos);
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("Glob: one path a line, and how many are not listed")
     reply.unreadable = 1;
     reply.unreadable_paths = {"/w/x/"};
     const auto text = glob(reply);
-    CHECK(text.starts_with("No files found\n[the search was stopped for its time"));
+    CHECK(text.starts_with("No files found\n[the search ran out of time"));
     CHECK(text.find(".git is left out") != std::string::npos);
     CHECK(text.find("/w/x/") != std::string::npos);
 }

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+// How a text that others wrote is shown within a line of berth's own, in every message, result and
+// log alike: a file's name cannot pose as another one or as a line of ours, nor move a cursor.
+
+namespace berth {
+
+/// For one line: each character that deceives (utf8::is_deceptive) is written with its number, C0
+/// and DEL as \x1b, others as \u202e or \U000e0041, as bash's $'...' takes them; and so is each
+/// byte that is not UTF-8, as \xff.
+[[nodiscard]] std::string visible(std::string_view text);
+
+/// Characters of visible(), for a text of several lines: newline and tab count as one each.
+[[nodiscard]] std::size_t escaped_count(std::string_view text) noexcept;
+
+} // namespace berth
