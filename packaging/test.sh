@@ -2,6 +2,19 @@
 # Builds berth with its tests into build-test/ (installing what is missing) and runs every test.
 # Arguments are handed to `meson test`, e.g. packaging/test.sh --suite unit.
 set -eu
+case "${1:-}" in
+-h | --help)
+    cat <<'END'
+usage: packaging/test.sh [ARGUMENTS OF meson test]
+
+Installs what is missing, builds berth with its tests into build-test/ and runs every test.
+  packaging/test.sh                    all: 20 to 40 minutes on two cores
+  packaging/test.sh --suite unit       one suite: unit, lint, docs, guide, mcp, packaging, parity
+  packaging/test.sh --list             their names, once it is built
+END
+    exit 0
+    ;;
+esac
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/packaging/install-packages.sh" packages.txt packages-test.txt
 

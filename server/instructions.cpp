@@ -1,6 +1,7 @@
 #include "server/instructions.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "server/options/values.hpp"
 
 #include <algorithm>
@@ -25,8 +26,8 @@ std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
 {
     std::string text;
     for (std::size_t i = 0; i < std::min(mounts.size(), most_mounts); ++i) {
-        const auto target = utf8::sanitize(mounts[i].target);
-        text += (text.empty() ? "" : ", ") + std::string(utf8::prefix_bytes(target, 128)) +
+        const auto target = visible(utf8::prefix_bytes(mounts[i].target, 128));
+        text += (text.empty() ? "" : ", ") + target +
                 (mounts[i].writable ? " (read and write)" : " (read only)");
     }
     if (mounts.size() > most_mounts) {

@@ -79,6 +79,24 @@ std::string pieces(const Entry& tool)
     return in_words_of(tool.dialect, advice_for_pieces(own_name(tool)));
 }
 
+/// What the tool cannot do without; for edit_file the schema cannot say it.
+std::string needed(const Entry& tool)
+{
+    const auto schema = json::parse(tool.input_schema);
+    std::string names;
+    if (const auto required = schema.find("required"); required != schema.end()) {
+        for (const auto& name : *required) {
+            names += (names.empty() ? "" : ", ") + name.get<std::string>();
+        }
+    }
+    return names.empty() && tool.name == "edit_file" ? "path, old_text, new_text" : names;
+}
+
+std::string in_brackets(const std::string& names)
+{
+    return names.empty() ? "" : " (needed: " + names + ')';
+}
+
 /// `wrapper`: the argument that the text is in; without one it came in place of the arguments.
 Error refuse_text(const Entry& tool, const std::string& text,
                   const std::optional<std::string>& wrapper = {})
@@ -87,7 +105,8 @@ Error refuse_text(const Entry& tool, const std::string& text,
                          .bytes = text.size(),
                          .argument = wrapper.value_or("")};
     const std::string came =
-        "the arguments came as a string" + (wrapper ? " in " + json(*wrapper).dump() : "");
+        "the arguments came as a string" +
+        (wrapper ? " in " + json(*wrapper).dump() + in_brackets(needed(tool)) : "");
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
         return with_cut_off(refusal(came + " that is empty", pieces(tool)), cut_off);
     }
@@ -139,17 +158,50 @@ bool has_argument(const json& arguments, const json& properties)
     return false;
 }
 
+json properties_of(const Entry& tool)
+{
+    return json::parse(tool.input_schema).value("properties", json::object());
+}
+
 /// Under any of their names; those of a dialect are all in its schema.
 bool has_argument(const Entry& tool, const json& arguments)
 {
-    const auto schema = json::parse(tool.input_schema);
-    const auto properties = schema.value("properties", json::object());
+    const auto properties = properties_of(tool);
     if (has_argument(arguments, properties)) {
         return true;
     }
     try {
         return tool.line == nullptr && has_argument(tool.canonical(arguments), properties);
     } catch (const Error&) { // it knows them well enough to object
+        return true;
+    }
+}
+
+/// Whether the first key in the text of an object is an argument of the tool, as far as the text
+/// goes. Any other object is content of an argument whose name is wrong, and no wrapped call.
+bool holds_arguments(const Entry& tool, const std::string& text)
+{
+    const auto begin = text.find('"');
+    if (begin == std::string::npos) {
+        return false;
+    }
+    const auto end = text.find('"', begin + 1);
+    const auto key = text.substr(begin + 1, end == std::string::npos ? end : end - begin - 1);
+    const auto properties = properties_of(tool);
+    if (end == std::string::npos) {
+        return std::ranges::any_of(properties.items(), [&](const auto& property) {
+            return property.key().starts_with(key);
+        });
+    }
+    if (properties.contains(key)) {
+        return true;
+    }
+    try {
+        const auto own = tool.line == nullptr ? tool.canonical({{key, ""}}) : json::object();
+        return std::ranges::any_of(own.items(), [&](const auto& member) {
+            return member.key() != key && properties.contains(member.key());
+        });
+    } catch (const Error&) { // it knows the key well enough to object
         return true;
     }
 }
@@ -162,24 +214,11 @@ void refuse_wrapper(const Entry& tool, const json& arguments)
     }
     for (auto member = arguments.begin(); member != arguments.end(); ++member) {
         const auto* text = wrapped_text(*member);
-        if (text != nullptr && !has_argument(tool, arguments)) {
+        if (text != nullptr && holds_arguments(tool, *text) && !has_argument(tool, arguments)) {
             constexpr std::size_t shown = 64;
             throw refuse_text(tool, *text, std::string(utf8::prefix_bytes(member.key(), shown)));
         }
     }
-}
-
-/// What the tool cannot do without; for edit_file the schema cannot say it.
-std::string needed(const Entry& tool)
-{
-    const auto schema = json::parse(tool.input_schema);
-    std::string names;
-    if (const auto required = schema.find("required"); required != schema.end()) {
-        for (const auto& name : *required) {
-            names += (names.empty() ? "" : ", ") + name.get<std::string>();
-        }
-    }
-    return names.empty() && tool.name == "edit_file" ? "path, old_text, new_text" : names;
 }
 
 } // namespace

@@ -193,7 +193,7 @@ constexpr std::array table = {
     Entry{.operation = Operation::patch_files, .on_worker = on_files<patch_files>},
     Entry{.operation = Operation::glob,
           .on_worker = on_files<glob_files>,
-          .kind = Workers::Kind::search},
+          .kind = Workers::Kind::listing},
     Entry{.operation = Operation::grep,
           .on_worker = on_files<grep_files>,
           .kind = Workers::Kind::search},

@@ -43,6 +43,7 @@ struct Workers::State {
     {
         line(Kind::brief).most = options.most;
         line(Kind::search).most = std::min(options.most_searches, options.most);
+        line(Kind::listing).most = std::min(options.most_listings, options.most);
         line(Kind::transfer).most = std::min(options.most_transfers, options.most);
         line(Kind::filter).most = std::min(options.most_filters, options.most);
     }
@@ -51,7 +52,7 @@ struct Workers::State {
     std::mutex mutex;
     std::condition_variable wanted; ///< a job, or the end
     std::condition_variable ended;
-    std::array<Line, 4> lines; ///< by Kind
+    std::array<Line, 5> lines; ///< by Kind
     std::uint64_t jobs = 0;    ///< that ever came
     std::size_t threads = 0;
     std::size_t idle = 0;

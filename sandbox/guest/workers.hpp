@@ -13,14 +13,16 @@ class Workers {
   public:
     using Job = std::function<void()>; ///< must not throw
 
-    /// Of jobs. Each has a queue, first in, first out; searches and transfers, which may take long
-    /// without anything being stuck, have a part of the threads only, as have filters, of which
-    /// many take turns: the rest is for short ones.
-    enum class Kind : unsigned char { brief, search, transfer, filter };
+    /// Of jobs. Each has a queue, first in, first out; searches, listings and transfers, which may
+    /// take long without anything being stuck, have a part of the threads only, as have filters, of
+    /// which many take turns: the rest is for short ones. Listings are by themselves, since they
+    /// seldom take as long as a search through what is in the files.
+    enum class Kind : unsigned char { brief, search, listing, transfer, filter };
 
     struct Options {
         std::size_t most = 16;         ///< stuck ones included: so many hung calls hold up the next
-        std::size_t most_searches = 8; ///< of `most`, at least one; a search has memory of its own
+        std::size_t most_searches = 6; ///< of `most`, at least one; a search has memory of its own
+        std::size_t most_listings = 2; ///< of `most`, at least one
         std::size_t most_transfers = 4; ///< of `most`, at least one
         std::size_t most_filters = 2;   ///< of `most`, at least one
         std::size_t stack = 512UL * 1024;

@@ -46,16 +46,18 @@ json number(std::string_view text)
 json numbers(std::string_view text)
 {
     json list = json::array();
-    while (!text.empty()) {
+    for (;;) {
         const auto comma = std::min(text.find(','), text.size());
         auto one = number(text.substr(0, comma));
         if (one.is_null()) {
             return one;
         }
         list.push_back(std::move(one));
-        text.remove_prefix(std::min(text.find_first_not_of(", ", comma), text.size()));
+        if (comma == text.size()) {
+            return list;
+        }
+        text.remove_prefix(std::min(text.find_first_not_of(' ', comma + 1), text.size()));
     }
-    return list;
 }
 
 json value_of(std::string_view key, const std::string& text)

@@ -5,10 +5,22 @@
 
 namespace berth::mcp {
 
-Repetition::Moment Repetition::begin()
+Repetition::Moment Repetition::begin(Clock::time_point received)
 {
     const std::lock_guard lock(mutex_);
-    return ++now_;
+    return {.order = ++begun_, .received = received};
+}
+
+/// Whether the sender of a call can have seen the end that the row tells of.
+bool Repetition::saw(const Moment& began, const Row& row)
+{
+    return row.times == 0 || began.received >= row.told_at + reaction;
+}
+
+void Repetition::tell(Row& row) const
+{
+    row.told = begun_;
+    row.told_at = now_();
 }
 
 std::uint64_t Repetition::noticed(const Row& row)
@@ -35,9 +47,9 @@ std::uint64_t Repetition::failed(Moment began, const Identity& call, const Diges
     } else if (rows_.size() == remembered) {
         rows_.erase(rows_.begin());
     }
+    row.tries += saw(began, row) ? 1U : 0U;
     ++row.times;
-    row.tries += began > row.told ? 1 : 0;
-    row.told = now_;
+    tell(row);
     rows_.push_back(std::move(row));
     return noticed(rows_.back());
 }
@@ -63,13 +75,13 @@ std::uint64_t Repetition::ended_alike(Moment began, const Identity& call, const 
     const std::lock_guard lock(mutex_);
     forget(row.call); // it ran: no failure
     // The next to begin after the last was known, so nothing came between, nor was it sent before.
-    const bool next = ended_ && began == ended_->told + 1;
+    const bool next = ended_ && began.order == ended_->told + 1 && saw(began, *ended_);
     if (next && ended_->call == row.call && ended_->outcome == row.outcome) {
         row = std::move(*ended_);
     }
     ++row.times;
     ++row.tries;
-    row.told = now_;
+    tell(row);
     ended_ = std::move(row);
     return noticed(*ended_);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace berth::mcp {
@@ -32,14 +34,28 @@ class Repetition {
     static constexpr std::uint64_t noticeable = 3;
     static constexpr std::size_t remembered = 64;
 
+    /// A model does not answer faster: a call that comes sooner after a failure was sent before its
+    /// sender had seen it, as the others of one turn are.
+    static constexpr std::chrono::milliseconds reaction{250};
+
+    using Clock = std::chrono::steady_clock;
     using Digest = std::string;
     /// Asked for only when it is needed: arguments may be large.
     using Identity = std::function<Digest()>;
 
     /// When a call came, in relation to others of this caller.
-    using Moment = std::uint64_t;
+    struct Moment {
+        std::uint64_t order = 0; ///< as work on them began
+        Clock::time_point received;
+    };
 
-    [[nodiscard]] Moment begin();
+    /// `now`: another clock, for tests.
+    explicit Repetition(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now))
+    {
+    }
+
+    /// Work on a call begins that was read at `received`; it may have waited for its turn.
+    [[nodiscard]] Moment begin(Clock::time_point received);
 
     /// How many times in a row this call has failed with this outcome, this time included, once
     /// that is noticeable; else 0. Calls that were sent together count together as one try for
@@ -60,14 +76,18 @@ class Repetition {
         Digest outcome;
         std::uint64_t times = 0; ///< in a row
         std::uint64_t tries = 0; ///< times, but of those sent together only one
-        Moment told = 0;         ///< the last that had begun when the last failure was known
+        std::uint64_t told = 0;  ///< order of the last that had begun when the last end was known
+        Clock::time_point told_at{};
     };
 
     [[nodiscard]] static std::uint64_t noticed(const Row& row);
+    [[nodiscard]] static bool saw(const Moment& began, const Row& row);
+    void tell(Row& row) const;
     void forget(const Digest& call);
 
+    std::function<Clock::time_point()> now_;
     std::mutex mutex_;
-    Moment now_ = 0;           ///< guarded by mutex_, as all below
+    std::uint64_t begun_ = 0;  ///< guarded by mutex_, as all below
     std::vector<Row> rows_;    ///< of failures, the latest last
     std::optional<Row> ended_; ///< of the last call, if that was a command
 };

@@ -159,8 +159,10 @@ const tools::Entry& Service::requested_tool(const json& params) const
         throw rpc::ProtocolError(rpc::invalid_params,
                                  "Tool " + wanted + " is not served: " + left_out->second);
     }
+    constexpr std::size_t shown = 128;
     throw rpc::ProtocolError(rpc::invalid_params,
-                             "Unknown tool: " + visible(wanted.substr(0, 128)) + known_as(wanted));
+                             "Unknown tool: " + visible(utf8::prefix_bytes(wanted, shown)) +
+                                 known_as(wanted));
 }
 
 std::string Service::known_as(const std::string& wanted) const
@@ -215,7 +217,7 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
     const auto same_call = [&] {
         return tools::call_identity(tool, arguments, configuration_.settings);
     };
-    const auto began = repetition.begin();
+    const auto began = repetition.begin(call->received());
     const auto started = std::chrono::steady_clock::now();
     std::vector<std::string> notices;
     CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};

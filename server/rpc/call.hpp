@@ -5,6 +5,7 @@
 #include "server/rpc/sink.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,6 +31,12 @@ class Call {
 
     [[nodiscard]] const nlohmann::json& params() const noexcept { return *message_.params; }
 
+    /// When it was read; work on it may have begun later.
+    [[nodiscard]] std::chrono::steady_clock::time_point received() const noexcept
+    {
+        return received_;
+    }
+
     /// Fires when the client cancelled the request or the server stops.
     [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
 
@@ -54,6 +61,7 @@ class Call {
     bool answer(std::string text);
     void close() noexcept;
 
+    std::chrono::steady_clock::time_point received_ = std::chrono::steady_clock::now();
     Message message_;
     std::shared_ptr<Sink> answers_;
     std::shared_ptr<Sink> notifications_;

@@ -68,7 +68,7 @@ class ProgressTest(Bench):
         command = (r"printf 'loading\n' >&2; for n in 1 2 3; do printf '\r %d%%' $n >&2; done; "
                    r"printf '\r\033[31m99%%\033[0m \377' >&2; sleep 60")
         call = berth.call_async("bash_exec", {"command": command}, progress_token=1)
-        self.assertEqual(self.told(berth, "99"), "loading\n\\x1b[31m99%\\x1b[0m \\xff")
+        self.assertEqual(self.told(berth, "99"), "loading\n99% \\xff")
         berth.cancel(call)
         long = berth.call_async("bash_exec", {"command": "printf 'ä%.0s' {1..3000}; sleep 60"},
                                 progress_token=2)

@@ -30,9 +30,9 @@ class RunScript(unittest.TestCase):
             program.write_text(text)
             program.chmod(0o755)
 
-    def run_script(self, *arguments, stdin="", status=0, **variables):
+    def run_script(self, *arguments, script="run.sh", stdin="", status=0, **variables):
         environment = {"PATH": f"{self.tree / 'bin'}:{os.environ['PATH']}", **variables}
-        done = subprocess.run([self.tree / "packaging" / "run.sh", *arguments], env=environment,
+        done = subprocess.run([self.tree / "packaging" / script, *arguments], env=environment,
                               input=stdin, capture_output=True, text=True, timeout=30, check=False)
         self.assertEqual(done.returncode, status, done.stderr)
         return done
@@ -48,6 +48,12 @@ class RunScript(unittest.TestCase):
         self.assertEqual(lines[0], "berth doctor")
         self.assertTrue(any(line.startswith("berth call bash_exec ") for line in lines))
         self.assertIn(f"    claude mcp add berth -- {self.tree}/build/server/berth serve", lines)
+
+    def test_help_on_the_tests_installs_and_builds_nothing(self):
+        done = self.run_script("--help", script="test.sh")
+        self.assertTrue(done.stdout.startswith("usage: packaging/test.sh"))
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(list(self.tree.glob("build*")), [])
 
     def test_who_may_not_install_is_told_what_is_missing(self):
         """By the line that installs all of packages.txt; nothing is tried or built."""

@@ -18,7 +18,7 @@ BERTH_FUZZ_TARGET(program_output)
     using berth::fuzz::byte_at;
     using berth::fuzz::require;
     const auto [numbers, error_output, output] = berth::fuzz::parts_of<3>(input);
-    const std::string complaint = visible(error_output); // as it comes from a SandboxScript
+    const std::string complaint = berth::visible(error_output); // as it comes from a SandboxScript
     Settings settings;
     settings.read_budget = 1000;
     ReadFile::Args args;

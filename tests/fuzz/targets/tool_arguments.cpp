@@ -1,6 +1,7 @@
 // The arguments of a call, in each dialect: NAME ==== JSON, or the beginning of it, as some clients
 // hand it on. Where no tool has the name, all take them.
 
+#include "sandbox/base/cut_off.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/rpc/error.hpp"
@@ -29,15 +30,17 @@ void check_words(const Entry& tool, const berth::Error& error)
     (void)berth::tools::in_words_of(tool.dialect, error.hint());
 }
 
-/// Whether they are told to be what is left of others.
-bool refused(const Entry& tool, const json& arguments)
+enum class Told : unsigned char { nothing, not_arguments, cut_off };
+
+/// What is said of them before the tool sees them.
+Told told(const Entry& tool, const json& arguments)
 try {
     berth::tools::refuse_cut_off(tool, arguments);
-    return false;
+    return Told::nothing;
 } catch (const berth::Error& error) {
     check_words(tool, error);
-    require(error.details().contains("cut_off"), "it is told as that");
-    return true;
+    require(error.code() == berth::ErrorCode::invalid_argument, "it is about the arguments");
+    return berth::tells_cut_off(error) ? Told::cut_off : Told::not_arguments;
 }
 
 void decode(const Entry& tool, const json& arguments)
@@ -55,8 +58,12 @@ try {
 void take_text(const Entry& tool, std::string_view text)
 {
     if (berth::utf8::is_valid(text)) {
-        require(refused(tool, json(text)), "a string is refused");
-        (void)refused(tool, {{"_raw", text}});
+        const bool blank = text.find_first_not_of(" \t\r\n") == text.npos;
+        const auto alone = told(tool, json(text));
+        require(alone != Told::nothing, "a string is refused");
+        require(alone != Told::cut_off || blank || !json::accept(text), "what is whole is not");
+        const auto wrapped = told(tool, {{"_raw", text}});
+        require(wrapped == Told::nothing || wrapped == alone, "a wrapper changes nothing of that");
     }
 }
 
@@ -78,7 +85,7 @@ BERTH_FUZZ_TARGET(tool_arguments)
         const bool known = named != tools.end();
         const Entry& one = known ? *named : tools.front(); // for each it reads the schema
         take_text(one, text);
-        if (!arguments.is_object() || refused(one, arguments)) {
+        if (!arguments.is_object() || told(one, arguments) != Told::nothing) {
             continue;
         }
         for (const auto& tool : tools) {

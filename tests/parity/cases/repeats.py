@@ -1,9 +1,26 @@
 """What an agent that goes round in circles is told, and one whose calls arrive cut off."""
 
+import time
+
 from suite import ParityTest
 
+# Longer than a model takes to answer at the least: sooner calls count as one try.
+REACTION = 0.3
 
-class FailureTest(ParityTest):
+
+class TurnsTest(ParityTest):
+    """Each call is of a turn of its own."""
+
+    def call(self, tool, **arguments):
+        time.sleep(REACTION)
+        return super().call(tool, **arguments)
+
+    def refused(self, code, tool, **arguments):
+        time.sleep(REACTION)
+        return super().refused(code, tool, **arguments)
+
+
+class FailureTest(TurnsTest):
     def test_the_third_failure_of_a_call_says_how_often_and_what_to_do(self):
         self.call("write_file", path="a", content="x\n")
         edit = {"path": "a", "old_text": "nowhere", "new_text": "y"}
@@ -37,6 +54,7 @@ class FailureTest(ParityTest):
         self.berth = self.start("--session", "repeats")
         for _ in range(2):
             self.refused("not_found", "read_file", path="nothing")
+        time.sleep(REACTION)
         self.assertNotIn("in a row", other.call_tool("read_file", {"path": "nothing"}).text)
         self.assertIn("in a row", self.refused("not_found", "read_file", path="nothing").text)
 
@@ -51,9 +69,15 @@ class FailureTest(ParityTest):
         calls = [self.berth.call_async("read_file", {"path": "nothing"}) for _ in range(6)]
         for call in calls:
             self.assertNotIn("in a row", call.result().text)
+        for _ in range(6):  # faster than any model reads
+            self.assertNotIn("in a row",
+                             self.berth.call_tool("read_file", {"path": "nothing"}).text)
+        self.refused("not_found", "read_file", path="nothing")
+        self.assertIn("has now failed 14 times in a row",
+                      self.refused("not_found", "read_file", path="nothing").text)
 
 
-class CommandTest(ParityTest):
+class CommandTest(TurnsTest):
     def test_the_same_end_three_times_without_another_call_is_noticed(self):
         def told():
             result = self.call("bash_exec", command="echo out; exit 3")

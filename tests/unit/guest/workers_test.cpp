@@ -37,14 +37,18 @@ TEST_CASE("jobs that hang do not hold up the others, up to the limit")
     CHECK(becomes_true([&] { return done == 21; }));
 }
 
-TEST_CASE("searches and transfers that hang leave threads to short calls, and to each other")
+TEST_CASE("long jobs of each kind leave threads to short calls, and to each other")
 {
     using Kind = Workers::Kind;
     std::latch release(1);
     std::atomic<int> stuck = 0;
     std::atomic<int> brief = 0;
     std::atomic<int> late = 0;
-    Workers workers({.most = 8, .most_searches = 4, .most_transfers = 2, .most_filters = 1});
+    Workers workers({.most = 9,
+                     .most_searches = 4,
+                     .most_listings = 1,
+                     .most_transfers = 2,
+                     .most_filters = 1});
     const auto hang = [&] {
         ++stuck;
         release.wait();
@@ -63,13 +67,17 @@ TEST_CASE("searches and transfers that hang leave threads to short calls, and to
     }
     CHECK(becomes_true([&] { return stuck == 7; }));
     for (int i = 0; i < 20; ++i) {
+        workers.run(hang, Kind::listing);
+    }
+    CHECK(becomes_true([&] { return stuck == 8; }));
+    for (int i = 0; i < 20; ++i) {
         workers.run([&] { ++brief; });
     }
     CHECK(becomes_true([&] { return brief == 20; }));
-    CHECK(stuck == 7);
-    CHECK(workers.threads() <= 8);
+    CHECK(stuck == 8);
+    CHECK(workers.threads() <= 9);
     release.count_down();
-    CHECK(becomes_true([&] { return late == 60; }));
+    CHECK(becomes_true([&] { return late == 80; }));
 }
 
 TEST_CASE("jobs of a kind begin in the order they came, whatever others wait")

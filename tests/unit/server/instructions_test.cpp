@@ -103,6 +103,8 @@ TEST_SUITE("server/instructions")
                                            directory / "machines" + ":/srv/two"},
                                  .origin = "test"};
         CHECK(says("mounted at /srv/one (read and write), /srv/two (read only). "));
+        given.values["mount"].items = {directory / "machines" + ":/srv/\u202eone"};
+        CHECK(says("mounted at /srv/\\u202eone (read only)"));
         given.values["mount"].items.clear();
         for (int i = 0; i < 40; ++i) {
             given.values["mount"].items.push_back(directory / "machines" + ":/srv/" +

@@ -131,8 +131,8 @@ class Session {
         const auto told = read(path);
         CHECK(told.at("kind") == "binary");
         const auto text = told.at("text").get<std::string>();
-        CHECK_MESSAGE(text.find("where the sandbox has " + needs + ", and this one has not") !=
-                          std::string::npos,
+        CHECK_MESSAGE(text.find("where the sandbox has " + needs +
+                                ", which this one does not have") != std::string::npos,
                       text);
     }
 
@@ -228,8 +228,8 @@ TEST_CASE("a PDF is read by pdftotext, counted by pdfinfo, and without them it i
     CHECK(session.read("a.pdf", {{"offset", -1}})
               .at("text")
               .get<std::string>()
-              .find("cannot be counted from the end without pdfinfo, which this sandbox has not") !=
-          std::string::npos);
+              .find("cannot be counted from the end without pdfinfo, which this sandbox does not "
+                    "have") != std::string::npos);
     session.stand_in("pdfinfo", "$HOME/a.pdf", "echo 'Pages:   3'");
     const auto last = session.read("a.pdf", {{"offset", -1}});
     CHECK(last.at("first_line") == 3);

@@ -116,13 +116,19 @@ TEST_CASE("a wrapper around half a document is known by what is in it, not by it
         CHECK(contains(error.what(), "the call arrived cut off"));
         CHECK(contains(error.hint(), "run that with bash FILE"));
     }
-    CHECK(contains(refused("bash_exec", {{"_raw", half}}).what(), "a string in \"_raw\", which"));
+    CHECK(
+        contains(refused("bash_exec", {{"_raw", half}}).what(), "a string in \"_raw\" (needed: "));
     const auto details = refused("bash_exec", {{"_raw", half}}).details();
     CHECK(details.at("cut_off.arrived_as") == "wrapper");
     CHECK(details.at("cut_off.argument") == "_raw");
     CHECK(details.at("cut_off.bytes") == "19");
     const auto whole = refused("bash_exec", {{"arguments", R"({"command": "ls"})"}});
-    CHECK(std::string_view(whole.what()) == "the arguments came as a string in \"arguments\"");
+    CHECK(std::string_view(whole.what()) ==
+          "the arguments came as a string in \"arguments\" (needed: command)");
+    for (const auto* aliased : {R"({"cmd": "ls)", R"({"comma)", R"({")"}) {
+        CAPTURE(aliased);
+        CHECK(contains(refused("bash_exec", {{"_raw", aliased}}).what(), "cut off"));
+    }
 }
 
 TEST_CASE("what may be meant as it came is left to the tool")
@@ -146,5 +152,11 @@ TEST_CASE("what may be meant as it came is left to the tool")
     passes("write_file", {{"path", "a"}}); // missing, but something arrived
     passes("Write", {{"file_path", "a.json"}, {"content", "{\"a\":"}}, find_dialect("claude"));
     passes("write_file", json::array());
+    // Content of an argument that is called otherwise.
+    passes("write_file", {{"filename", "x.json"}, {"text", "{\"a\": 1}"}});
+    passes("grep_files", {{"regex", "{\"name\":"}});
+    passes("edit_file", {{"file", "x.json"}, {"old", "{\"a\": 1"}, {"new", "{\"a\": 2"}});
+    passes("bash_exec", {{"script", "{ \"a\"; }"}});
+    passes("bash_exec", {{"script", "{}"}});
     passes("write_file", {{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}, {"e", "{"}});
 }

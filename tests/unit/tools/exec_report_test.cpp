@@ -176,7 +176,8 @@ TEST_CASE("what was folded is counted and the file that has it named")
     bar.out.omitted_bytes = 0;
     bar.out.folded_updates = 0; // of what the typed result counts the text says something
     bar.out.folded_bytes = 2;
-    CHECK(text_of(bar).find("stdout 10.0 MB, 2 bytes of \\r folded, not kept") != std::string::npos);
+    CHECK(text_of(bar).find("stdout 10.0 MB, 2 bytes of \\r folded, not kept") !=
+          std::string::npos);
 }
 
 TEST_CASE("escape sequences are left out and counted, or written, or passed, as it is set")

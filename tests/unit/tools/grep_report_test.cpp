@@ -186,7 +186,7 @@ TEST_CASE("a page without a match tells its true cause")
           "[3 matches in 2 files · the files changed while they were searched; search again]");
     reply.complete = false;
     reply.truncated_by = "time";
-    CHECK(text(3).find("offset 3 is past what was found · stopped for") != std::string::npos);
+    CHECK(text(3).find("offset 3 is past what was found · ran out of") != std::string::npos);
     CHECK(text(2).ends_with("or more · ran out of time; narrow the path]"));
 }
 

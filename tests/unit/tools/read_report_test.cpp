@@ -102,7 +102,7 @@ TEST_CASE("the end of a file says which lines these are, also where they have no
     Settings settings;
     settings.read_budget = 20;
     large.content = std::string(100, 'x') + "\n";
-    CHECK(render(large, {.offset = -3}, settings).text.find("line -3 is too long and is cut") !=
+    CHECK(render(large, {.offset = -3}, settings).text.find("line -3 is too long and was cut") !=
           std::string::npos);
     CHECK(ReadFile::request({.offset = -7}, Settings{}).from_end == 7);
     CHECK(ReadFile::request({.offset = 7}, Settings{}).from_end == 0);
