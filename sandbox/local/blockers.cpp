@@ -80,6 +80,13 @@ Blocker limit_blocker(const LaunchResult& failed)
     return limit ? Blocker{limit->reason, limit->remedy} : Blocker{};
 }
 
+/// Of a step that is refused: whether that can be for want of rights over namespaces and mounts.
+/// "server" and "launch" are of anything that went wrong there, by no step of its own.
+bool uses_namespaces(const std::string& step)
+{
+    return step != "cgroup" && step != "socket" && step != "server" && step != "launch";
+}
+
 Blocker find_blocker(const LaunchResult& failed, const std::string& root)
 {
     for (auto blocker : {limit_blocker(failed), place_blocker(failed, root),
@@ -92,10 +99,9 @@ Blocker find_blocker(const LaunchResult& failed, const std::string& root)
         return {"/proc of this container is masked, so a new one may not be mounted",
                 "docker run --security-opt systempaths=unconfined ..."};
     }
-    const bool of_namespace =
-        is_refusal(failed.error) && failed.step != "cgroup" && failed.step != "socket";
-    return failed.step == "namespaces" || of_namespace ? namespace_blocker(root, failed.error)
-                                                       : Blocker{};
+    return failed.step == "namespaces" || (is_refusal(failed.error) && uses_namespaces(failed.step))
+               ? namespace_blocker(root, failed.error)
+               : Blocker{};
 }
 
 /// With what the kernel said, once.

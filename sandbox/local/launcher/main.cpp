@@ -29,7 +29,7 @@ namespace {
 void tell(const std::exception& error)
 {
     try {
-        answer(to_result(error, "launcher"));
+        answer(to_result(error, "launch"));
     } catch (const std::exception&) {
         return; // the server is gone, and with it whoever would hear
     }

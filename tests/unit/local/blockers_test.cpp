@@ -134,6 +134,17 @@ TEST_CASE("nobody is told to run as the user who runs already")
     CHECK(of_root.remedy.find("ext4") != std::string::npos);
 }
 
+TEST_CASE("what is refused to the server or launcher itself is not laid on namespaces")
+{
+    const TemporaryTree host;
+    for (const char* step : {"server", "launch", "cgroup", "socket"}) {
+        CAPTURE(step);
+        CHECK(explain(failed(step, EACCES), host.path()).reason == "did it: Permission denied");
+    }
+    CHECK(explain(failed("mounts", EACCES), host.path()).reason.find("user namespaces") !=
+          std::string::npos);
+}
+
 TEST_CASE("what the kernel said is told once")
 {
     const TemporaryTree host;
