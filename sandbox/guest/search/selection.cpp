@@ -1,5 +1,6 @@
 #include "sandbox/guest/search/selection.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/guest/search/file_types.hpp"
 
 #include <algorithm>
@@ -55,6 +56,12 @@ void Selection::add_include(std::string_view root, std::string_view glob)
 {
     const std::string sign(glob.starts_with('!') ? "!" : "");
     glob.remove_prefix(sign.size());
+    if (glob.find_first_not_of('/') == glob.npos) { // no rule at all: it would take everything
+        throw Error(ErrorCode::invalid_argument,
+                    "include: \"" + sign + std::string(glob) + "\" names no files",
+                    "Give a glob of names or paths, such as *.c or src/**; without include all "
+                    "files are searched.");
+    }
     if (glob.starts_with("./")) {
         include_.add(sign + std::string(glob.substr(1)), true);
         return;

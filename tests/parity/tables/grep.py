@@ -298,6 +298,8 @@ BUDGET_ROWS = (
     refused("look-behind", ("look-around",),
           pattern="(?<!x)y"),
     refused("backreference", ("backreferences",), pattern="(a)\\1"),
+    refused("include names nothing", ('include: "/" names no files', "without include"), pattern="a",
+            include="/"),
     refused("no end of a group", ("missing )",),
           pattern="(x"),
     refused("no end of a set", ("missing ]",), pattern="[x"),

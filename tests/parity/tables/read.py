@@ -178,7 +178,7 @@ TEXT_ROWS = (
     Row("a line of more than a result", {"path": "f"},
           setup="head -c 200000 /dev/zero | tr '\\0' x >f; echo >>f; echo z >>f",
         data={"line_count": 1, "truncated_by": "line", "next_offset": 1, "total_lines": 2},
-              parts=("is too long and is cut",)),
+              parts=("is too long and was cut",)),
     Row("a long line behind a short one", {"path": "f"},
         setup="echo a >f; head -c 200000 /dev/zero | tr '\\0' x >>f; echo >>f",
         data={"content": "a\n", "line_count": 1, "truncated_by": "budget", "next_offset": 1}),

@@ -125,6 +125,11 @@ TEST_CASE("grep: arguments that cannot be")
     } catch (const Error& error) {
         CHECK(std::string(error.what()) == "unknown file type \"\\x00y\"");
     }
+    for (const char* nothing : {"/", "!", "//", "!/"}) {
+        CAPTURE(nothing);
+        CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .include = {nothing}}); }) ==
+              ErrorCode::invalid_argument);
+    }
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .include = {"[a"}}); }) ==
           ErrorCode::invalid_argument);
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .before = 100'000}); }) ==

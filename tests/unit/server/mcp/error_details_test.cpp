@@ -49,7 +49,7 @@ TEST_CASE("what a guest tells in another form is left out")
         CAPTURE(text);
         CHECK(details("count", text) == json::object());
     }
-    for (const char* text : {"", "1,", "1,,2", "1;2", "a", "1, b"}) {
+    for (const char* text : {"1,", "1,,2", "1;2", "a", "1, b"}) {
         CAPTURE(text);
         CHECK(details("lines", text) == json::object());
     }
