@@ -2,6 +2,7 @@
 
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_limit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,6 +31,17 @@ constexpr const char* another =
 Error unusable(const std::string& path, const std::string& why, const std::string& remedy = another)
 {
     return {ErrorCode::sandbox_unavailable, "the state directory " + path + ' ' + why, remedy};
+}
+
+/// A limit of this process is no fault of the directory.
+Error unopened(const std::string& path, int error)
+{
+    const std::string why = std::strerror(error);
+    if (const auto limit = host_limit(error)) {
+        return unusable(path, "cannot be opened: " + limit->reason + " (" + why + ')',
+                        limit->remedy);
+    }
+    return unusable(path, "cannot be used: " + why);
 }
 
 std::string user_of(uid_t uid)
@@ -134,9 +146,14 @@ std::string network_file_system(std::int64_t magic)
 
 UniqueFd open_state_directory(const std::string& path)
 {
-    UniqueFd fd;
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd && host_limit(errno)) {
+        throw unopened(path, errno);
+    }
     try {
-        fd = open_or_make_directory(path);
+        if (!fd) {
+            fd = open_or_make_directory(path);
+        }
     } catch (const std::exception& error) {
         throw unusable(path, std::string("cannot be used: ") + error.what());
     }
@@ -152,7 +169,7 @@ UniqueFd find_state_directory(const std::string& path)
     } else if (errno == ENOENT) {
         judge_parent(path);
     } else {
-        throw unusable(path, std::string("cannot be used: ") + std::strerror(errno));
+        throw unopened(path, errno);
     }
     return fd;
 }
@@ -171,8 +188,11 @@ std::optional<Error> full_disk(int error, const std::string& what)
 Error write_error(int error, const std::string& what, const std::string& doing,
                   const std::string& hint)
 {
-    auto full = full_disk(error, what);
-    return full ? *std::move(full) : errno_error(error, doing, hint);
+    if (auto full = full_disk(error, what)) {
+        return *std::move(full);
+    }
+    const auto limit = host_limit(error);
+    return errno_error(error, doing, limit ? limit->remedy : hint);
 }
 
 } // namespace berth::sandbox

@@ -27,7 +27,8 @@ namespace berth::sandbox {
 /// could not be done. Names no path: the model reads it too.
 [[nodiscard]] std::optional<Error> full_disk(int error, const std::string& what);
 
-/// The same, and for any other `error` what errno_error() makes of `doing` and `hint`.
+/// The same, and for any other `error` what errno_error() makes of `doing` and `hint`; of a limit
+/// of the server with what raises it instead.
 [[nodiscard]] Error write_error(int error, const std::string& what, const std::string& doing,
                                 const std::string& hint);
 

@@ -1,6 +1,7 @@
 #include "server/app.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_limit.hpp"
 #include "server/application.hpp"
 #include "server/cli/call.hpp"
 #include "server/cli/command_line.hpp"
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include <unistd.h>
@@ -145,6 +147,10 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
     } catch (const Error& error) {
         cli::complain(error.what(), error.hint());
         return error.code() == ErrorCode::invalid_argument ? 2 : 1;
+    } catch (const std::system_error& error) {
+        const auto limit = host_limit(error.code().value());
+        cli::complain(error.what(), limit ? limit->remedy : std::string());
+        return 1;
     } catch (const std::exception& error) {
         cli::complain(error.what());
         return 1;

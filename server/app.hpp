@@ -12,7 +12,7 @@ namespace berth::server {
 
 /// One thing that `berth doctor` tried, and what came of it.
 struct Check {
-    std::string name; ///< of the layer: userns, pidns, cgroup-memory ...
+    std::string name; ///< of the layer: userns, pidns, cgroup-memory ...; "create": the machine
     bool ok = false;
     std::string detail;
     std::string remedy; ///< when not ok: the exact line that helps, empty when none is known

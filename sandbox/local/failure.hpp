@@ -3,8 +3,10 @@
 #include "sandbox/local/launch_spec.hpp"
 
 #include <cerrno>
+#include <exception>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace berth::local {
@@ -34,6 +36,21 @@ class Failure : public std::runtime_error {
     result.step = failure.step();
     result.error = failure.error();
     result.text = failure.what();
+    return result;
+}
+
+/// Of any exception: `step` is where it came from if it does not say so itself.
+[[nodiscard]] inline LaunchResult to_result(const std::exception& error, const char* step)
+{
+    if (const auto* failure = dynamic_cast<const Failure*>(&error)) {
+        return to_result(*failure);
+    }
+    LaunchResult result;
+    result.step = step;
+    if (const auto* system = dynamic_cast<const std::system_error*>(&error)) {
+        result.error = system->code().value();
+    }
+    result.text = error.what();
     return result;
 }
 

@@ -53,7 +53,6 @@ constexpr std::array etc_names{
     "lua",
     "gnutls",
 };
-constexpr std::array devices{"null", "zero", "full", "random", "urandom", "tty"};
 constexpr std::array root_links{"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
 // One level of these is looked at for links into /etc; a walk of all of /usr takes a second.
 constexpr std::array link_folders{"usr/lib", "usr/share", "usr/lib/jvm", "usr/local/lib"};
@@ -188,7 +187,7 @@ HostFiles find_host_files(const std::string& root)
                 {.source = path, .target = std::string("/") + name, .follow_links = true});
         }
     }
-    for (const char* name : devices) {
+    for (const char* name : device_names) {
         found.binds.push_back({.source = root + "dev/" + name,
                                .target = std::string("/dev/") + name,
                                .follow_links = true,

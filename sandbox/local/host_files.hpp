@@ -2,6 +2,7 @@
 
 #include "sandbox/local/launch_spec.hpp"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ struct HostFiles {
     std::vector<SymbolicLink> links; ///< /bin and its like, as the host has them
     std::string localtime_target;
 };
+
+/// Of the host's /dev. No sandbox is made without one of them.
+inline constexpr std::array device_names{"null", "zero", "full", "random", "urandom", "tty"};
 
 /// `root`: "/" or, in tests, a directory that plays the host. Takes about 1 ms.
 [[nodiscard]] HostFiles find_host_files(const std::string& root);

@@ -149,8 +149,9 @@ Launchers::Launcher Launchers::start()
             launcher.has_guest = true;
             return launcher;
         } catch (const std::system_error& error) {
-            if (error.code().value() != EACCES && error.code().value() != EPERM) {
-                throw;
+            const int number = error.code().value();
+            if (number != EACCES && number != EPERM) {
+                throw Failure("launcher", number, "start the launcher's copy in memory");
             }
             // A policy of the host forbids to run what is no file.
             options.descriptors.pop_back();

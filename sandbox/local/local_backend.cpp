@@ -96,8 +96,9 @@ Error unavailable(const std::system_error& error)
     if (auto full = sandbox::full_disk(error.code().value(), "no sandbox can be made")) {
         return *std::move(full);
     }
-    return {ErrorCode::sandbox_unavailable, std::string("no sandbox can be made: ") + error.what(),
-            "berth doctor"};
+    const auto blocker = explain(to_result(error, "server"), "");
+    return {ErrorCode::sandbox_unavailable, "no sandbox can be made: " + blocker.reason,
+            blocker.remedy.empty() ? "berth doctor" : blocker.remedy};
 }
 
 Error unavailable(const CoversChanged& changed)
@@ -272,11 +273,9 @@ sandbox::Availability LocalBackend::availability()
         }
     } catch (const Error& error) {
         found = {.available = false, .reason = error.what(), .remedy = error.hint()};
-    } catch (const Failure& failure) {
-        const auto blocker = explain(to_result(failure), "");
-        found = {.available = false, .reason = blocker.reason, .remedy = blocker.remedy};
     } catch (const std::exception& error) {
-        found.reason = error.what();
+        const auto blocker = explain(to_result(error, "server"), "");
+        found = {.available = false, .reason = blocker.reason, .remedy = blocker.remedy};
     }
     const std::lock_guard lock(mutex_);
     availability_ = found;

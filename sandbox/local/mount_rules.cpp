@@ -241,8 +241,10 @@ void check_mount_target(const std::string& target)
         std::any_of(closed_trees.begin(), closed_trees.end(),
                     [&](std::string_view tree) { return is_in(target, tree); });
     if (closed) {
-        throw refusal("mount target " + target + " would hide a part of the sandbox",
-                      "mount below /home/user, /mnt or /workspace");
+        throw refusal(
+            "mount target " + target + " would hide a part of the sandbox",
+            "mount below /home/user, /mnt, /srv or /tmp, or on a folder of its own, such as "
+            "/workspace");
     }
 }
 

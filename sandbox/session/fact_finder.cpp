@@ -3,9 +3,11 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/side_by_side.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <tuple>
 #include <utility>
 
@@ -97,13 +99,11 @@ SessionFacts FactFinder::describe_key(const std::string& key) const
 
 std::vector<SessionFacts> FactFinder::all() const
 {
-    std::vector<SessionFacts> all;
-    for (const auto& key : registry_.keys()) {
-        auto facts = describe_key(key);
-        if (!facts.state.empty()) { // else it was ended meanwhile
-            all.push_back(std::move(facts));
-        }
-    }
+    const auto keys = registry_.keys();
+    std::vector<SessionFacts> all(keys.size());
+    side_by_side(keys.size(), [&](std::size_t i) { all[i] = describe_key(keys[i]); });
+    // Of one without a state the session was ended meanwhile.
+    std::erase_if(all, [](const SessionFacts& facts) { return facts.state.empty(); });
     std::sort(all.begin(), all.end(), [](const SessionFacts& a, const SessionFacts& b) {
         return std::tie(a.principal, a.session, a.sandbox_id) <
                std::tie(b.principal, b.session, b.sandbox_id);
@@ -111,7 +111,8 @@ std::vector<SessionFacts> FactFinder::all() const
     return all;
 }
 
-std::optional<Activity> FactFinder::activity_of(const std::string& key) const
+std::optional<Activity> FactFinder::activity_of(const std::string& key,
+                                                const Deadline& patience) const
 {
     Activity activity;
     try {
@@ -122,6 +123,10 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key) const
         }
         activity.session = record->id.session;
         activity.principal = record->id.principal;
+        if (patience.expired()) {
+            activity.trouble = "not asked: others took too long to answer";
+            return activity;
+        }
         auto machine = backend_.attach(record->machine);
         if (!machine) {
             return std::nullopt;
@@ -135,9 +140,13 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key) const
 
 std::vector<Activity> FactFinder::activities() const
 {
+    const auto keys = registry_.keys();
+    const auto patience = Deadline::after(std::chrono::seconds(10));
+    std::vector<std::optional<Activity>> asked(keys.size());
+    side_by_side(keys.size(), [&](std::size_t i) { asked[i] = activity_of(keys[i], patience); });
     std::vector<Activity> all;
-    for (const auto& key : registry_.keys()) {
-        if (auto activity = activity_of(key)) {
+    for (auto& activity : asked) {
+        if (activity) {
             all.push_back(std::move(*activity));
         }
     }

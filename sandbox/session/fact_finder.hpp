@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_facts.hpp"
@@ -24,13 +25,15 @@ class FactFinder {
     /// By principal, then by name.
     [[nodiscard]] std::vector<SessionFacts> all() const;
 
-    /// Of every machine that lives, asked of its guest.
+    /// Of every machine that lives, asked of its guest; all at the same time, as one that does not
+    /// answer takes ten seconds. Of more than 32 of those the rest is not asked.
     [[nodiscard]] std::vector<Activity> activities() const;
 
   private:
     [[nodiscard]] SessionFacts describe(Record record) const;
     [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
-    [[nodiscard]] std::optional<Activity> activity_of(const std::string& key) const;
+    [[nodiscard]] std::optional<Activity> activity_of(const std::string& key,
+                                                      const Deadline& patience) const;
 
     const Settings& settings_;
     sandbox::Backend& backend_;

@@ -38,11 +38,33 @@ constexpr std::string_view cancellation =
     R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})"
     "\n";
 
-std::string example(const Application& application)
+/// How the tool is called, with the example of its description. Of what is no tool: bash_exec.
+std::string example(Application& application, const std::string& name)
 {
-    return tools::in_words_of(application.options().dialect,
-                              "They are one JSON object, for bash_exec '{\"command\":\"ls\"}'; the "
-                              "tool's description in tools/list has an example.");
+    constexpr std::string_view mark = "Example: ";
+    std::string call = tools::in_words_of(application.options().dialect, "bash_exec");
+    std::string arguments = R"({"command": "ls"})";
+    if (const auto* tool = application.catalog().find(name); tool != nullptr) {
+        const auto text =
+            tool->describe(application.options().tools, application.sessions().backend());
+        if (const auto at = text.rfind(mark); at != std::string::npos) {
+            call = name;
+            arguments = text.substr(at + mark.size());
+        }
+    }
+    for (auto quote = arguments.find('\''); quote != std::string::npos;
+         quote = arguments.find('\'', quote + 4)) {
+        arguments.replace(quote, 1, R"('\'')");
+    }
+    return "They are one JSON object:\n  berth call " + call + " '" + arguments +
+           "'\ndocs/tools.md has those of each tool.";
+}
+
+/// Whether a call of this tool without any arguments is a mistake, whoever makes it.
+bool needs_arguments(const Application& application, const std::string& name)
+{
+    const auto* tool = application.catalog().find(name);
+    return tool != nullptr && json::parse(tool->input_schema).contains("required");
 }
 
 std::string read_to_end(int fd)
@@ -53,6 +75,29 @@ std::string read_to_end(int fd)
         text.append(piece.data(), count);
     }
     return text;
+}
+
+/// Nothing where they are none, which is told then.
+std::optional<json> read_arguments(Application& application, const std::string& tool,
+                                   const std::optional<std::string>& given)
+{
+    if (!given && needs_arguments(application, tool)) {
+        complain("the arguments of " + tool + " are missing", example(application, tool));
+        return std::nullopt;
+    }
+    const std::string text = given.value_or("{}");
+    try {
+        auto parsed = rpc::read_json(text == "-" ? read_to_end(STDIN_FILENO) : text,
+                                     application.options().rpc.read);
+        if (parsed.is_object()) {
+            return parsed;
+        }
+        complain("the arguments of " + tool + " are no JSON object", example(application, tool));
+    } catch (const rpc::ProtocolError& error) {
+        complain("the arguments of " + tool + " cannot be read: " + error.what(),
+                 example(application, tool));
+    }
+    return std::nullopt;
 }
 
 /// Signals that end a program, held back: one that comes cancels the call, the next ends the
@@ -216,20 +261,11 @@ int show(const json& reply, const Application& application, bool as_json)
 
 } // namespace
 
-int call(Application& application, const std::string& tool, const std::string& arguments,
-         bool as_json)
+int call(Application& application, const std::string& tool,
+         const std::optional<std::string>& arguments, bool as_json)
 {
-    json parsed;
-    try {
-        parsed = rpc::read_json(arguments == "-" ? read_to_end(STDIN_FILENO) : arguments,
-                                application.options().rpc.read);
-    } catch (const rpc::ProtocolError& error) {
-        complain("the arguments of " + tool + " cannot be read: " + error.what(),
-                 example(application));
-        return 2;
-    }
-    if (!parsed.is_object()) {
-        complain("the arguments of " + tool + " are no JSON object", example(application));
+    auto read = read_arguments(application, tool, arguments);
+    if (!read) {
         return 2;
     }
     Interrupts interrupts; // before the thread, which inherits the mask
@@ -239,7 +275,7 @@ int call(Application& application, const std::string& tool, const std::string& a
                          output = std::move(answers.write)](const std::stop_token& stop) mutable {
         serve(application, std::move(input), std::move(output), stop);
     });
-    write_full(requests.write.get(), request_line(tool, std::move(parsed)));
+    write_full(requests.write.get(), request_line(tool, std::move(*read)));
     std::string reply;
     const int number = read_reply(answers.read.get(), interrupts, reply);
     if (number != 0) {

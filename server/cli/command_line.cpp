@@ -4,6 +4,7 @@
 #include "server/cli/print.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/values.hpp"
+#include "tools/tool.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -118,6 +119,21 @@ std::string settings_help(const CLI::App& app)
            "\nSettings without a flag (variable, key in the file, default):\n" + table(rows);
 }
 
+/// What may be called, and how.
+std::string call_help()
+{
+    std::string names;
+    for (const auto& tool : tools::all_tools()) {
+        names += (names.empty() ? "" : ", ") + std::string(tool.name);
+    }
+    return "Tools: " + names +
+           ".\nThe arguments of each are in docs/tools.md; without JSON the call of a tool that "
+           "needs some shows an example.\n\n"
+           "  berth call bash_exec '{\"command\": \"uname -a\"}'\n"
+           "  berth call --session work write_file - <arguments.json\n\n"
+           "Settings: see `berth serve --help`.";
+}
+
 /// The commands, and the names by which the rest of the program knows them.
 std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, CommandLine& line)
 {
@@ -126,6 +142,7 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
     call->add_option("TOOL", line.tool, "name of the tool")->required();
     call->add_option("JSON", line.arguments, "its arguments; - reads them from standard input");
     call->add_flag("--json", line.json, "print the whole result");
+    call->footer(call_help());
     auto* sessions = add_command(app, "sessions", "the sessions of this state directory");
     sessions->require_subcommand(1);
     auto* list = add_command(*sessions, "list", "list them");
@@ -184,10 +201,34 @@ std::string advice(const CLI::App& app, const std::vector<std::string>& words,
             return "Did you mean " + near + "?";
         }
     }
-    if (code == CLI::ExitCodes::RequiredError && !words.empty() && is_command(words.front())) {
-        return "`berth " + words.front() + " --help` lists what may follow.";
+    std::string path;
+    for (auto word = words.begin(); word != words.end() && is_command(*word); ++word) {
+        path += *word + ' ';
+    }
+    if (code == CLI::ExitCodes::RequiredError && !path.empty()) {
+        return "`berth " + path + "--help` lists what may follow.";
     }
     return "`berth --help` lists commands and flags.";
+}
+
+/// What the parser says; of words that it did not expect, in the order in which they were typed.
+std::string complaint_of(const CLI::App& app, const std::vector<std::string>& words,
+                         const CLI::ParseError& error)
+{
+    auto extras = app.remaining(true);
+    std::string typed;
+    for (const auto& word : words) {
+        if (const auto extra = std::find(extras.begin(), extras.end(), word);
+            extra != extras.end()) {
+            typed += ' ' + word;
+            extras.erase(extra);
+        }
+    }
+    if (static_cast<CLI::ExitCodes>(error.get_exit_code()) != CLI::ExitCodes::ExtrasError ||
+        typed.empty() || !extras.empty()) {
+        return error.what();
+    }
+    return "not expected:" + typed;
 }
 
 /// `berth help call` is `berth call --help`.
@@ -244,7 +285,7 @@ std::optional<int> read_words(CLI::App& app, int argc, const char* const* argv)
         print(app.help());
         return 0;
     } catch (const CLI::ParseError& error) {
-        complain(error.what(), advice(app, words, error));
+        complain(complaint_of(app, words, error), advice(app, words, error));
         return usage_status;
     }
     return std::nullopt;

@@ -13,8 +13,8 @@ struct CommandLine {
         command; ///< serve, call, sessions-list, sessions-kill, status, doctor, config, version
     Given given;
     std::string tool;
-    std::string arguments = "{}"; ///< JSON, or "-" for standard input
-    std::string key;              ///< of a session
+    std::optional<std::string> arguments; ///< JSON, or "-" for standard input; none was given
+    std::string key;                      ///< of a session
     bool json = false;
     bool purge = false;
 };

@@ -16,6 +16,10 @@ namespace {
 
 using nlohmann::json;
 
+/// The check of a backend's doctor that fails where it could make no machine, though it may well be
+/// available: the attempt has shown more than the probe.
+constexpr std::string_view creation_check = "create";
+
 json session_json(const session::SessionFacts& facts)
 {
     return {{"key", facts.key},
@@ -47,6 +51,23 @@ std::string advice_on_missing(session::SessionManager& sessions, const session::
                  "another owner."
                : "One of that name was made with another session.key or --var: " + commands +
                      " ends it.";
+}
+
+/// What helps against this check's failure, told with the last check that it helps against.
+std::string remedy_after(const Check& check, const std::vector<Check>& checks)
+{
+    std::string names;
+    const Check* last = nullptr;
+    for (const auto& other : checks) {
+        if (!other.ok && !other.remedy.empty() && other.remedy == check.remedy) {
+            names += (last == nullptr ? "" : ", ") + other.name;
+            last = &other;
+        }
+    }
+    if (check.ok || last != &check) {
+        return {};
+    }
+    return (names == check.name ? "remedy: " : "remedy for " + names + ": ") + check.remedy;
 }
 
 } // namespace
@@ -123,14 +144,17 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
 {
     collect_leftovers(sessions);
     const bool killed = sessions.kill(id, purge) || sessions.kill_listed(name, purge);
+    const auto reason = killed ? std::string()
+                               : "there is no session \"" + one_line(id.session) + "\" of " +
+                                     one_line(id.principal);
+    const auto remedy = killed ? std::string() : advice_on_missing(sessions, id);
     if (as_json) {
-        print_json({{"session", id.session}, {"killed", killed}});
+        print_json(
+            {{"session", id.session}, {"killed", killed}, {"reason", reason}, {"remedy", remedy}});
     } else if (killed) {
         print("session " + one_line(id.session) + " has ended");
     } else {
-        complain("there is no session \"" + one_line(id.session) + "\" of " +
-                     one_line(id.principal),
-                 advice_on_missing(sessions, id));
+        complain(reason, remedy);
     }
     return killed ? 0 : 1;
 }
@@ -138,6 +162,10 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
 int show_checks(const std::vector<Check>& checks, const sandbox::Availability& availability,
                 bool as_json)
 {
+    const bool was_made = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+        return check.name == creation_check && !check.ok;
+    });
+    const int status = availability.available && was_made ? 0 : 1;
     if (as_json) {
         json list = json::array();
         for (const auto& check : checks) {
@@ -150,21 +178,20 @@ int show_checks(const std::vector<Check>& checks, const sandbox::Availability& a
                     {"reason", availability.reason},
                     {"remedy", availability.remedy},
                     {"checks", list}});
-        return availability.available ? 0 : 1;
+        return status;
     }
     std::vector<std::vector<std::string>> rows;
     for (const auto& check : checks) {
         rows.push_back({check.ok ? "ok" : "MISSING", check.name, check.detail});
-        if (!check.ok && !check.remedy.empty()) {
-            rows.push_back({"", "", "remedy: " + check.remedy});
+        if (const auto remedy = remedy_after(check, checks); !remedy.empty()) {
+            rows.push_back({"", "", remedy});
         }
     }
     print(table(std::move(rows)));
     if (!availability.available) {
         complain("no sandbox can be made: " + availability.reason, availability.remedy);
-        return 1;
     }
-    return 0;
+    return status;
 }
 
 std::string missing_layers(const std::vector<std::string>& required,

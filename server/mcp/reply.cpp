@@ -1,6 +1,7 @@
 #include "server/mcp/reply.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_limit.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/mcp/advice.hpp"
 #include "server/mcp/error_details.hpp"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <system_error>
 #include <utility>
 
 namespace berth::mcp {
@@ -100,9 +102,12 @@ json error_object(const std::exception& failure, std::string_view tool,
 {
     const auto* error = dynamic_cast<const Error*>(&failure);
     if (error == nullptr) {
+        const auto* system = dynamic_cast<const std::system_error*>(&failure);
+        const auto limit = host_limit(system != nullptr ? system->code().value() : 0);
         return {{"code", to_string(ErrorCode::internal)},
-                {"message", failure.what()},
-                {"hint", "This is a fault of the server; its log on stderr has more."},
+                {"message", (limit ? limit->reason + ": " : std::string()) + failure.what()},
+                {"hint", limit ? "The operator can help: " + limit->remedy
+                               : "This is a fault of the server; its log on stderr has more."},
                 {"retryable", false}};
     }
     json object{{"code", to_string(error->code())},

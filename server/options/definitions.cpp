@@ -28,7 +28,7 @@ constexpr std::array table = {
     Definition{"local.pids", Kind::number, "512", 8, 100'000, "", false, "processes and threads of a session"},
     Definition{"log.format", Kind::choice, "text", 0, 0, "text|json", true, "of the log on stderr"},
     Definition{"log.level", Kind::choice, "info", 0, 0, "debug|info|warning|error|off", true, "least level that is logged"},
-    Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a directory of this host; read-only unless rw is said"},
+    Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a folder or file of this host; read-only unless rw is said"},
     Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's"},
     Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
     Definition{"output.control_characters", Kind::choice, "strip", 0, 0, "strip|escape|pass", false, "of a command's output: escape sequences left out, all written visibly, or as they came"},

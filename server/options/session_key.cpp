@@ -40,8 +40,13 @@ std::map<std::string, std::string> parse_variables(const RawValue& variables)
         };
         const auto equals = item.find('=');
         const auto name = item.substr(0, equals);
-        if (equals == std::string::npos || !is_name(name)) {
+        if (equals == std::string::npos) {
             refuse("it is not NAME=VALUE");
+        }
+        if (!is_name(name)) {
+            refuse(name.empty()
+                       ? "the NAME before = is missing"
+                       : "the name \"" + name + "\" is not of a-z, 0-9 and _, with a letter first");
         }
         const auto value = item.substr(equals + 1);
         if (value.empty() || value.size() > longest_value || !utf8::is_valid(value)) {

@@ -144,7 +144,10 @@ protocol::StreamOutput OutputStream::result() const
     if (log_.started()) {
         SpillFile& file = log_.file();
         file.check();
-        out.spill_path = file.path();
+        // A full disk may have left a file with nothing in it.
+        if (file.bytes() > 0 || file.error().empty()) {
+            out.spill_path = file.path();
+        }
         out.spill_bytes = file.bytes();
         out.spill_error = file.error();
     }

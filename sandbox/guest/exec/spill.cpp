@@ -61,8 +61,11 @@ void SpillFile::write(std::string_view data)
         store_.total_ += written;
     }
     if (allowed < data.size()) {
-        fail("the file holds the first " + std::to_string(bytes_) + " bytes: " +
-             (bytes_ == store_.stream_limit_ ? "limit of a stream" : "limit of the session"));
+        fail(
+            (bytes_ == 0 ? "" : "the file holds the first " + std::to_string(bytes_) + " bytes: ") +
+            std::string(store_.stream_limit_ != 0 && bytes_ == store_.stream_limit_
+                            ? "limit of a stream"
+                            : "limit of the session"));
     }
 }
 

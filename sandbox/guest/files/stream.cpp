@@ -79,9 +79,17 @@ void throw_no_room(ErrorCode code, const std::string& what, int fd)
     if (::fstatvfs(fd, &room) != 0) {
         throw Error(code, what, "delete something, or write less");
     }
-    const std::string bytes = std::to_string(room.f_bavail * room.f_frsize);
-    throw Error(Error(code, what, bytes + " bytes are left there; delete something, or write less")
-                    .with_detail("available_bytes", bytes));
+    const auto left = room.f_bavail * room.f_frsize;
+    // A file system that counts no inodes has no total either; one that makes them of free blocks
+    // has none left when it is full.
+    const bool inodes = room.f_files > 0 && room.f_favail == 0 && left > 0;
+    const std::string bytes = std::to_string(left);
+    throw Error(
+        Error(code, what,
+              inodes ? "no inode is left there, and each file takes one, however small: delete "
+                       "files, or write fewer"
+                     : bytes + " bytes are left there; delete something, or write less")
+            .with_detail("available_bytes", bytes));
 }
 
 void throw_write_error(int error, int fd, const std::string& what)

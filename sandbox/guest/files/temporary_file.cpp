@@ -4,6 +4,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/guest/files/owner.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
@@ -124,12 +125,8 @@ bool TemporaryFile::create(const std::string& directory_path, unsigned mode)
             return false;
         }
         if (error == EACCES) {
-            throw Error(
-                ErrorCode::permission_denied,
-                "the folder " + visible(directory_path) +
-                    " may not be written to: no file in it can be made or replaced",
-                "See its mode and owner with ls -ld in bash_exec; chmod u+w it if it should "
-                "be changed, or write elsewhere.");
+            throw folder_not_writable(directory_, directory_path,
+                                      "no file in it can be made or replaced");
         }
         throw_write_error(error, directory_, "create a file in " + visible(directory_path));
     }

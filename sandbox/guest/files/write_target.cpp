@@ -4,6 +4,7 @@
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/content_type.hpp"
 #include "sandbox/guest/files/missing.hpp"
+#include "sandbox/guest/files/owner.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
@@ -194,12 +195,8 @@ UniqueFd enter(const WriteTarget& target, const std::string& name, bool& made,
 {
     made = ::mkdirat(target.directory.get(), name.c_str(), 0755) == 0;
     if (!made && errno == EACCES) {
-        throw Error(ErrorCode::permission_denied,
-                    "the folder " + visible(target.directory_path) +
-                        " may not be written to: the directory " + visible(name) +
-                        " cannot be made in it",
-                    "See its mode and owner with ls -ld in bash_exec; chmod u+w it if it should "
-                    "be changed, or write elsewhere.");
+        throw folder_not_writable(target.directory.get(), target.directory_path,
+                                  "the directory " + visible(name) + " cannot be made in it");
     }
     if (!made && errno != EEXIST) {
         throw_write_error(errno, target.directory.get(),
@@ -323,8 +320,9 @@ void require_replaceable(const WriteTarget& target)
     }
     // Without any w bit the owner wanted it kept, even from a superuser, who may always write.
     if (!may || (target.status.st_mode & 0222) == 0) {
-        throw Error(ErrorCode::permission_denied, visible(target.path()) + " is read-only",
-                    "make it writable first, e.g. chmod u+w in bash_exec, if it should be changed");
+        throw not_writable(
+            target.status, visible(target.path()) + " is read-only", "",
+            "make it writable first, e.g. chmod u+w in bash_exec, if it should be changed");
     }
 }
 

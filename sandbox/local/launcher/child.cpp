@@ -169,10 +169,9 @@ void run_child(ChildSetup setup) noexcept
             ::_exit(0);
         }
         become_guest(setup, handover);
-    } catch (const Failure& failure) {
-        failed = {failure.step(), failure.error(), failure.what(), false};
     } catch (const std::exception& error) {
-        failed = {"launch", 0, error.what(), false};
+        const auto result = to_result(error, "launch");
+        failed = {result.step, result.error, result.text, false};
     }
     report(setup.report_fd, failed);
     ::_exit(1);

@@ -3,7 +3,9 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/own_proc.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <string>
 
@@ -17,6 +19,15 @@ namespace berth::local {
 namespace {
 
 constexpr const char* step = "identity";
+
+/// Throws where /proc/<pid> of a child is that of another process, or of none: a map that is
+/// written there would be that one's.
+void require_own_proc()
+{
+    if (look_at_proc() != OwnProc::ours) {
+        throw Failure(step, ESRCH, "find a process of its own in /proc");
+    }
+}
 
 void write_proc(pid_t pid, const char* name, const std::string& content)
 {
@@ -70,6 +81,7 @@ class NamespaceHolder {
 
 void write_identity_maps(pid_t child, const LaunchSpec& spec)
 {
+    require_own_proc();
     if (!spec.privileged) {
         // Without this an ordinary user may write no gid_map: dropping a group could open what a
         // "not for this group" permission closes.
@@ -93,6 +105,7 @@ void assume_identity(const LaunchSpec& spec)
 
 UniqueFd make_owner_map(uid_t uid, gid_t gid, const LaunchSpec& spec)
 {
+    require_own_proc();
     const NamespaceHolder holder;
     write_proc(holder.pid(), "uid_map", map_line(uid, spec.host_uid));
     write_proc(holder.pid(), "gid_map", map_line(gid, spec.host_gid));

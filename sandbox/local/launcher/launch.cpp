@@ -297,18 +297,13 @@ void answer(const LaunchResult& result)
 
 bool make_machine(Launch& launch)
 {
-    LaunchResult result;
     try {
         make_or_throw(launch);
         return true;
-    } catch (const Failure& failure) {
-        result = to_result(failure);
     } catch (const std::exception& error) {
-        result.step = "launch";
-        result.text = error.what();
+        answer(to_result(error, "launch"));
+        return false;
     }
-    answer(result);
-    return false;
 }
 
 } // namespace berth::local

@@ -28,16 +28,8 @@ namespace {
 /// Nobody reads its standard error.
 void tell(const std::exception& error)
 {
-    LaunchResult result;
-    const auto* failure = dynamic_cast<const Failure*>(&error);
-    if (failure != nullptr) {
-        result = to_result(*failure);
-    } else {
-        result.step = "launcher";
-        result.text = error.what();
-    }
     try {
-        answer(result);
+        answer(to_result(error, "launch"));
     } catch (const std::exception&) {
         return; // the server is gone, and with it whoever would hear
     }

@@ -105,6 +105,54 @@ TEST_CASE("what is in a mount's way is no fault of the host's kernel")
     CHECK(on_host.remedy.find("--purge") == std::string::npos);
 }
 
+TEST_CASE("a limit of the host is no fault of its kernel, programs or disks")
+{
+    const TemporaryTree host;
+    for (const char* step : {"namespaces", "identity", "launcher"}) {
+        const auto blocker = explain(failed(step, EAGAIN), host.path());
+        CHECK(blocker.reason.find("as many processes as it may have (did it") != std::string::npos);
+        CHECK(blocker.remedy.find("ulimit -u") != std::string::npos);
+        CHECK(blocker.remedy.find("TasksMax") != std::string::npos);
+    }
+    CHECK(explain(failed("cgroup", EAGAIN), host.path()).remedy.empty());
+    for (const char* step : {"launcher", "mounts", "cgroup", "server"}) {
+        CHECK(explain(failed(step, EMFILE), host.path()).remedy.find("ulimit -n") !=
+              std::string::npos);
+    }
+    CHECK(explain(failed("launch", ENFILE), host.path()).remedy.find("fs.file-max") !=
+          std::string::npos);
+}
+
+TEST_CASE("nobody is told to run as the user who runs already")
+{
+    const TemporaryTree host;
+    CHECK(explain(failed("idmap", EINVAL), host.path()).remedy.find("folder's owner") !=
+          std::string::npos);
+    const auto of_root = explain(failed("idmap of root", EINVAL), host.path());
+    CHECK(of_root.reason.find("cannot map ids") != std::string::npos);
+    CHECK(of_root.remedy.find("folder's owner") == std::string::npos);
+    CHECK(of_root.remedy.find("ext4") != std::string::npos);
+}
+
+TEST_CASE("what is refused to the server or launcher itself is not laid on namespaces")
+{
+    const TemporaryTree host;
+    for (const char* step : {"server", "launch", "cgroup", "socket"}) {
+        CAPTURE(step);
+        CHECK(explain(failed(step, EACCES), host.path()).reason == "did it: Permission denied");
+    }
+    CHECK(explain(failed("mounts", EACCES), host.path()).reason.find("user namespaces") !=
+          std::string::npos);
+}
+
+TEST_CASE("what the kernel said is told once")
+{
+    const TemporaryTree host;
+    auto result = failed("launch", EINVAL);
+    result.text = "receive: Invalid argument";
+    CHECK(explain(result, host.path()).reason == "receive: Invalid argument");
+}
+
 TEST_CASE("what nobody knows is at least told")
 {
     const TemporaryTree host;

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/state_directory.hpp"
+#include "tests/unit/descriptor_limit.hpp"
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
@@ -55,6 +56,22 @@ TEST_SUITE("sandbox/state_directory")
         CHECK(network_file_system(0xEF53).empty());     // ext4
         CHECK(network_file_system(0x01021994).empty()); // tmpfs
         CHECK(network_file_system(0x794c7630).empty()); // overlayfs
+    }
+
+    TEST_CASE("a limit of the process is no fault of the directory")
+    {
+        const tests::TemporaryDirectory folder;
+        std::string texts;
+        {
+            const tests::DescriptorLimit limit;
+            texts = refusal(folder.path());
+        }
+        CHECK(has(texts, "as many files open as it may have"));
+        CHECK(has(texts, "ulimit -n"));
+        CHECK_FALSE(has(texts, "BERTH_STATE_DIR"));
+        CHECK(write_error(EMFILE, "it", "open it", "another hint").hint().find("ulimit -n") !=
+              std::string::npos);
+        CHECK(write_error(EROFS, "it", "open it", "another hint").hint() == "another hint");
     }
 
     TEST_CASE("looking for it makes nothing, opening it does")

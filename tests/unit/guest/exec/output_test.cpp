@@ -172,6 +172,20 @@ TEST_CASE("spill: the session's limit takes the oldest closed files, never an op
     CHECK(fresh->error().find("limit of the session") != std::string::npos);
 }
 
+TEST_CASE("spill: where there was room for nothing no file is named")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory.path(), 0, 10);
+    const auto running = store.create("stdout");
+    running->write(std::string(10, 'r')); // what is open is not taken away
+    OutputStream stream(UniqueFd(), 0, 0, store, "stdout");
+    stream.add("abcdef");
+    const auto out = stream.result();
+    CHECK(out.spill_path.empty());
+    CHECK(out.spill_bytes == 0);
+    CHECK(out.spill_error == "limit of the session");
+}
+
 TEST_CASE("spill: a file that a command took away is not called whole")
 {
     const TemporaryDirectory directory;

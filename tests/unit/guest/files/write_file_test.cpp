@@ -229,6 +229,35 @@ TEST_CASE("denials to an ordinary user leave everything as it was")
     ::chmod(machine.home.c_str(), 0755);
 }
 
+TEST_CASE("who may not change a file or folder is told whose it is, and no chmod that cannot help")
+{
+    const Machine machine;
+    ::chmod(machine.base.c_str(), 0755);
+    machine.put("foreign", "old", 0644);
+    ::chmod(machine.home.c_str(), 0555);
+    for (const auto* path : {"foreign", "made/x", "new"}) {
+        CAPTURE(path);
+        const auto told = as_nobody([&] {
+            try {
+                (void)put(machine, path, "new");
+            } catch (const Error& error) {
+                const std::string what = error.what();
+                const bool foreign = what.find("another user of the host") != std::string::npos;
+                const bool useless = error.hint().find("chmod u+w") != std::string::npos;
+                throw std::runtime_error(foreign == useless ? "unclear"
+                                         : foreign          ? "another's"
+                                                            : "own");
+            }
+        });
+        if (::geteuid() == 0) {
+            CHECK(told == "another's");
+        } else {
+            CHECK((told == "own" || told.empty())); // "foreign" is none
+        }
+    }
+    ::chmod(machine.home.c_str(), 0755);
+}
+
 TEST_CASE("a full disk leaves the old content and says what is left")
 {
     const Machine machine;
@@ -256,6 +285,29 @@ TEST_CASE("a full disk leaves the old content and says what is left")
               failed |= machine.get("f") == old && machine.get("h") == old ? 0 : 4;
               failed |= machine.count() == 3 ? 0 : 8;
               return failed;
+          }) == 0);
+}
+
+TEST_CASE("where no inode is left it is that which is said, not how many bytes are")
+{
+    const Machine machine;
+    CHECK(in_own_mounts([&] {
+              const char* home = machine.home.c_str();
+              REQUIRE(::mount("berth", home, "tmpfs", 0, "size=1m,nr_inodes=3") == 0);
+              machine.put("f", "old");
+              machine.put("g", "old");
+              for (const auto* path : {"f", "new", "made/new"}) {
+                  try {
+                      (void)put(machine, path, "new");
+                      return 1;
+                  } catch (const Error& error) {
+                      if (error.code() != ErrorCode::no_space ||
+                          !error.hint().starts_with("no inode is left")) {
+                          return 2;
+                      }
+                  }
+              }
+              return machine.get("f") == "old" ? 0 : 4;
           }) == 0);
 }
 

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <unistd.h>
@@ -37,7 +38,8 @@ struct Fixture {
         return make_options(given, [](const std::string&) { return std::nullopt; });
     }
 
-    void call(const std::string& tool, const std::string& arguments, bool as_json = false)
+    void call(const std::string& tool, const std::optional<std::string>& arguments,
+              bool as_json = false)
     {
         err = tests::captured(STDERR_FILENO, [&] {
             out = tests::captured(
@@ -102,5 +104,20 @@ TEST_SUITE("server/cli/call")
             CHECK(err.starts_with("berth: the arguments of session_info "));
             CHECK(err.find("'{") != std::string::npos); // how it is written
         }
+        call("read_file", "{");
+        CHECK(err.find("berth call read_file '{\"path\": \"src/main.c\"") != std::string::npos);
+        CHECK(err.find("docs/tools.md") != std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who gives no arguments to a tool that needs some sees an example")
+    {
+        call("read_file", std::nullopt);
+        CHECK(status == 2);
+        CHECK(err.starts_with("berth: the arguments of read_file are missing\n"));
+        CHECK(err.find("berth call read_file '{\"path\": \"src/main.c\"") != std::string::npos);
+        call("session_info", std::nullopt); // which needs none
+        CHECK(status == 0);
+        call("sesion_info", std::nullopt);
+        CHECK(err.find("Unknown tool: sesion_info") != std::string::npos);
     }
 }

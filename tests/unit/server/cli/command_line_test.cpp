@@ -1,6 +1,7 @@
 #include "server/cli/command_line.hpp"
 #include "server/options/definitions.hpp"
 #include "tests/unit/captured.hpp"
+#include "tools/tool.hpp"
 
 #include <doctest/doctest.h>
 
@@ -99,7 +100,8 @@ TEST_CASE("every command is known by its name")
     for (const char* command : {"serve", "status", "doctor", "config", "version"}) {
         CHECK(parse({command}).line->command == command);
     }
-    CHECK(parse({"call", "tool"}).line->arguments == "{}");
+    CHECK_FALSE(parse({"call", "tool"}).line->arguments);
+    CHECK(parse({"call", "tool", "{}"}).line->arguments == "{}");
 }
 
 TEST_CASE("a mistake is answered on stderr with status 2, and nothing on stdout")
@@ -155,6 +157,16 @@ TEST_CASE("version and help are found where people look for them")
     CHECK(parse({"help", "call", "read_file"}).out == parse({"help", "call"}).out);
 }
 
+TEST_CASE("the help of call has every tool, and a call to copy")
+{
+    const auto help = parse({"call", "--help"}).out;
+    for (const auto& tool : berth::tools::all_tools()) {
+        CHECK(help.find(tool.name) != std::string::npos);
+    }
+    CHECK(help.find("berth call bash_exec '{") != std::string::npos);
+    CHECK(help.find("docs/tools.md") != std::string::npos);
+}
+
 TEST_CASE("help on what is no command is refused, at every depth")
 {
     for (const auto& [words, error] :
@@ -184,10 +196,15 @@ TEST_CASE("what is mistyped is told with what was probably meant")
     CHECK(hint({"srve"}).find("Did you mean serve?") != std::string::npos);
     CHECK(hint({"sessions", "lst"}).find("Did you mean list?") != std::string::npos);
     CHECK(hint({"sessions"}).find("`berth sessions --help`") != std::string::npos);
+    CHECK(hint({"sessions", "kill"}).find("`berth sessions kill --help`") != std::string::npos);
+    CHECK(hint({"call", "--json"}).find("`berth call --help`") != std::string::npos);
     for (const Words& words : {Words{"sessions", "kill", "--purge"}, Words{"sessions", "--json"}}) {
         CHECK(hint(words).find("Did you mean") == std::string::npos);
     }
     CHECK(hint({"--sesion", "x"}).find("Did you mean --session?") != std::string::npos);
     CHECK(hint({"serve", "--netwrok=host"}).find("Did you mean --network?") != std::string::npos);
+    // In the order in which they were typed.
+    CHECK(hint({"x", "--sesion"}).starts_with("berth: not expected: x --sesion\n"));
+    CHECK(hint({"serve", "--sesion", "x"}).starts_with("berth: not expected: --sesion x\n"));
     CHECK(hint({"--quite-something-else"}).find("berth --help") != std::string::npos);
 }

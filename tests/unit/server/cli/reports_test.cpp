@@ -74,6 +74,32 @@ TEST_CASE("the doctor's findings, and its status")
     CHECK(parsed["remedy"] == "line");
 }
 
+TEST_CASE("one remedy for several checks is told once, behind the last of them")
+{
+    const auto text = captured(STDOUT_FILENO, [&] {
+        (void)cli::show_checks({{"a", false, "no a", "mend it"},
+                                {"b", true, "works", "mend it"},
+                                {"c", false, "no c", "mend it"},
+                                {"d", false, "no d", "mend d"}},
+                               {.available = true, .reason = {}, .remedy = {}}, false);
+    });
+    CHECK(text.find("remedy: mend it") == std::string::npos);
+    CHECK(text.find("remedy for a, c: mend it\n") > text.find("no c"));
+    CHECK(text.find("remedy for a, c") == text.rfind("mend it") - 17);
+    CHECK(text.find("remedy: mend d\n") != std::string::npos);
+}
+
+TEST_CASE("the doctor's status tells whether a machine could be made, whatever the probe said")
+{
+    for (const bool as_json : {false, true}) {
+        (void)captured(STDOUT_FILENO, [&] {
+            const sandbox::Availability available{.available = true, .reason = {}, .remedy = {}};
+            CHECK(cli::show_checks({{"create", false, "no", ""}}, available, as_json) == 1);
+            CHECK(cli::show_checks({{"uid", false, "no", ""}}, available, as_json) == 0);
+        });
+    }
+}
+
 TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
 {
     CHECK(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, false); }) ==
@@ -95,6 +121,12 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
     });
     CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
     CHECK(err.find("`berth sessions list`") != std::string::npos);
+    const auto told = json::parse(captured(STDOUT_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {"ann", "none", {}}, "none", false, true) == 1);
+    }));
+    CHECK(told["killed"] == false);
+    CHECK(told["reason"] == "there is no session \"none\" of ann");
+    CHECK(told["remedy"].get<std::string>().find("`berth sessions list`") != std::string::npos);
     const auto again = captured(STDERR_FILENO, [&] {
         CHECK(cli::kill_session(sessions, work, "work", false, false) == 1); // it has ended
     });

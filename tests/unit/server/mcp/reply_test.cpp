@@ -6,6 +6,10 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
+#include <string>
+#include <system_error>
+
 #include "schemas/embedded.hpp"
 
 using namespace berth;      // NOLINT(google-build-using-namespace): the subject of the test
@@ -175,6 +179,16 @@ TEST_CASE("an exception of another kind is an internal error")
     CHECK(reply["isError"] == true);
     CHECK(reply["_meta"]["berth/error"]["code"] == "internal");
     CHECK(reply["content"][0]["text"].get<std::string>().starts_with("boom\nThis is a fault"));
+}
+
+TEST_CASE("a limit of the host is named, and what raises it")
+{
+    const std::system_error no_thread(EAGAIN, std::generic_category());
+    const auto reply = json::parse(tool_failure(no_thread, {}, Era::legacy, plain));
+    const auto& error = reply["_meta"]["berth/error"];
+    CHECK(error["message"].get<std::string>().find("as many processes as it may have") !=
+          std::string::npos);
+    CHECK(error["hint"].get<std::string>().find("ulimit -u") != std::string::npos);
 }
 
 TEST_CASE("an error that comes again and again ends with how often, and what to do instead")

@@ -101,6 +101,9 @@ TEST_CASE("what is no template or no variable is named")
         CAPTURE(variable);
         CHECK_FALSE(refusal("{team}", {variable}).empty());
     }
+    CHECK(has(refusal("{team}", {"team"}), "it is not NAME=VALUE"));
+    CHECK(has(refusal("{team}", {"=red"}), "the NAME before = is missing"));
+    CHECK(has(refusal("{team}", {"A=b"}), "the name \"A\" is not of a-z"));
     CHECK_FALSE(refusal("{team}", {"team=" + std::string(257, 'x')}).empty());
     CHECK(has(refusal("{team}", {"team=red", "team=blue"}), "it is \"red\" already"));
     CHECK(refusal("{team}", {"team=red", "team=red"}).empty());
