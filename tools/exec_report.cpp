@@ -49,12 +49,13 @@ std::string spill_phrase(const protocol::StreamOutput& stream)
         return stream.spill_error.empty() ? "not kept" : "not kept: " + visible(stream.spill_error);
     }
     const std::string path = visible(stream.spill_path);
-    if (stream.spill_bytes >= stream.total_bytes) {
-        return "whole in " + path + " (read_file pages it)";
+    const std::string place =
+        path + " (read_file pages it)" +
+        (stream.spill_error.empty() ? "" : ": " + visible(stream.spill_error));
+    if (stream.spill_bytes < stream.total_bytes) {
+        return "the first " + human_bytes(stream.spill_bytes) + " in " + place;
     }
-    return "the first " + human_bytes(stream.spill_bytes) + " in " + path +
-           " (read_file pages it)" +
-           (stream.spill_error.empty() ? "" : ": " + visible(stream.spill_error));
+    return (stream.spill_error.empty() ? "whole in " : "in ") + place;
 }
 
 std::string truncation_phrase(std::string_view name, const protocol::StreamOutput& stream,

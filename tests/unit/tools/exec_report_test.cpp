@@ -139,6 +139,12 @@ TEST_CASE("a long output loses its middle and names the file that has it all")
                     "(read_file pages it)") != std::string::npos);
     CHECK(text.find("oops") != std::string::npos);
 
+    big.out.spill_error = "a command wrote to the file";
+    const auto touched = text_of(big, settings);
+    CHECK(touched.find("whole in") == std::string::npos);
+    CHECK(touched.find(", in /tmp/.berth/out/17.stdout (read_file pages it): a command wrote") !=
+          std::string::npos);
+
     big.out.spill_bytes = 300;
     big.out.spill_error = "the disk is full";
     const auto partly = text_of(big, settings);
