@@ -125,7 +125,7 @@ class CommandLineTest(Bench):
         done = self.run_berth("call", *CLAUDE, "bash_exec", '{"command":"true"}')
         self.assertEqual(done.returncode, 1)
         self.assertIn("here it is Bash", done.stderr)
-        self.assertIn("for Bash '{", self.run_berth("call", *CLAUDE, "Bash", "{").stderr)
+        self.assertIn("  berth call Bash '{", self.run_berth("call", *CLAUDE, "Bash", "{").stderr)
 
     def test_the_setting_is_one_of_two_words(self):
         folder = self.enterContext(tempfile.TemporaryDirectory(prefix="berth-dialect-"))
