@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/dialect.hpp"
 #include "tools/render.hpp"
 
@@ -106,7 +107,7 @@ Error refuse_text(const Entry& tool, const std::string& text,
                          .argument = wrapper.value_or("")};
     const std::string came =
         "the arguments came as a string" +
-        (wrapper ? " in " + json(*wrapper).dump() + in_brackets(needed(tool)) : "");
+        (wrapper ? " in " + visible(json(*wrapper).dump()) + in_brackets(needed(tool)) : "");
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
         return with_cut_off(refusal(came + " that is empty", pieces(tool)), cut_off);
     }

@@ -118,6 +118,7 @@ TEST_CASE("a wrapper around half a document is known by what is in it, not by it
     }
     CHECK(
         contains(refused("bash_exec", {{"_raw", half}}).what(), "a string in \"_raw\" (needed: "));
+    CHECK(contains(refused("bash_exec", {{"_\u202eraw", half}}).what(), "in \"_\\u202eraw\""));
     const auto details = refused("bash_exec", {{"_raw", half}}).details();
     CHECK(details.at("cut_off.arrived_as") == "wrapper");
     CHECK(details.at("cut_off.argument") == "_raw");
