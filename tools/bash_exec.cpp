@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/dialect.hpp"
@@ -73,6 +74,14 @@ void check_command(const std::string& command)
     }
 }
 
+/// A name may be as long as the whole request.
+std::string shown_name(std::string_view name)
+{
+    constexpr std::size_t shown = 64;
+    const auto part = utf8::prefix_bytes(name, shown);
+    return visible(part) + (part.size() < name.size() ? "…" : "");
+}
+
 void check_environment(const std::map<std::string, std::string>& environment)
 {
     for (const auto& [key, value] : environment) {
@@ -82,14 +91,13 @@ void check_environment(const std::map<std::string, std::string>& environment)
                 return c == '=' || c <= ' ' || c == 0x7f;
             })) {
             throw Error(ErrorCode::invalid_argument,
-                        "env: " + nlohmann::json(key).dump() +
-                            " is no name of an environment variable",
+                        "env: \"" + shown_name(key) + "\" is no name of an environment variable",
                         "A name is not empty and holds no '=', blank or control character; in "
                         "scripts only letters, digits and _ can be used.");
         }
         if (value.find('\0') != std::string::npos) {
             throw Error(ErrorCode::invalid_argument,
-                        "env: the value of " + visible(key) + " contains a NUL byte",
+                        "env: the value of " + shown_name(key) + " contains a NUL byte",
                         "An environment variable ends at its first NUL. Write the bytes to a file, "
                         "or pass them as stdin.");
         }

@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/dialect.hpp"
 #include "tools/render.hpp"
 
@@ -42,19 +43,59 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> advice = 
 
 enum class Whole : unsigned char { yes, cut, damaged };
 
+/// Takes a document and keeps nothing of it: it may be large, and as deep as it is long.
+class Taker final : public json::json_sax_t {
+  public:
+    explicit Taker(std::size_t size) : size_(size) {}
+
+    /// Whether what was wrong is only that the text ends.
+    [[nodiscard]] bool ended_early() const noexcept { return ended_early_; }
+
+    bool null() override { return true; }
+
+    bool boolean(bool /*value*/) override { return true; }
+
+    bool number_integer(number_integer_t /*value*/) override { return true; }
+
+    bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+
+    bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+
+    bool string(string_t& /*value*/) override { return true; }
+
+    bool binary(binary_t& /*value*/) override { return true; }
+
+    bool start_object(std::size_t /*members*/) override { return true; }
+
+    bool key(string_t& /*key*/) override { return true; }
+
+    bool end_object() override { return true; }
+
+    bool start_array(std::size_t /*elements*/) override { return true; }
+
+    bool end_array() override { return true; }
+
+    bool parse_error(std::size_t position, const std::string& /*token*/,
+                     const json::exception& error) override
+    {
+        constexpr int of_syntax = 101; // not a number that is too large
+        ended_early_ = error.id == of_syntax && position > size_;
+        return false;
+    }
+
+  private:
+    std::size_t size_;
+    bool ended_early_ = false;
+};
+
 /// Whether the text is a JSON document, the beginning of one, or neither.
 Whole wholeness(const std::string& text)
 {
-    try {
-        // Nothing of it is kept: it may be large.
-        const auto nothing =
-            json::parse(text, [](int, json::parse_event_t, json&) { return false; });
-        return nothing.is_discarded() || nothing.is_null() ? Whole::yes : Whole::damaged;
-    } catch (const json::parse_error& error) {
-        return error.byte > text.size() ? Whole::cut : Whole::damaged;
-    } catch (const json::exception&) { // a number that is too large
-        return Whole::damaged;
+    Taker taker(text.size());
+    if (json::sax_parse(text, &taker)) {
+        return Whole::yes;
     }
+    return taker.ended_early() ? Whole::cut : Whole::damaged;
 }
 
 /// {" as every object of arguments begins; not a command's "{ echo", nor a glob's "{a,b}".
@@ -106,7 +147,7 @@ Error refuse_text(const Entry& tool, const std::string& text,
                          .argument = wrapper.value_or("")};
     const std::string came =
         "the arguments came as a string" +
-        (wrapper ? " in " + json(*wrapper).dump() + in_brackets(needed(tool)) : "");
+        (wrapper ? " in " + visible(json(*wrapper).dump()) + in_brackets(needed(tool)) : "");
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
         return with_cut_off(refusal(came + " that is empty", pieces(tool)), cut_off);
     }

@@ -21,8 +21,8 @@ std::string in_quotes(const std::string& text)
 {
     constexpr std::size_t shown = 40;
     const std::string cut(utf8::prefix_bytes(text, shown));
-    return json(cut + (cut.size() < text.size() ? "…" : ""))
-        .dump(-1, ' ', false, json::error_handler_t::replace);
+    return visible(json(cut + (cut.size() < text.size() ? "…" : ""))
+                       .dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 std::string describe_value(const json& value)

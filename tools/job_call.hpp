@@ -1,6 +1,8 @@
 #pragma once
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/sandbox_call.hpp"
 
 #include <string>
@@ -10,7 +12,9 @@ namespace berth::tools {
 /// Throws Error(not_found).
 [[noreturn]] inline void throw_no_sandbox(const std::string& job_id)
 {
-    throw Error(ErrorCode::not_found, "there is no job " + job_id + ": this session has no sandbox",
+    throw Error(ErrorCode::not_found,
+                "there is no job " + visible(utf8::prefix_bytes(job_id, 60)) +
+                    ": this session has no sandbox",
                 "Jobs end with the sandbox they run in. bash_exec with background starts one.");
 }
 

@@ -2,7 +2,6 @@
 
 #include "sandbox/base/utf8.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 

@@ -5,7 +5,9 @@
 #include <string_view>
 
 // How a text that others wrote is shown within a line of berth's own, in every message, result and
-// log alike: a file's name cannot pose as another one or as a line of ours, nor move a cursor.
+// log alike: a file's name cannot pose as a line of ours, look like one that has other letters, nor
+// move a cursor. It says how a text looks, not what it is: a backslash stays as it is, so that
+// usual names do, and a name that has \x1b in four letters is shown as one with an ESC.
 
 namespace berth {
 

@@ -164,6 +164,7 @@ void JobCalls::look(Id id)
         error = std::current_exception(); // it may have been forgotten meanwhile
     }
     const auto done = std::move(call.done);
+    loop_.cancel(call.timer); // one may have been set while it was judged
     outputs_.erase(id);
     done(std::move(reply), error);
 }

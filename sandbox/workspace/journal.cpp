@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/tree.hpp"
 
@@ -74,7 +75,7 @@ void undo(const Area& area, const Placement& placement)
         result = ::unlinkat(folder.get(), name.c_str(), 0);
     }
     if (result != 0 && errno != ENOENT) {
-        throw store_error(errno, "take back the unfinished save of " + placement.path);
+        throw store_error(errno, "take back the unfinished save of " + visible(placement.path));
     }
     ::unlinkat(temporary, placement.temporary.c_str(), 0);
     prune(area.files.get(), folder_path);

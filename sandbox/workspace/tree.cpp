@@ -82,7 +82,7 @@ UniqueFd open_or_make_folder(int root, const std::string& folder, bool flush)
                             .set_retryable(false));
         }
         if (!next) {
-            throw store_error(errno, "make the folder " + folder + " in the workspace");
+            throw store_error(errno, "make the folder " + visible(folder) + " in the workspace");
         }
         if (made && flush) {
             ::fsync(current.get());

@@ -46,7 +46,7 @@ json number(std::string_view text)
 json numbers(std::string_view text)
 {
     json list = json::array();
-    while (!text.empty() || !list.empty()) {
+    for (;;) {
         const auto comma = std::min(text.find(','), text.size());
         auto one = number(text.substr(0, comma));
         if (one.is_null()) {
@@ -58,7 +58,6 @@ json numbers(std::string_view text)
         }
         text.remove_prefix(std::min(text.find_first_not_of(' ', comma + 1), text.size()));
     }
-    return list;
 }
 
 json value_of(std::string_view key, const std::string& text)

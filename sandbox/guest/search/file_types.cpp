@@ -1,6 +1,7 @@
 #include "sandbox/guest/search/file_types.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
@@ -156,7 +157,8 @@ std::vector<std::string> file_type_globs(std::string_view type)
     if (found == std::end(file_types) || found->name != type) {
         const std::string names = names_like(type);
         throw Error(
-            ErrorCode::invalid_argument, "unknown file type \"" + visible(type) + "\"",
+            ErrorCode::invalid_argument,
+            "unknown file type \"" + visible(utf8::prefix_bytes(type, 60)) + "\"",
             (names.empty() ? std::string() : "known types that begin alike: " + names + "; ") +
                 "or give `include` a glob such as *.ext");
     }

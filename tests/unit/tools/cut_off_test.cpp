@@ -105,6 +105,23 @@ TEST_CASE("a string in place of arguments is refused, half or whole")
     CHECK(contains(refused("session_info", " ").what(), "that is empty"));
 }
 
+TEST_CASE("half a document may be as deep as it is long, or end in any token")
+{
+    std::string objects;
+    for (int i = 0; i < 100'000; ++i) {
+        objects += "{\"a\":";
+    }
+    for (const auto& half : {std::string(1'000'000, '['), objects, std::string("[tru"),
+                             std::string("[1,"), std::string("[\"a\\"), std::string("[-")}) {
+        CAPTURE(half.substr(0, 8));
+        CHECK(contains(refused("bash_exec", half).what(), "the call arrived cut off"));
+    }
+    for (const char* damaged : {"[1]]", "[1 2", "[trie", "[1e999", "]"}) {
+        CAPTURE(damaged);
+        CHECK(contains(refused("bash_exec", damaged).what(), "it is no valid JSON"));
+    }
+}
+
 TEST_CASE("a wrapper around half a document is known by what is in it, not by its name")
 {
     const char* const half = R"({"command": "echo a)";
@@ -118,6 +135,7 @@ TEST_CASE("a wrapper around half a document is known by what is in it, not by it
     }
     CHECK(
         contains(refused("bash_exec", {{"_raw", half}}).what(), "a string in \"_raw\" (needed: "));
+    CHECK(contains(refused("bash_exec", {{"_\u202eraw", half}}).what(), "in \"_\\u202eraw\""));
     const auto details = refused("bash_exec", {{"_raw", half}}).details();
     CHECK(details.at("cut_off.arrived_as") == "wrapper");
     CHECK(details.at("cut_off.argument") == "_raw");

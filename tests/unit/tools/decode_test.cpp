@@ -29,6 +29,19 @@ bool contains(const std::string& text, const std::string& part)
 
 } // namespace
 
+TEST_CASE("what came is told with what nobody sees written, and never as long as it may be")
+{
+    CHECK(contains(refusal("bash_exec", {{"command", "a"}, {"timeout", "5\u202e"}}).what(),
+                   "got the string \"5\\u202e\""));
+    const std::string longest(100'000, 'x');
+    for (const json& env : {json{{longest + ' ', "1"}}, json{{longest, std::string(1, '\0')}}}) {
+        const auto error = refusal("bash_exec", {{"command", "a"}, {"env", env}});
+        CHECK(std::string_view(error.what()).size() < 200);
+    }
+    const json turned{{"command", "a"}, {"env", {{"A\u202e ", "1"}}}};
+    CHECK(contains(refusal("bash_exec", turned).what(), "env: \"A\\u202e \" is no name"));
+}
+
 TEST_CASE("a wrong type is named with its place, what came and what is expected")
 {
     const std::string message = refusal("bash_exec", {{"command", "a"}, {"timeout", "5"}}).what();

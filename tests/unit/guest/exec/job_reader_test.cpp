@@ -64,13 +64,14 @@ TEST_CASE("a cursor is two numbers, and nothing else is one")
     CHECK(JobCursor::parse("12-3").err == 3);
     CHECK(JobCursor::parse("").to_text() == "0-0");
     for (const char* bad : {"12", "12-", "-3", "12-3-4", "12-3 ", " 12-3", "a-b", "12.3", "+1-2",
-                            "12-03", "99999999999999999999999-0"}) {
+                            "12-03", "99999999999999999999999-0", "1-2\u202e"}) {
         CAPTURE(bad);
         try {
             (void)JobCursor::parse(bad);
             CHECK(false);
         } catch (const Error& error) {
             CHECK(error.code() == ErrorCode::invalid_argument);
+            CHECK(std::string_view(error.what()).find("\u202e") == std::string_view::npos);
         }
     }
 }

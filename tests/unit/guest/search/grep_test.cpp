@@ -130,6 +130,12 @@ TEST_CASE("grep: arguments that cannot be")
         CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .include = {nothing}}); }) ==
               ErrorCode::invalid_argument);
     }
+    try {
+        (void)tree.grep({.pattern = "a", .type = std::string(100'000, 'y')});
+        FAIL("an unknown type was taken");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()).size() < 100);
+    }
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .include = {"[a"}}); }) ==
           ErrorCode::invalid_argument);
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .before = 100'000}); }) ==

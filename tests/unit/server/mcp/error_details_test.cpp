@@ -26,7 +26,6 @@ TEST_CASE("details are of the type that a program wants")
     CHECK(details("lines", "1, 4") == json{{"lines", {1, 4}}});
     CHECK(details("lines", "1,2,30") == json{{"lines", {1, 2, 30}}});
     CHECK(details("lines", "7") == json{{"lines", json::array({7})}});
-    CHECK(details("lines", "") == json{{"lines", json::array()}});
 }
 
 TEST_CASE("a call that was cut off is told of in an object")
@@ -49,7 +48,7 @@ TEST_CASE("what a guest tells in another form is left out")
         CAPTURE(text);
         CHECK(details("count", text) == json::object());
     }
-    for (const char* text : {"1,", "1,,2", "1;2", "a", "1, b"}) {
+    for (const char* text : {"", "1,", "1,,2", "1;2", "a", "1, b"}) {
         CAPTURE(text);
         CHECK(details("lines", text) == json::object());
     }
