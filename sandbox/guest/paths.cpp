@@ -241,7 +241,9 @@ Opened open_existing(std::string_view path, const CallContext& context, int extr
     // its successor has. Many times, since a busy writer can win more often than not; a file that
     // was really deleted ends this at the next open.
     constexpr int attempts = 1000;
-    for (int i = 1; opened.path.empty(); ++i) {
+    int i = 0;
+    do {
+        ++i;
         // First as a mere location: to open a FIFO would wake its writer, to open a device may act.
         const int fd = open_without_magic(AT_FDCWD, absolute,
                                           O_PATH | (extra_flags & (O_NOFOLLOW | O_DIRECTORY)));
@@ -256,7 +258,7 @@ Opened open_existing(std::string_view path, const CallContext& context, int extr
                 throw;
             }
         }
-    }
+    } while (opened.path.empty());
     require_readable(opened.path, context);
     if (::fstat(location.get(), &opened.status) != 0) {
         throw errno_error(errno, "look at " + visible(opened.path));

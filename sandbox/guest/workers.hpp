@@ -20,7 +20,7 @@ class Workers {
     enum class Kind : unsigned char { brief, search, listing, transfer, filter };
 
     struct Options {
-        std::size_t most = 16;         ///< stuck ones included: so many hung calls hold up the next
+        std::size_t most = 18;         ///< stuck ones included: so many hung calls hold up the next
         std::size_t most_searches = 6; ///< of `most`, at least one; a search has memory of its own
         std::size_t most_listings = 2; ///< of `most`, at least one
         std::size_t most_transfers = 4; ///< of `most`, at least one

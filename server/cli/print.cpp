@@ -42,9 +42,8 @@ std::string json_escape(char32_t point)
         std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(point));
     } else {
         const char32_t rest = point - beyond;
-        std::snprintf(escape.data(), escape.size(), "\\u%04x\\u%04x",
-                      static_cast<unsigned>(0xD800U + (rest >> 10U)),
-                      static_cast<unsigned>(0xDC00U + (rest & 0x3FFU)));
+        std::snprintf(escape.data(), escape.size(), "\\u%04x\\u%04x", 0xD800U + (rest >> 10U),
+                      0xDC00U + (rest & 0x3FFU));
     }
     return escape.data();
 }

@@ -20,6 +20,8 @@ namespace {
 
 /// A directory with more entries is not searched to its end for a hint.
 constexpr int max_candidates = 20'000;
+/// Nor one of long names: pairs of bytes that are compared, in some 0.2 s.
+constexpr std::size_t max_compared = 40'000'000;
 
 /// The entry of the directory whose name is nearest to `name`, empty when none is near.
 std::string nearest_entry(int directory, const std::string& name)
@@ -29,6 +31,7 @@ std::string nearest_entry(int directory, const std::string& name)
                                                      &::closedir);
     std::size_t best = most_slips(name.size()) + 1;
     std::string nearest;
+    std::size_t compared = 0;
     for (int i = 0; stream && i < max_candidates; ++i) {
         const dirent* entry = ::readdir(stream.get());
         if (entry == nullptr) {
@@ -39,6 +42,10 @@ std::string nearest_entry(int directory, const std::string& name)
         const std::size_t shorter = std::min(candidate.size(), name.size());
         if (candidate == "." || candidate == ".." || longer - shorter >= best) {
             continue;
+        }
+        compared += name.size() * candidate.size();
+        if (compared > max_compared) {
+            break;
         }
         const std::size_t steps = slips_between(name, candidate);
         if (steps < best || (steps == best && !nearest.empty() && candidate < nearest)) {

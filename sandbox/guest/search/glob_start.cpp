@@ -20,7 +20,14 @@ std::string_view start_of(std::string_view pattern)
     return found == starts.end() ? std::string_view() : *found;
 }
 
-/// Up to a slash, which no alternative ends with.
+/// Behind what stands at `at`: an escape, a set, or a byte.
+std::size_t behind_unit(std::string_view text, std::size_t at)
+{
+    const std::size_t set = text[at] == '[' ? set_end(text, at) : npos;
+    return text[at] == '\\' ? std::min(at + 2, text.size()) : set == npos ? at + 1 : set;
+}
+
+/// Up to a slash, which no alternative ends with; not one within a set.
 std::size_t common_directory(const std::vector<std::string>& alternatives)
 {
     std::string_view common = alternatives.front();
@@ -28,7 +35,12 @@ std::size_t common_directory(const std::vector<std::string>& alternatives)
         const auto differ = std::ranges::mismatch(common, each).in1;
         common = common.substr(0, static_cast<std::size_t>(differ - common.begin()));
     }
-    return common.rfind('/') + 1;
+    const std::string_view first = alternatives.front();
+    std::size_t shared = 0;
+    for (std::size_t at = 0; at < common.size(); at = behind_unit(first, at)) {
+        shared = common[at] == '/' ? at + 1 : shared;
+    }
+    return shared;
 }
 
 /// A comma outside of braces stands for itself, and must go on doing so within them.
@@ -36,10 +48,7 @@ std::string with_literal_commas(std::string_view text)
 {
     std::string result;
     for (std::size_t at = 0; at < text.size();) {
-        const std::size_t set = text[at] == '[' ? set_end(text, at) : npos;
-        const std::size_t next = text[at] == '\\' ? std::min(at + 2, text.size())
-                                 : set == npos    ? at + 1
-                                                  : set;
+        const std::size_t next = behind_unit(text, at);
         result += text[at] == ',' ? "\\" : "";
         result += text.substr(at, next - at);
         at = next;
