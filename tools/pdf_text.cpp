@@ -105,6 +105,15 @@ std::string page_text(std::string_view page, std::uint64_t number)
            (page.empty() ? std::string("(no text on this page)") : utf8::sanitize(page)) + "\n";
 }
 
+/// Of a page that alone does not fit. `ends_early`: pdftotext gave no more of it.
+std::string cut_phrase(std::uint64_t number, bool ends_early)
+{
+    const std::string digits = std::to_string(number);
+    return ends_early ? "page " + digits + " is not whole"
+                      : "page " + digits + " is too long and is cut: pdftotext -f " + digits +
+                            " -l " + digits + " FILE - in bash_exec shows the whole";
+}
+
 struct ShownPages {
     std::string text;
     std::uint64_t count = 0;
@@ -129,11 +138,7 @@ ShownPages show_pages(const PdfPages& pages, const std::vector<std::string_view>
         if (!fits) {
             shown.text = prefix_characters(text, static_cast<std::size_t>(left));
             shown.text += shown.text.ends_with('\n') ? "" : "\n";
-            const std::string digits = std::to_string(number);
-            shown.cut = needed <= left && !pages.complaint.empty()
-                            ? "page " + digits + " is not whole"
-                            : "page " + digits + " is too long and is cut: pdftotext -f " + digits +
-                                  " -l " + digits + " FILE - in bash_exec shows the whole";
+            shown.cut = cut_phrase(number, needed <= left && !pages.complaint.empty());
             break;
         }
         shown.text += text;

@@ -37,9 +37,8 @@ Type type_of(std::string_view key)
 json number(std::string_view text)
 {
     std::uint64_t value = 0;
-    const auto* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc() && stop == end ? json(value) : json();
+    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && stop == text.data() + text.size() ? json(value) : json();
 }
 
 /// "1, 2,3"; null: one of them is none.
