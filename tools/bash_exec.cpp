@@ -180,7 +180,7 @@ std::string BashExec::describe(const Settings& settings, sandbox::Backend& backe
 {
     const auto most = std::min<std::int64_t>(settings.exec_max_timeout.count(), longest_timeout);
     return "Runs a bash command in this session's own sandbox: " + backend.description() +
-           "\n\nFiles and background processes stay from call to call; environment variables and "
+           ".\n\nFiles and background processes stay from call to call; environment variables and "
            "shell settings do not. " +
            (settings.sticky_cwd
                 ? "cd is remembered: the next call starts where this one ended. "

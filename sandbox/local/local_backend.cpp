@@ -443,8 +443,9 @@ void LocalBackend::collect(const Deadline& deadline)
 
 std::string LocalBackend::description() const
 {
-    return "a Linux namespace sandbox on this host: the host's programs in /usr read-only, a home "
-           "folder of its own in /home/user, one user without privileges";
+    return "Linux namespaces on this host, with its programs in /usr read-only, a home of its own "
+           "in /home/user, one user without privileges, and a network only where session_info "
+           "tells of one";
 }
 
 } // namespace

@@ -169,7 +169,7 @@ std::string left_running(const json& data)
 std::string Bash::describe(const Settings& settings, sandbox::Backend& backend)
 {
     return "Runs a bash command in this session's own sandbox: " + backend.description() +
-           "\n\nFiles and background processes stay from call to call; environment variables and "
+           ".\n\nFiles and background processes stay from call to call; environment variables and "
            "shell settings do not. " +
            (settings.sticky_cwd ? "cd is remembered: the next call starts where this one ended. "
                                 : "Every call starts in the home directory. ") +
