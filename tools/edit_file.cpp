@@ -90,7 +90,7 @@ std::string EditFile::describe(const Settings& settings, sandbox::Backend& /*bac
            "blanks at the end of lines, CRLF or typographic quotes differ, which the result says. "
            "if_sha256 edits only if the file is still what you read; "
            "dry_run shows the diff and changes nothing. Files up to " +
-           human_bytes(settings.edit_max_file) +
+           limit_bytes(settings.edit_max_file) +
            ".\n\npatch changes several files at once, all or none, and is given alone: *** Begin "
            "Patch, "
            "then *** Update File: PATH (*** Move to: PATH to rename it) with lines that begin with "

@@ -76,6 +76,15 @@ std::string human_bytes(std::uint64_t bytes)
     return short_decimal(value) + ' ' + units.at(unit);
 }
 
+std::string limit_bytes(std::uint64_t bytes)
+{
+    constexpr std::uint64_t mebibyte = 1024ULL * 1024;
+    if (bytes % (1024 * mebibyte) == 0) {
+        return std::to_string(bytes / (1024 * mebibyte)) + " GiB";
+    }
+    return bytes % mebibyte == 0 ? std::to_string(bytes / mebibyte) + " MiB" : human_bytes(bytes);
+}
+
 std::string human_duration(std::chrono::milliseconds duration)
 {
     constexpr std::int64_t second = 1000;

@@ -19,6 +19,9 @@ namespace berth::tools {
 /// "512 bytes", "56.7 KB", "2.1 MB": powers of 1000, as `ls --si`.
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 
+/// Of a limit, as an operator sets it and `berth config` shows it: 2 GiB, not 2.1 GB.
+[[nodiscard]] std::string limit_bytes(std::uint64_t bytes);
+
 /// "340 ms", "1.2 s", "12 min 5 s".
 [[nodiscard]] std::string human_duration(std::chrono::milliseconds duration);
 

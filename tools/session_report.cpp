@@ -44,16 +44,6 @@ std::string field(std::string_view name, const std::string& value)
     return value.empty() ? "" : std::string(name) + ": " + value + "\n";
 }
 
-/// As an operator sets it and `berth config` shows it: 2 GiB, not 2.1 GB.
-std::string memory_text(std::uint64_t bytes)
-{
-    constexpr std::uint64_t mebibyte = 1024ULL * 1024;
-    if (bytes % (1024 * mebibyte) == 0) {
-        return std::to_string(bytes / (1024 * mebibyte)) + " GiB";
-    }
-    return bytes % mebibyte == 0 ? std::to_string(bytes / mebibyte) + " MiB" : human_bytes(bytes);
-}
-
 /// A limit that only a cgroup can bring is as good as none without it.
 std::string unless_in_force(const std::vector<sandbox::Layer>& layers, std::string_view name)
 {
@@ -63,7 +53,7 @@ std::string unless_in_force(const std::vector<sandbox::Layer>& layers, std::stri
 std::string limits_text(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
                         const Settings& settings)
 {
-    return "memory " + memory_text(limits.memory) + unless_in_force(layers, memory_layer) + ", " +
+    return "memory " + limit_bytes(limits.memory) + unless_in_force(layers, memory_layer) + ", " +
            counted(limits.pids, "process") + ", " + cpus_text(limits.cpus) +
            unless_in_force(layers, cpu_layer) + ", " + counted(limits.nofile, "open file") + ", " +
            counted(limits.calls, "command") + " at once, timeout " +

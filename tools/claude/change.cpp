@@ -109,7 +109,7 @@ std::string Edit::describe(const Settings& settings, sandbox::Backend& /*backend
            "Line ends (LF or CRLF), byte order mark, final newline and mode stay as they are. If "
            "the text is not found, the error shows the nearest lines; if it is found more than "
            "once, the line of each. Files up to " +
-           human_bytes(settings.edit_max_file) +
+           limit_bytes(settings.edit_max_file) +
            ".\n\nExample: {\"file_path\": \"src/main.c\", \"old_string\": \"return 1;\", "
            "\"new_string\": \"return 0;\"}";
 }

@@ -9,6 +9,13 @@
 
 using namespace berth::tools; // NOLINT(google-build-using-namespace): the tested namespace
 
+TEST_CASE("limits are told as they are set")
+{
+    CHECK(limit_bytes(2ULL << 30U) == "2 GiB");
+    CHECK(limit_bytes(256ULL << 20U) == "256 MiB");
+    CHECK(limit_bytes(1'500'000) == "1.5 MB");
+}
+
 TEST_CASE("numbers are written for people")
 {
     CHECK(thousands(0) == "0");
