@@ -16,6 +16,19 @@ using nlohmann::json;
 
 constexpr std::int64_t most_paths = 100;
 
+/// Whether the search began at the pattern's own place and not at `path`: then what is found is no
+/// continuation of that. All alternatives of a pattern begin in the same way.
+bool begins_elsewhere(std::string_view pattern)
+{
+    pattern.remove_prefix(std::min(pattern.find_first_not_of('{'), pattern.size()));
+    const bool here = pattern.starts_with("./");
+    while (pattern.starts_with("./")) {
+        pattern.remove_prefix(2);
+    }
+    return pattern.starts_with("../") ||
+           (!here && (pattern.starts_with('/') || pattern.starts_with("~/")));
+}
+
 std::string unreadable(const json& data)
 {
     const auto count = data.at("unreadable_directories").get<std::uint64_t>();
@@ -32,7 +45,7 @@ std::string Glob::describe(const Settings& settings, sandbox::Backend& /*backend
            "relative to path (src/**/*.{c,h}). ** stands for any number of directories, hidden "
            "files are found, .git only if it is named (.git/**). Only files are listed; Grep finds "
            "files by their content.\n\n"
-           "Paths are relative to the working directory unless path is absolute.\n\n"
+           "Paths are relative to the working directory unless path or pattern is absolute.\n\n"
            "Example: {\"pattern\": \"**/*_test.go\", \"path\": \"project\"}";
 }
 
@@ -60,8 +73,10 @@ void Glob::phrase(const json& arguments, const Settings& /*settings*/, Result& r
     const auto listed = data.at("count").get<std::uint64_t>();
     const bool complete = data.at("complete") == true;
     std::string text = total == 0 ? "No files found\n" : "";
-    for (const auto& path : data.at("paths")) {
-        text += shown_path(arguments, data, path.get<std::string>()) + '\n';
+    const bool absolute = begins_elsewhere(arguments.value("pattern", ""));
+    for (const auto& found : data.at("paths")) {
+        const auto& path = found.get_ref<const std::string&>();
+        text += (absolute ? visible(path) : shown_path(arguments, data, path)) + '\n';
     }
     if (listed < total) {
         text += "(Showing " + std::to_string(listed) + " of " + std::to_string(total) +

@@ -219,6 +219,12 @@ class SearchTest(DialectTest):
         self.assertEqual(self.said("Glob", pattern="*.txt", path="src"), "src/sub/b.txt")
         self.assertEqual(self.said("Glob", pattern="*.txt", path=f"{self.home}/src"),
                          f"{self.home}/src/sub/b.txt")
+        for pattern in (f"{self.home}/src/sub/*.txt", "~/src/sub/*.txt", f"{{{self.home}/src/*.txt,"
+                        f"{self.home}/src/sub/*.txt}}"):
+            self.assertEqual(self.said("Glob", pattern=pattern), f"{self.home}/src/sub/b.txt")
+        self.said("Bash", command="cd src")
+        self.assertEqual(self.said("Glob", pattern="../src/sub/*"), f"{self.home}/src/sub/b.txt")
+        self.said("Bash", command="cd ..")
         self.assertEqual(self.said("Glob", pattern="*.nothing"), "No files found")
         self.failed("Glob", {"pattern": "*", "path": "none"}, "Directory does not exist: none. "
                     f"Note: your current working directory is {self.home}.")

@@ -49,7 +49,7 @@ std::string grep(const protocol::GrepReply& reply, json arguments, const Setting
 
 std::string glob(const protocol::GlobReply& reply, json arguments = json::object())
 {
-    arguments["pattern"] = "*";
+    arguments.emplace("pattern", "*");
     const auto args = GlobFiles::decode(claude::Glob::canonical(arguments, {}));
     auto result = GlobFiles::render(args, reply, {});
     claude::Glob::phrase(arguments, {}, result);
@@ -180,6 +180,24 @@ TEST_CASE("Glob: one path a line, and how many are not listed")
     CHECK(text.starts_with("No files found\n[the search ran out of time"));
     CHECK(text.find(".git is left out") != std::string::npos);
     CHECK(text.find("/w/x/") != std::string::npos);
+}
+
+TEST_CASE("Glob: a pattern that begins elsewhere gives absolute paths")
+{
+    protocol::GlobReply reply;
+    reply.root = "/w";
+    reply.paths = {"/w/b.c"};
+    reply.total = 1;
+    for (const char* pattern : {"/w/*.c", "~/*.c", "../w/*.c", "{/w/*.c,/v/*.c}", "{{~/a,~/b},~/c}",
+                                "./../w/*", "././../w/*"}) {
+        CAPTURE(pattern);
+        CHECK(glob(reply, {{"pattern", pattern}}) == "/w/b.c");
+        CHECK(glob(reply, {{"pattern", pattern}, {"path", "sub"}}) == "/w/b.c");
+    }
+    for (const char* pattern : {"*.c", "./*.c", "{b,c}.c", "./~/b.c", "..b.c", "{"}) {
+        CAPTURE(pattern);
+        CHECK(glob(reply, {{"pattern", pattern}}) == "b.c");
+    }
 }
 
 TEST_CASE("paths are relative to the working directory, unless an absolute one was asked for")
