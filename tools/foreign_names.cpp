@@ -11,17 +11,23 @@ namespace {
 struct ForeignName {
     std::string_view plain; ///< as plain() writes it
     std::string_view tool;
+    std::string_view in_claude = {}; ///< in that dialect, where its counterpart does not do it
 };
 
-/// Of Claude Code, Codex, Gemini CLI, Copilot and Anthropic's text editor tool, present and past.
+/// Of Claude Code, Codex, Gemini CLI, Copilot, Cursor, Cline, OpenHands and Anthropic's text editor
+/// tool, present and past.
 constexpr std::array foreign_names = {
     ForeignName{"bash", "bash_exec"},
+    ForeignName{"containerexec", "bash_exec"},
     ForeignName{"exec", "bash_exec"},
     ForeignName{"execcommand", "bash_exec"},
+    ForeignName{"executebash", "bash_exec"},
+    ForeignName{"executecommand", "bash_exec"},
     ForeignName{"localshell", "bash_exec"},
     ForeignName{"runcommand", "bash_exec"},
     ForeignName{"runinterminal", "bash_exec"},
     ForeignName{"runshellcommand", "bash_exec"},
+    ForeignName{"runterminalcmd", "bash_exec"},
     ForeignName{"shell", "bash_exec"},
     ForeignName{"shellcommand", "bash_exec"},
     ForeignName{"terminal", "bash_exec"},
@@ -35,6 +41,7 @@ constexpr std::array foreign_names = {
     ForeignName{"edit", "edit_file"},
     ForeignName{"multiedit", "edit_file"},
     ForeignName{"replace", "edit_file"},
+    ForeignName{"replaceinfile", "edit_file"},
     ForeignName{"replacestringinfile", "edit_file"},
     ForeignName{"strreplace", "edit_file"},
     ForeignName{"strreplacebasededittool", "edit_file"},
@@ -43,19 +50,23 @@ constexpr std::array foreign_names = {
     ForeignName{"find", "glob_files"},
     ForeignName{"findfiles", "glob_files"},
     ForeignName{"glob", "glob_files"},
+    ForeignName{"listfiles", "glob_files"},
     ForeignName{"grep", "grep_files"},
     ForeignName{"grepsearch", "grep_files"},
     ForeignName{"ripgrep", "grep_files"},
     ForeignName{"searchfilecontent", "grep_files"},
-    ForeignName{"listdir", "read_file"}, // of a directory it shows the entries
-    ForeignName{"listdirectory", "read_file"},
-    ForeignName{"ls", "read_file"},
+    ForeignName{"searchfiles", "grep_files"},
+    ForeignName{"listdir", "read_file", "bash_exec"}, // of a directory it shows the entries
+    ForeignName{"listdirectory", "read_file", "bash_exec"},
+    ForeignName{"ls", "read_file", "bash_exec"},
     ForeignName{"read", "read_file"},
     ForeignName{"view", "read_file"},
+    ForeignName{"viewfile", "read_file"},
     ForeignName{"viewimage", "read_file"},
     ForeignName{"create", "write_file"},
     ForeignName{"createfile", "write_file"},
     ForeignName{"write", "write_file"},
+    ForeignName{"writetofile", "write_file"},
 };
 
 /// Its letters and digits, in small ones.
@@ -72,7 +83,7 @@ std::string plain(std::string_view name)
 
 } // namespace
 
-std::string_view tool_for_foreign_name(std::string_view name)
+std::string_view tool_for_foreign_name(std::string_view name, const Dialect* dialect)
 {
     constexpr std::size_t longest = 64; // a key may be as long as the whole request
     if (name.size() > longest) {
@@ -80,7 +91,10 @@ std::string_view tool_for_foreign_name(std::string_view name)
     }
     const auto wanted = plain(name);
     const auto* const other = std::ranges::find(foreign_names, wanted, &ForeignName::plain);
-    return other == foreign_names.end() ? std::string_view() : other->tool;
+    if (other == foreign_names.end()) {
+        return {};
+    }
+    return dialect == nullptr || other->in_claude.empty() ? other->tool : other->in_claude;
 }
 
 } // namespace berth::tools

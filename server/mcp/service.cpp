@@ -61,6 +61,15 @@ Repetition::Digest outcome_of(const CallReport& failure)
     return sha256_hex(std::string(failure.outcome) + '\n' + std::string(failure.message));
 }
 
+/// Clients show the tools of a server as mcp__SERVER__TOOL and take that prefix off; a model that
+/// writes it out for another client has it sent here.
+std::string_view without_client_prefix(std::string_view name)
+{
+    constexpr std::string_view separator = "__";
+    const auto last = name.rfind(separator);
+    return name.starts_with("mcp__") ? name.substr(last + separator.size()) : name;
+}
+
 } // namespace
 
 Service::Service(Configuration configuration)
@@ -168,7 +177,8 @@ const tools::Entry& Service::requested_tool(const json& params) const
 std::string Service::known_as(const std::string& wanted) const
 {
     const auto* dialect = configuration_.identity.dialect;
-    for (const auto name : {std::string_view(wanted), tools::tool_for_foreign_name(wanted)}) {
+    const auto asked = without_client_prefix(wanted);
+    for (const auto name : {asked, tools::tool_for_foreign_name(asked, dialect)}) {
         const auto here = tools::in_words_of(dialect, name);
         if (configuration_.catalog.find(here) != nullptr) {
             return "; here it is " + here;
@@ -179,7 +189,7 @@ std::string Service::known_as(const std::string& wanted) const
     for (const auto* tool : configuration_.catalog.served) {
         names.emplace_back(tool->name);
     }
-    const auto near = nearest(wanted, names);
+    const auto near = nearest(asked, names);
     return near.empty() ? "" : "; did you mean " + near + "?";
 }
 

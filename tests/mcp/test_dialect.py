@@ -109,6 +109,11 @@ class FilterTest(Bench):
         with self.assertRaises(RpcError) as unknown:
             berth.call_tool("read_file", {"path": "a"})
         self.assertEqual(unknown.exception.message, "Unknown tool: read_file; here it is Read")
+        berth = self.start(*CLAUDE)
+        for name, here in (("LS", "Bash"), ("KillShell", "TaskStop"), ("mcp__berth__Read", "Read")):
+            with self.assertRaises(RpcError) as unknown:
+                berth.call_tool(name, {})
+            self.assertEqual(unknown.exception.message, f"Unknown tool: {name}; here it is {here}")
 
 
 class CommandLineTest(Bench):

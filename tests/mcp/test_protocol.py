@@ -169,7 +169,10 @@ class ProtocolTest(Bench):
                              ("READ_FILE", "did you mean read_file?"),
                              ("BashOutput", "did you mean bash_output?"),
                              ("KillShell", "here it is bash_kill"),
-                             ("apply_patch", "here it is edit_file")):
+                             ("apply_patch", "here it is edit_file"),
+                             ("mcp__berth__bash_exec", "here it is bash_exec"),
+                             ("mcp__files__Grep", "here it is grep_files"),
+                             ("LS", "here it is read_file")):
             with self.subTest(wanted), self.assertRaises(RpcError) as refused:
                 berth.call_tool(wanted, {})
             self.assertEqual(refused.exception.message, f"Unknown tool: {wanted}; {told}")

@@ -17,7 +17,11 @@ TEST_CASE("a tool is known by what other systems call it")
     CHECK(tool_for_foreign_name("write_stdin") == "bash_input");
     CHECK(tool_for_foreign_name("str_replace_based_edit_tool") == "edit_file");
     CHECK(tool_for_foreign_name("apply_patch") == "edit_file");
+    CHECK(tool_for_foreign_name("container.exec") == "bash_exec");
+    CHECK(tool_for_foreign_name("run_terminal_cmd") == "bash_exec");
     CHECK(tool_for_foreign_name("LS") == "read_file");
+    CHECK(tool_for_foreign_name("LS", find_dialect("claude")) == "bash_exec"); // Read refuses them
+    CHECK(tool_for_foreign_name("KillShell", find_dialect("claude")) == "bash_kill");
     CHECK(tool_for_foreign_name("").empty());
     CHECK(tool_for_foreign_name("TodoWrite").empty());
     CHECK(tool_for_foreign_name(std::string(1'000'000, 'a')).empty());
