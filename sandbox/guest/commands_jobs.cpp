@@ -121,8 +121,10 @@ protocol::JobInputReply Commands::State::job_input(const protocol::JobInputReque
     const auto command = find_job(request.job_id);
     if (!command || !command->is_job()) {
         (void)view_job(request.job_id); // throws when there was none
-        throw Error(ErrorCode::conflict, request.job_id + " has ended: nothing reads its input",
-                    "bash_output tells how it ended and what it printed.");
+        throw Error(Error(ErrorCode::conflict,
+                          request.job_id + " has ended: nothing reads its input",
+                          "bash_output tells how it ended and what it printed.")
+                        .set_retryable(false));
     }
     protocol::JobInputReply reply;
     command->feed(request.input, request.close);

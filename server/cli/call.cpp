@@ -18,7 +18,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <exception>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -259,6 +261,41 @@ int show(const json& reply, const Application& application, bool as_json)
     return result.value("isError", false) ? 1 : 0;
 }
 
+/// On a thread of its own, which closes both descriptors at its end. Until it is joined a pipe that
+/// nobody reads any more is EPIPE: it can fail before it has read anything.
+class Server {
+  public:
+    Server(Application& application, UniqueFd input, UniqueFd output)
+        : thread_([this, &application, input = std::move(input),
+                   output = std::move(output)](const std::stop_token& stop) mutable {
+              try {
+                  serve(application, std::move(input), std::move(output), stop);
+              } catch (const std::exception&) {
+                  failure_ = std::current_exception();
+              }
+          })
+    {
+    }
+
+    void request_stop() noexcept { thread_.request_stop(); }
+
+    /// Waits for its end. Throws what ended it.
+    void join()
+    {
+        thread_.join();
+        ::signal(SIGPIPE, sigpipe_);
+        if (failure_) {
+            std::rethrow_exception(failure_);
+        }
+    }
+
+  private:
+    // NOLINTNEXTLINE(bugprone-signal-handler)
+    void (*sigpipe_)(int) = ::signal(SIGPIPE, SIG_IGN);
+    std::exception_ptr failure_;
+    std::jthread thread_;
+};
+
 } // namespace
 
 int call(Application& application, const std::string& tool,
@@ -271,11 +308,13 @@ int call(Application& application, const std::string& tool,
     Interrupts interrupts; // before the thread, which inherits the mask
     auto requests = make_pipe();
     auto answers = make_pipe();
-    std::jthread server([&application, input = std::move(requests.read),
-                         output = std::move(answers.write)](const std::stop_token& stop) mutable {
-        serve(application, std::move(input), std::move(output), stop);
-    });
-    write_full(requests.write.get(), request_line(tool, std::move(*read)));
+    Server server(application, std::move(requests.read), std::move(answers.write));
+    try {
+        write_full(requests.write.get(), request_line(tool, std::move(*read)));
+    } catch (const std::system_error&) {
+        server.join(); // it has closed its end, and says why
+        throw;
+    }
     std::string reply;
     const int number = read_reply(answers.read.get(), interrupts, reply);
     if (number != 0) {

@@ -196,6 +196,17 @@ class CommandLineTest(Bench):
         return subprocess.run([binary_path(), *arguments, "--state-dir", str(state)], text=True,
                               input=stdin, capture_output=True, timeout=30, **options)
 
+    def test_with_too_few_descriptors_it_is_said_what_raises_the_limit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for most in range(7, 16):
+                with self.subTest(most):
+                    done = subprocess.run(
+                        ["sh", "-c", f'ulimit -n {most}; exec "$@"', "sh", binary_path(), "call",
+                         "--state-dir", folder, "bash_exec", '{"command":"true"}'],
+                        text=True, capture_output=True, timeout=30)
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertIn("`ulimit -n 1024`", done.stdout + done.stderr)
+
     def test_an_unusable_state_directory_is_the_same_to_everyone_and_stays_as_it_is(self):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)

@@ -19,6 +19,30 @@ constexpr std::string_view delete_mark = "*** Delete File:";
 constexpr std::string_view move_mark = "*** Move to:";
 constexpr std::size_t most_headers = 20; ///< of a hunk
 
+/// What ends the here-document or the fence that a patch is often put into, where the line opens
+/// one: `apply_patch <<'EOF'`, `<<EOF`, three backticks. Empty: it does not.
+std::string_view wrapper_end(std::string_view line)
+{
+    constexpr std::string_view fence = "```";
+    constexpr std::string_view command = "apply_patch";
+    line = trimmed(line);
+    if (line.starts_with(fence)) {
+        return fence;
+    }
+    if (line.starts_with(command)) {
+        line = trimmed(line.substr(command.size()));
+    }
+    if (!line.starts_with("<<")) {
+        return {};
+    }
+    line = trimmed(line.substr(line.starts_with("<<-") ? 3 : 2));
+    const char quote = line.empty() ? '\0' : line.front();
+    if ((quote == '\'' || quote == '"') && line.size() > 2 && line.back() == quote) {
+        line = line.substr(1, line.size() - 2);
+    }
+    return line;
+}
+
 class Parser {
   public:
     explicit Parser(std::string_view text) : rest_(text) { next(); }
@@ -32,6 +56,10 @@ class Parser {
             throw Error(ErrorCode::invalid_argument, "patch is empty",
                         "Begin with *** Begin Patch, then *** Update File: PATH. If it was left "
                         "out because the call was too long, send several smaller patches.");
+        }
+        const auto wrapper = wrapper_end(line_);
+        if (!wrapper.empty()) {
+            next();
         }
         if (trimmed(line_) != begin_mark) {
             refuse(begins_as_diff() ? "it is a unified diff"
@@ -49,6 +77,9 @@ class Parser {
                    "send it again whole, or in several smaller patches");
         }
         next();
+        if (!ended_ && !wrapper.empty() && trimmed(line_) == wrapper) {
+            next();
+        }
         for (; !ended_; next()) {
             if (!trimmed(line_).empty()) {
                 refuse("there is more behind \"*** End Patch\"", "give one patch at a time");

@@ -42,9 +42,10 @@ struct PatchEntry {
 ///     *** End Patch
 ///
 /// An empty line in a hunk is a kept one, and one between the lines of an added file is its own, as
-/// if it had a +; line ends of the patch itself do not count. Throws
-/// Error(invalid_argument) that names the line. At most `most_hunks` in all
-/// and `most_patched_files`.
+/// if it had a +; line ends of the patch itself do not count, nor does what it is often wrapped in:
+/// `apply_patch <<'EOF'` or three backticks above it and their end below. Throws
+/// Error(invalid_argument) that names the line. At most `most_hunks` in all and
+/// `most_patched_files`.
 [[nodiscard]] std::vector<PatchEntry> parse_patch(std::string_view text);
 
 /// Without the blanks around it.

@@ -159,8 +159,10 @@ std::vector<std::string> file_type_globs(std::string_view type)
         throw Error(
             ErrorCode::invalid_argument,
             "unknown file type \"" + visible(utf8::prefix_bytes(type, 60)) + "\"",
-            (names.empty() ? std::string() : "known types that begin alike: " + names + "; ") +
-                "or give `include` a glob such as *.ext");
+            names.empty() ? "types are names such as c, py or rust; or give `include` a glob such "
+                            "as *.ext"
+                          : "known types that begin alike: " + names +
+                                "; or give `include` a glob such as *.ext");
     }
     std::vector<std::string> globs;
     std::string_view rest = found->globs;

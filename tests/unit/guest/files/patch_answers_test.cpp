@@ -51,6 +51,32 @@ TEST_CASE("a first line behind a byte order mark is a place like any other")
     CHECK(machine.get("f") == mark + "b\n");
 }
 
+TEST_CASE("what a patch is wrapped in does not count")
+{
+    const std::string text = "*** Begin Patch\n*** Add File: f\n+a\n*** End Patch\n";
+    for (const auto& [above, below] : std::vector<std::pair<std::string, std::string>>{
+             {"apply_patch <<'EOF'", "EOF"},
+             {"apply_patch << \"EOF\"", "EOF"},
+             {"<<EOF", "EOF"},
+             {"<<-'PATCH'", "PATCH"},
+             {"```", "```"},
+             {"```diff", "```"},
+             {"\n  <<'EOF'", ""}}) {
+        CAPTURE(above);
+        const auto entries = parse_patch(above + '\n' + text + below + '\n');
+        REQUIRE(entries.size() == 1);
+        CHECK(entries[0].content == "a\n");
+        CHECK(entries[0].line == 3 + (above[0] == '\n' ? 1U : 0U));
+    }
+    for (const std::string& refused :
+         {"<<\n" + text, "EOF\n" + text, text + "EOF\n", "<<'EOF'\n" + text + "EOF\nEOF\n",
+          "<<'EOF'\n" + text + "END\n", std::string("<<EOF"), std::string("```\n"),
+          "apply_patch\n" + text, "<<A\n<<B\n" + text}) {
+        CAPTURE(refused);
+        CHECK(error_of([&] { (void)parse_patch(refused); }).code() == ErrorCode::invalid_argument);
+    }
+}
+
 TEST_CASE("empty lines between those of an added file are its own, those around them are not")
 {
     const Machine machine;
