@@ -126,6 +126,11 @@ void GuestConnection::send(protocol::FrameType type, std::string_view payload,
     channel_->send(payload);
 }
 
+void GuestConnection::acknowledge()
+{
+    send(protocol::FrameType::acknowledge, "", 0, 0);
+}
+
 void GuestConnection::cancel() noexcept
 {
     cancel_wanted_ = true;

@@ -39,6 +39,9 @@ class GuestConnection {
     /// Sends a cancel frame, now or after the frame that is being sent. Does not wait for that one.
     void cancel() noexcept;
 
+    /// Of the reply that was received last. Does not wait for the guest.
+    void acknowledge();
+
     [[nodiscard]] bool cancel_wanted() const noexcept { return cancel_wanted_; }
 
     /// The next frame, nothing when the deadline passed. Throws Error(session_lost) at the end of

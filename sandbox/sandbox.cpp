@@ -107,10 +107,7 @@ Sandbox::~Sandbox() = default;
 Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
 {
     if (!fresh) {
-        const std::lock_guard lock(mutex_);
-        if (!idle_.empty()) {
-            auto connection = std::move(idle_.back());
-            idle_.pop_back();
+        if (auto connection = idle_->take()) {
             return {std::move(connection), true};
         }
     }
@@ -159,18 +156,10 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect()
     }
 }
 
-void Sandbox::give_back(std::unique_ptr<GuestConnection> connection)
-{
-    const std::lock_guard lock(mutex_);
-    if (connection && idle_.size() < most_idle) {
-        idle_.push_back(std::move(connection));
-    }
-}
-
 template <class Reply, class Request>
 Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
                     std::chrono::milliseconds time, const DataSink* sink, const DataSource* source,
-                    const Printed* printed)
+                    const Printed* printed, std::unique_ptr<GuestConnection>* kept)
 {
     const std::string payload = protocol::encode(request);
     if (payload.size() > protocol::max_payload_size) {
@@ -186,12 +175,16 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     Answered answered = ask({operation, payload, sink, source, printed, stop, deadline, leaving});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
-        give_back(std::move(answered.connection));
+        idle_->give_back(std::move(answered.connection));
         throw Error(error);
     }
     try {
         auto reply = protocol::decode<Reply>(answered.answer.payload);
-        give_back(std::move(answered.connection));
+        if (kept != nullptr) {
+            *kept = std::move(answered.connection);
+        } else {
+            idle_->give_back(std::move(answered.connection));
+        }
         return reply;
     } catch (const protocol::WireError& malformed) {
         throw_violation(malformed.what());
@@ -241,22 +234,30 @@ void Sandbox::ping(const std::stop_token& stop)
     (void)call<protocol::Empty>(Operation::ping, protocol::Empty{}, stop, answer_time);
 }
 
-protocol::InfoReply Sandbox::info(const std::stop_token& stop)
+protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request)
 {
-    return call<protocol::InfoReply>(Operation::info, protocol::Empty{}, stop, answer_time);
+    return call<protocol::InfoReply>(Operation::info, request, stop, answer_time);
 }
 
 protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
-                                        const std::stop_token& stop, const Printed& printed)
+                                        const std::stop_token& stop, const Printed& printed,
+                                        Receipt* receipt)
 {
     // The guest ends it in time; a guest that is stuck or stopped itself must not keep a call for
     // ever.
     const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
     const auto turn = commands_.enter(stop);
-    return call<protocol::ExecuteReply>(Operation::execute, request, stop,
-                                        request.background ? read_time : timeout + answer_time,
-                                        nullptr, nullptr, &printed);
+    std::unique_ptr<GuestConnection> connection;
+    auto reply = call<protocol::ExecuteReply>(
+        Operation::execute, request, stop, request.background ? read_time : timeout + answer_time,
+        nullptr, nullptr, &printed, &connection);
+    if (reply.acknowledge && receipt != nullptr) {
+        *receipt = Receipt(std::move(connection), idle_);
+    } else {
+        idle_->give_back(std::move(connection));
+    }
+    return reply;
 }
 
 protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& request,
@@ -336,8 +337,7 @@ protocol::ImportReply Sandbox::import_files(const protocol::ImportRequest& reque
 void Sandbox::shutdown()
 {
     (void)call<protocol::Empty>(Operation::shutdown, protocol::Empty{}, {}, answer_time);
-    const std::lock_guard lock(mutex_);
-    idle_.clear();
+    idle_->clear();
 }
 
 } // namespace berth::sandbox

@@ -3,6 +3,7 @@
 #include "sandbox/backend.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/protocol/messages.hpp"
+#include "sandbox/receipt.hpp"
 #include "sandbox/turns.hpp"
 
 #include <atomic>
@@ -69,11 +70,15 @@ class Sandbox {
     [[nodiscard]] Machine& machine() noexcept { return *machine_; }
 
     void ping(const std::stop_token& stop = {});
-    [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {});
+    [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {},
+                                           const protocol::InfoRequest& request = {});
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
+    /// `receipt`: filled for a request with `acknowledge`, which may not go without; it has the
+    /// call's connection until then.
     [[nodiscard]] protocol::ExecuteReply execute(const protocol::ExecuteRequest& request,
                                                  const std::stop_token& stop,
-                                                 const Printed& printed = {});
+                                                 const Printed& printed = {},
+                                                 Receipt* receipt = nullptr);
     /// Of jobs, whichever server of the session started them. A stop request ends the waiting, not
     /// the job.
     [[nodiscard]] protocol::JobOutputReply job_output(const protocol::JobOutputRequest& request,
@@ -116,21 +121,20 @@ class Sandbox {
     template <class Reply, class Request>
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
                std::chrono::milliseconds time = {}, const DataSink* sink = nullptr,
-               const DataSource* source = nullptr, const Printed* printed = nullptr);
+               const DataSource* source = nullptr, const Printed* printed = nullptr,
+               std::unique_ptr<GuestConnection>* kept = nullptr);
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& exchange);
     [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect();
-    void give_back(std::unique_ptr<GuestConnection> connection);
 
     std::unique_ptr<Machine> machine_;
     std::string token_;
     std::atomic<bool> leaving_ = false;
     Turns calls_{most_calls};
     Turns commands_{most_commands};
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
+    std::shared_ptr<ConnectionPool> idle_ = std::make_shared<ConnectionPool>(most_idle);
 };
 
 } // namespace berth::sandbox

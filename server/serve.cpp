@@ -37,6 +37,8 @@ constexpr auto shutdown_time = 800ms;
 constexpr auto grace_after_eof = 350ms;
 /// Then calls are stopped and have until here to say how they ended.
 constexpr auto drain_time = 700ms;
+/// Of the client, to read the last answers: what it has not read the next server tells of.
+constexpr auto reading_time = 50ms;
 
 /// One client's connection, its reader and its calls.
 struct Peer {
@@ -143,6 +145,7 @@ void shut_down(Application& application, Peer& peer, Reason reason,
         peer.dispatcher.stop();
         peer.dispatcher.drain(left(drain_time));
     }
+    peer.transport.settle(reading_time);
     application.sessions().close();
 }
 
@@ -206,6 +209,7 @@ void serve(Application& application, UniqueFd input, UniqueFd output, const std:
     const std::stop_callback end_calls(stop, [&peer] { peer.dispatcher.stop(); });
     peer.transport.run(peer.dispatcher);
     peer.dispatcher.drain(Deadline());
+    peer.transport.settle(reading_time);
 }
 
 } // namespace berth::server

@@ -236,9 +236,11 @@ Result BashExec::run(Context& context, const Args& args)
 {
     auto asked = request(args, context.settings);
     asked.progress = wanted_progress(context);
+    asked.acknowledge = true;
+    sandbox::Receipt receipt;
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
         try {
-            return sandbox.execute(asked, context.stop, show_printed(context));
+            return sandbox.execute(asked, context.stop, show_printed(context), &receipt);
         } catch (const Error& error) {
             if (error.code() != ErrorCode::not_found || asked.workdir.empty()) {
                 throw;
@@ -251,7 +253,9 @@ Result BashExec::run(Context& context, const Args& args)
     if (!reply.notice.empty()) {
         context.notices.push_back(reply.notice);
     }
-    return render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
+    auto result = render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
+    result.receipt = std::move(receipt);
+    return result;
 }
 
 Result BashExec::render(const protocol::ExecuteReply& reply, std::chrono::seconds timeout,

@@ -41,7 +41,9 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
         } else if (after_sent) {
             after_sent();
         }
-        self->forget_handlers();
+        if (type == protocol::FrameType::error || !self->awaits_acknowledgement()) {
+            self->forget_handlers();
+        }
     });
 }
 
@@ -63,6 +65,7 @@ void Call::forget_handlers() noexcept
 {
     on_cancel_ = nullptr;
     on_gone_ = nullptr;
+    on_acknowledged_ = nullptr;
 }
 
 void Call::send_data(std::string_view data)
@@ -114,6 +117,16 @@ void Call::gone()
     const auto self = shared_from_this(); // a handler may hold the last reference
     stop_.request_stop();
     const auto tell = std::exchange(on_gone_, nullptr);
+    forget_handlers();
+    if (tell) {
+        tell();
+    }
+}
+
+void Call::acknowledged()
+{
+    const auto self = shared_from_this();
+    const auto tell = std::exchange(on_acknowledged_, nullptr);
     forget_handlers();
     if (tell) {
         tell();

@@ -55,6 +55,10 @@ class Call : public std::enable_shared_from_this<Call> {
 
     void on_gone(Task task) { on_gone_ = std::move(task); }
 
+    /// The answer is not the end of the call: until the host has acknowledged it, on_gone() stands.
+    /// Said before reply().
+    void on_acknowledged(Task task) { on_acknowledged_ = std::move(task); }
+
     /// The bytes of a request that waits for a worker, who takes them.
     void keep_request(std::string request) { request_ = std::move(request); }
 
@@ -75,6 +79,13 @@ class Call : public std::enable_shared_from_this<Call> {
     // The connection's.
     void cancel();
     void gone();
+    void acknowledged();
+
+    [[nodiscard]] bool awaits_acknowledgement() const noexcept
+    {
+        return on_acknowledged_ != nullptr;
+    }
+
     /// False when none is expected.
     bool take_data(std::string piece, bool last);
 
@@ -96,6 +107,7 @@ class Call : public std::enable_shared_from_this<Call> {
     std::atomic<bool> claimed_ = false;
     Task on_cancel_;
     Task on_gone_;
+    Task on_acknowledged_;
     std::string request_; ///< of whoever has the claim
     bool input_open_ = false;
     DataQueue incoming_;

@@ -129,7 +129,8 @@ Commands::State::State(EventLoop& loop, Workers& workers, const protocol::GuestC
 bool Commands::State::start(const protocol::ExecuteRequest& request, const Done& done)
 {
     validate(request);
-    if (commands.contains(request.id) || waiting.contains(request.id)) {
+    if (commands.contains(request.id) || waiting.contains(request.id) ||
+        unacknowledged.contains(request.id)) {
         throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already",
                     "Each command needs an id of its own.");
     }
@@ -292,8 +293,14 @@ bool Commands::State::is_shim(pid_t pid) const
 
 void Commands::State::drop(Command& command)
 {
-    if (command.was_job()) {
-        remember(command);
+    if (command.was_job() || command.is_awaited()) {
+        EndedJob job{command.job_state(), command.release_out(), command.release_err(),
+                     command.is_unseen(), command.is_awaited() ? command.id() : ""};
+        if (command.was_job()) {
+            remember(std::move(job));
+        } else {
+            unacknowledged.emplace(command.id(), std::move(job));
+        }
     }
     if (!command.tree().remove_cgroup()) {
         emptied.push_back(command.tree().release_cgroup());
@@ -405,14 +412,12 @@ void Commands::cancel(const std::string& id)
 
 void Commands::detach(const std::string& id)
 {
-    if (const auto waiting = state_->waiting.find(id); waiting != state_->waiting.end()) {
-        waiting->second.detached = true;
-        return;
-    }
-    const auto found = state_->commands.find(id);
-    if (found != state_->commands.end()) {
-        found->second->detach();
-    }
+    state_->detach(id);
+}
+
+void Commands::acknowledge(const std::string& id)
+{
+    state_->acknowledge(id);
 }
 
 std::shared_ptr<void> Commands::tell_output(const std::string& id, std::chrono::milliseconds apart,

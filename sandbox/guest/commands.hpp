@@ -45,8 +45,15 @@ class Commands {
     /// same path as a timeout. Nothing happens when it is not running.
     void cancel(const std::string& id);
 
-    /// The connection of a running command is gone. It goes on as a job: nobody is answered.
+    /// The connection of a command is gone. It goes on as a job: nobody is answered. One that was
+    /// answered, and the answer not acknowledged, has been a job: nobody has seen how it ended.
     void detach(const std::string& id);
+
+    /// Its result has reached whoever asked for the command (ExecuteRequest::acknowledge).
+    void acknowledge(const std::string& id);
+
+    /// Somebody tells the agent of all jobs that are marked as unseen.
+    void seen_all();
 
     [[nodiscard]] std::vector<protocol::JobEntry> jobs() const;
 

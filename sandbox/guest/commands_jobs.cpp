@@ -24,7 +24,7 @@ void sort_by_id(std::vector<protocol::JobEntry>& jobs)
     });
 }
 
-protocol::JobEntry entry_of(const protocol::JobState& state)
+protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen)
 {
     protocol::JobEntry entry;
     entry.job_id = state.job_id;
@@ -33,6 +33,7 @@ protocol::JobEntry entry_of(const protocol::JobState& state)
     entry.processes = state.processes;
     entry.age = state.age;
     entry.remaining = state.remaining;
+    entry.unseen = unseen;
     if (state.shell_ended) {
         entry.exit_code = state.exit_code;
     }
@@ -80,7 +81,7 @@ Error Commands::State::unknown_job(const std::string& job_id) const
         }
     }
     for (const auto& job : ended) {
-        jobs.push_back(entry_of(job.state));
+        jobs.push_back(entry_of(job.state, job.unseen));
     }
     sort_by_id(jobs);
     std::string list;
@@ -107,12 +108,70 @@ Error Commands::State::too_many_jobs() const
             "with bash_output; the operator can raise session.jobs."};
 }
 
-void Commands::State::remember(Command& command)
+void Commands::State::remember(EndedJob job)
 {
-    auto state = command.job_state();
-    ended.push_back({std::move(state), command.release_out(), command.release_err()});
+    ended.push_back(std::move(job));
     if (ended.size() > remembered) {
         ended.pop_front();
+    }
+}
+
+void Commands::State::detach(const std::string& id)
+{
+    if (const auto delayed = waiting.find(id); delayed != waiting.end()) {
+        delayed->second.detached = true;
+        return;
+    }
+    if (const auto found = commands.find(id); found != commands.end()) {
+        found->second->detach();
+        return;
+    }
+    if (auto answered = unacknowledged.extract(id)) {
+        auto& job = answered.mapped();
+        job.state.job_id = host.new_job_id();
+        job.out.keep_newest();
+        job.err.keep_newest();
+        job.unseen = true;
+        remember(std::move(job));
+        return;
+    }
+    for (auto& job : ended) {
+        job.unseen = job.unseen || job.awaited == id;
+    }
+}
+
+void Commands::State::acknowledge(const std::string& id)
+{
+    if (const auto found = commands.find(id); found != commands.end()) {
+        found->second->acknowledged();
+    }
+    unacknowledged.erase(id);
+    for (auto& job : ended) {
+        if (job.awaited == id) {
+            job.awaited.clear();
+        }
+    }
+}
+
+void Commands::State::seen(const std::string& job_id)
+{
+    if (const auto command = find_job(job_id)) {
+        command->seen();
+    }
+    for (auto& job : ended) {
+        if (job.state.job_id == job_id) {
+            job.unseen = false;
+        }
+    }
+}
+
+void Commands::State::seen_all()
+{
+    for (const auto& [id, command] : commands) {
+        command->seen();
+    }
+    for (auto& job : ended) {
+        job.unseen = false;
     }
 }
 
@@ -176,17 +235,28 @@ Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& requ
 Commands::Waiting Commands::job_output(const protocol::JobOutputRequest& request,
                                        JobCalls::OutputDone done)
 {
-    return state_->job_calls.output(request, std::move(done));
+    const auto call = state_->job_calls.output(request, std::move(done));
+    state_->seen(request.job_id);
+    return call;
 }
 
 protocol::JobInputReply Commands::job_input(const protocol::JobInputRequest& request)
 {
-    return state_->job_input(request);
+    auto reply = state_->job_input(request);
+    state_->seen(request.job_id);
+    return reply;
 }
 
 Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, KillDone done)
 {
-    return state_->job_kill(request, std::move(done));
+    const auto call = state_->job_kill(request, std::move(done));
+    state_->seen(request.job_id);
+    return call;
+}
+
+void Commands::seen_all()
+{
+    state_->seen_all();
 }
 
 void Commands::drop(Waiting call)
@@ -215,7 +285,7 @@ std::vector<protocol::JobEntry> Commands::ended_jobs() const
         }
     }
     for (const auto& job : state_->ended) {
-        result.push_back(entry_of(job.state));
+        result.push_back(entry_of(job.state, job.unseen));
     }
     sort_by_id(result);
     return result;

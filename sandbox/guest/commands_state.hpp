@@ -34,6 +34,8 @@ struct Commands::State {
         protocol::JobState state;
         OutputStream out;
         OutputStream err;
+        bool unseen = false; ///< see JobEntry
+        std::string awaited; ///< the command's id while its answer is not acknowledged
     };
 
     State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
@@ -63,7 +65,12 @@ struct Commands::State {
     [[nodiscard]] JobView view_job(const std::string& job_id);
     [[nodiscard]] Error unknown_job(const std::string& job_id) const;
     [[nodiscard]] Error too_many_jobs() const;
-    void remember(Command& command);
+    void remember(EndedJob job);
+    /// Whoever asks for a job knows of it.
+    void seen(const std::string& job_id);
+    void seen_all();
+    void detach(const std::string& id);
+    void acknowledge(const std::string& id);
     [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
     Commands::Waiting job_kill(const protocol::JobKillRequest& request, Commands::KillDone done);
 
@@ -102,6 +109,8 @@ struct Commands::State {
     std::uint64_t last_job = 0;
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
     std::unordered_map<std::string, Waiting> waiting;                   ///< for room, by id
+    /// Commands that were no jobs, whose results are on their way, by id: one per connection.
+    std::unordered_map<std::string, EndedJob> unacknowledged;
     std::deque<EndedJob> ended; ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;
     std::vector<CommandCgroup> emptied; ///< that the kernel would not remove yet

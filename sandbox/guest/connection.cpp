@@ -4,6 +4,7 @@
 #include "sandbox/guest/errors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -74,19 +75,26 @@ void Connection::close() noexcept
     loop_.unwatch(socket_.get());
     socket_.reset();
     room_.reset();
-    if (const auto call = std::exchange(call_, nullptr)) {
-        call->gone();
-    }
+    drop_calls();
     if (const auto task = std::exchange(after_sent_, {})) {
         task();
     }
     owner_.closed(*this);
 }
 
+void Connection::drop_calls()
+{
+    for (auto* const call : {&answered_, &call_}) {
+        if (const auto dropped = std::exchange(*call, nullptr)) {
+            dropped->gone();
+        }
+    }
+}
+
 void Connection::on_events(std::uint32_t events)
 {
-    // A peer that has closed reads no answer: what it may have sent before is of no use.
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+        take_last_word();
         close();
         return;
     }
@@ -95,6 +103,26 @@ void Connection::on_events(std::uint32_t events)
     }
     if (state_ != State::closed && (events & EPOLLOUT) != 0) {
         pump();
+    }
+}
+
+/// A peer that has closed reads no answer: of what it sent before, only that it has had one counts.
+void Connection::take_last_word() noexcept
+{
+    if (!answered_) {
+        return;
+    }
+    std::array<char, protocol::frame_header_size> bytes{};
+    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): it does not wait
+    const ssize_t size = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    try {
+        reader_.feed({bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))});
+        const auto frame = reader_.next();
+        if (frame && frame->type == protocol::FrameType::acknowledge) {
+            take_acknowledgement();
+        }
+    } catch (const std::exception&) {
+        return; // as if it had said nothing
     }
 }
 
@@ -160,6 +188,9 @@ void Connection::take_frame(protocol::Frame frame)
             call->cancel();
         }
         return; // without a call it has crossed the reply
+    case protocol::FrameType::acknowledge:
+        take_acknowledgement();
+        return;
     case protocol::FrameType::hello:
     case protocol::FrameType::hello_reply:
     case protocol::FrameType::reply:
@@ -233,6 +264,7 @@ void Connection::take_request(protocol::Frame frame)
         violate("a request before the end of the last one's data");
     }
     loop_.cancel(timer_);
+    take_acknowledgement(); // by whoever goes on
     const auto call = std::make_shared<Call>(loop_, weak_from_this());
     call_ = call;
     call->keep_room(std::exchange(room_, nullptr));
@@ -240,6 +272,13 @@ void Connection::take_request(protocol::Frame frame)
         owner_.begin(call, std::move(frame));
     } catch (...) {
         call->fail(std::current_exception());
+    }
+}
+
+void Connection::take_acknowledgement()
+{
+    if (const auto call = std::exchange(answered_, nullptr)) {
+        call->acknowledged();
     }
 }
 
@@ -258,9 +297,7 @@ void Connection::take_data(protocol::Frame frame)
 
 void Connection::refuse(const std::exception_ptr& error)
 {
-    if (const auto call = std::exchange(call_, nullptr)) {
-        call->gone();
-    }
+    drop_calls();
     if (state_ != State::new_comer && state_ != State::ready) {
         return;
     }
@@ -284,7 +321,10 @@ void Connection::finish(const Call& call, protocol::FrameType type, std::string 
     while (auto piece = call_->outgoing().pop()) {
         output_.push(protocol::FrameType::data, std::move(*piece));
     }
-    call_.reset();
+    auto answered = std::exchange(call_, nullptr);
+    if (type == protocol::FrameType::reply && answered->awaits_acknowledgement()) {
+        answered_ = std::move(answered);
+    }
     if (after_sent) {
         after_sent_ = std::move(after_sent);
     }

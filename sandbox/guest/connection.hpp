@@ -85,6 +85,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void take_hello(const protocol::Frame& frame);
     void take_request(protocol::Frame frame);
     void take_data(protocol::Frame frame);
+    void take_acknowledgement();
+    void take_last_word() noexcept;
+    void drop_calls();
     void ask_for_room();
     void refuse(const std::exception_ptr& error);
     void set_timer(std::chrono::milliseconds time);
@@ -102,7 +105,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<PayloadBudget::Ticket> room_; ///< of the request that is being received
     OutputQueue output_;
     std::shared_ptr<Call> call_;
-    bool discard_data_ = false; ///< of a call that was answered before it took all
+    std::shared_ptr<Call> answered_; ///< and not acknowledged
+    bool discard_data_ = false;      ///< of a call that was answered before it took all
     Call::Task after_sent_;
 };
 

@@ -64,9 +64,9 @@ void ping(const LoopContext& /*context*/, const std::shared_ptr<Call>& call,
     call->reply({});
 }
 
-void info(const LoopContext& context, const std::shared_ptr<Call>& call,
-          std::string_view /*request*/)
+void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::string_view request)
 {
+    const auto decoded = protocol::decode<protocol::InfoRequest>(request);
     const Services& services = context.services;
     protocol::InfoReply reply;
     reply.build = BERTH_VERSION;
@@ -82,6 +82,9 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call,
     reply.layers = services.commands.layers();
     if (::prctl(PR_GET_SECCOMP) == 2) {
         reply.layers.emplace_back("seccomp");
+    }
+    if (decoded.claim_unseen) {
+        services.commands.seen_all();
     }
     call->reply(protocol::encode(reply));
 }
@@ -108,6 +111,9 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     Commands& commands = context.services.commands;
     call->on_cancel([&commands, id = decoded.id] { commands.cancel(id); });
     call->on_gone([&commands, id = decoded.id] { commands.detach(id); });
+    if (decoded.acknowledge) {
+        call->on_acknowledged([&commands, id = decoded.id] { commands.acknowledge(id); });
+    }
     const bool started = commands.start(
         decoded, [call, news = tell_output(call, commands, decoded.id, decoded.progress)](
                      const protocol::ExecuteReply& reply, const std::exception_ptr& error) {

@@ -59,7 +59,7 @@ std::optional<Frame> FrameReader::next()
     const std::uint32_t size = u32_at(rest, 0);
     const auto type = static_cast<std::uint8_t>(rest[4]);
     if (type < static_cast<std::uint8_t>(FrameType::hello) ||
-        type > static_cast<std::uint8_t>(FrameType::cancel)) {
+        type > static_cast<std::uint8_t>(FrameType::acknowledge)) {
         throw WireError("an unknown frame type " + std::to_string(type));
     }
     if (size > limit_) {

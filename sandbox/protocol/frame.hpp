@@ -6,13 +6,14 @@
 //
 // A connection starts with hello / hello_reply. After that it carries one call at a time:
 //
-//     host:   request  data*(flag last)   ... cancel?
+//     host:   request  data*(flag last)   ... cancel?          acknowledge?
 //     guest:  (event | data)*             reply | error
 //
 // Which operations take or give `data` is said beside them in messages.hpp. An event holds an Event
 // that the request asked for; a guest sends none while what it sent before has not been read. After
 // reply or error the connection is free for the next call. A cancel that crosses the reply is
-// ignored.
+// ignored. An acknowledge says that a reply which asks for it (ExecuteReply::acknowledge) has
+// reached whoever it is for; the next request says the same.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,7 @@ enum class FrameType : std::uint8_t {
     event = 6,
     data = 7,
     cancel = 8,
+    acknowledge = 9, ///< only to a guest that asked for it
 };
 
 inline constexpr std::size_t frame_header_size = 8;

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
 
 #include <chrono>
 #include <utility>
@@ -56,6 +57,19 @@ Event gone_event(const Record& record, std::chrono::seconds default_ttl)
 {
     const auto ttl = record.made_with ? record.made_with->ttl : default_ttl;
     return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired : Event::gone;
+}
+
+/// What happened on the machine that nobody was told of. A guest that does not answer is met by the
+/// call that comes next, which says what is wrong.
+std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox) noexcept
+{
+    try {
+        protocol::InfoRequest request;
+        request.claim_unseen = true;
+        return unseen_notices(sandbox.info({}, request));
+    } catch (const std::exception&) {
+        return {};
+    }
 }
 
 /// The first machine was never ready: nobody has lost anything. Epoch 0 is that of one whose
@@ -166,6 +180,9 @@ std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wante
         }
     }
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
+    for (auto& notice : unseen_in(*obtained.sandbox)) {
+        obtained.notices.push_back(std::move(notice));
+    }
     registry_.touch(wanted.key);
     return obtained;
 }

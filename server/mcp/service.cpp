@@ -56,6 +56,17 @@ std::string progress_token(const json& params)
     return text.size() > longest ? std::string() : text;
 }
 
+/// A result is known once its client has read it, and one that the client has cancelled need not
+/// be.
+void acknowledge(rpc::Call& call, bool sent, std::shared_ptr<sandbox::Receipt> receipt)
+{
+    if (call.is_cancelled()) {
+        receipt->acknowledge();
+    } else if (sent && *receipt) {
+        call.when_read([receipt = std::move(receipt)] { receipt->acknowledge(); });
+    }
+}
+
 Repetition::Digest outcome_of(const CallReport& failure)
 {
     return sha256_hex(std::string(failure.outcome) + '\n' + std::string(failure.message));
@@ -233,6 +244,7 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
     CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};
     std::string reply;
     std::string message;
+    auto receipt = std::make_shared<sandbox::Receipt>();
     try {
         auto result = configuration_.run(tool, arguments, call->stop_token(), notices, progress);
         auto told = notices;
@@ -242,6 +254,7 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
                        repetition.ended_alike(began, same_call, result.unsuccessful)) {
             told.push_back(repetition_notice(times)); // of this reply alone
         }
+        *receipt = std::move(result.receipt);
         reply = tool_result(std::move(result), told, tool.bodies, era, configuration_.identity);
     } catch (const std::exception& failure) {
         const auto* error = dynamic_cast<const Error*>(&failure);
@@ -255,7 +268,9 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
         reply = tool_failure(failure, notices, era, configuration_.identity,
                              {.tool = tools::own_name(tool), .times = times});
     }
-    if (!call->reply(reply) && !notices.empty()) {
+    const bool sent = call->reply(reply);
+    acknowledge(*call, sent, std::move(receipt));
+    if (!sent && !notices.empty()) {
         configuration_.untold(std::move(notices));
     }
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(

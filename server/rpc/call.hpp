@@ -11,6 +11,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 namespace berth::rpc {
 
@@ -44,6 +45,9 @@ class Call {
     bool reply(const std::string& result);
     bool fail(const ProtocolError& error);
 
+    /// Of the answer: see Sink. Said after it was sent.
+    void when_read(std::function<void()> then) { answers_->when_read(std::move(then)); }
+
     /// `params` is JSON text. Never waits for a peer that does not read: false when it was left out
     /// for that, or because the call is answered or cancelled.
     bool notify(const std::string& method, const std::string& params);
@@ -51,6 +55,8 @@ class Call {
     /// The client no longer wants an answer: stops the work, sends nothing from here on. Never
     /// blocks. An answer that is being written already is not called back.
     void cancel() noexcept;
+
+    [[nodiscard]] bool is_cancelled() const noexcept { return state_ == State::cancelled; }
 
     /// The server stops: ends the work, but an answer is still sent.
     void request_stop() noexcept { stop_.request_stop(); }

@@ -85,6 +85,9 @@ class Dispatcher::Batch final : public Sink {
             answers_ += ']';
             sink_->send(std::move(answers_));
         }
+        for (auto& then : when_read_) {
+            sink_->when_read(std::move(then));
+        }
     }
 
     void send(std::string message) noexcept override
@@ -94,10 +97,17 @@ class Dispatcher::Batch final : public Sink {
         answers_ += message;
     }
 
+    void when_read(std::function<void()> then) override
+    {
+        const std::lock_guard lock(mutex_);
+        when_read_.push_back(std::move(then));
+    }
+
   private:
     std::shared_ptr<Sink> sink_;
     std::mutex mutex_;
     std::string answers_;
+    std::vector<std::function<void()>> when_read_;
 };
 
 Dispatcher::Dispatcher(Handler& handler, std::shared_ptr<Sink> sink, WorkerPool& pool,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,10 @@ class Sink {
         send(std::move(message));
         return true;
     }
+
+    /// Runs `then` once the peer has read all that was sent so far, or at once where that cannot be
+    /// told; on any thread, also on this one. Dropped without a run where the peer never does.
+    virtual void when_read(std::function<void()> then) { std::exchange(then, nullptr)(); }
 };
 
 } // namespace berth::rpc

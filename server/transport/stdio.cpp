@@ -4,11 +4,14 @@
 #include "sandbox/base/io.hpp"
 #include "server/rpc/outline.hpp"
 #include "server/transport/line_reader.hpp"
+#include "server/transport/unread.hpp"
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -30,21 +33,28 @@ void wake(int eventfd) noexcept
     [[maybe_unused]] const auto written = ::write(eventfd, &one, sizeof(one));
 }
 
-enum class Event : std::uint8_t { input, wanted, deaf };
+enum class Event : std::uint8_t { input, wanted, deaf, late };
 
 /// Blocks until `input` has something, somebody wants the reader to return, or nobody reads
 /// `output` any more: without a word to say the server would not find out, and work on for no one.
-Event wait_for_input(int input, int eventfd, int output)
+/// Or until so much time has passed, unless it is below zero.
+Event wait_for_input(int input, int eventfd, int output, std::chrono::milliseconds time)
 {
     std::array<pollfd, 3> waiting{{{.fd = input, .events = POLLIN, .revents = 0},
                                    {.fd = eventfd, .events = POLLIN, .revents = 0},
                                    {.fd = output, .events = 0, .revents = 0}}};
-    while (::poll(waiting.data(), waiting.size(), -1) < 0) {
+    int ready = 0;
+    while ((ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(time.count()))) < 0) {
         if (errno != EINTR) {
             throw_errno("poll standard input");
         }
     }
+    if (ready == 0) {
+        return Event::late;
+    }
     if (waiting[1].revents != 0) {
+        std::uint64_t count = 0;
+        [[maybe_unused]] const auto taken = ::read(eventfd, &count, sizeof(count));
         return Event::wanted;
     }
     // A client may close both at once, having said its last word: that is read first.
@@ -55,7 +65,10 @@ Event wait_for_input(int input, int eventfd, int output)
 
 class Stdio::Writer final : public rpc::Sink {
   public:
-    Writer(UniqueFd output, int eventfd) : output_(std::move(output)), wake_(eventfd) {}
+    Writer(UniqueFd output, int eventfd)
+        : output_(std::move(output)), wake_(eventfd), unread_(output_.get())
+    {
+    }
 
     void send(std::string message) noexcept override
     {
@@ -68,6 +81,15 @@ class Stdio::Writer final : public rpc::Sink {
         const std::unique_lock lock(mutex_, std::try_to_lock); // else another one is waiting
         return lock && takes_more() && write(std::move(message));
     }
+
+    void when_read(std::function<void()> then) override
+    {
+        if (!broken_ && !unread_.when_read(std::move(then))) {
+            wake(wake_);
+        }
+    }
+
+    [[nodiscard]] Unread& unread() noexcept { return unread_; }
 
     [[nodiscard]] bool broken() const noexcept { return broken_; }
 
@@ -91,6 +113,7 @@ class Stdio::Writer final : public rpc::Sink {
         message += '\n';
         try {
             write_full(output_.get(), message);
+            unread_.wrote(message.size());
         } catch (const std::system_error& error) {
             lost_ = error.code().value();
             broken_ = true;
@@ -102,6 +125,7 @@ class Stdio::Writer final : public rpc::Sink {
     std::mutex mutex_;
     UniqueFd output_;
     int wake_;
+    Unread unread_;
     std::atomic<int> lost_{0};
     std::atomic<bool> broken_{false};
 };
@@ -139,10 +163,21 @@ Stdio::End Stdio::run(rpc::Dispatcher& dispatcher)
                               dispatcher.too_long(outline.text(), message_limit_);
                               outline.clear();
                           }});
+    std::chrono::milliseconds wait{-1};
     for (;;) {
-        switch (wait_for_input(input_.get(), wake_.get(), writer_->descriptor())) {
+        const auto event = wait_for_input(input_.get(), wake_.get(), writer_->descriptor(), wait);
+        wait = writer_->unread().look(); // before what a client asks for next is begun
+        switch (event) {
         case Event::wanted:
-            return writer_->broken() ? End::broken : End::stopped;
+            if (writer_->broken()) {
+                return End::broken;
+            }
+            if (stopped_) {
+                return End::stopped;
+            }
+            continue;
+        case Event::late:
+            continue;
         case Event::deaf:
             return End::broken;
         case Event::input:
@@ -160,8 +195,14 @@ Stdio::End Stdio::run(rpc::Dispatcher& dispatcher)
     }
 }
 
+void Stdio::settle(std::chrono::milliseconds time)
+{
+    writer_->unread().settle(time);
+}
+
 void Stdio::stop() noexcept
 {
+    stopped_ = true;
     wake(wake_.get());
 }
 

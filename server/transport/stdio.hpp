@@ -3,6 +3,8 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "server/rpc/dispatcher.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 
@@ -30,6 +32,9 @@ class Stdio {
     /// reader that went away.
     [[nodiscard]] int lost_output() const noexcept;
 
+    /// Waits until the client has read what somebody waits for (Sink::when_read), at most so long.
+    void settle(std::chrono::milliseconds time);
+
     /// Reads messages until the end. The caller's thread is the reader.
     End run(rpc::Dispatcher& dispatcher);
 
@@ -40,7 +45,8 @@ class Stdio {
     class Writer;
 
     UniqueFd input_;
-    UniqueFd wake_; ///< an eventfd that becomes readable when run() shall return
+    UniqueFd wake_; ///< an eventfd that becomes readable when run() shall look up
+    std::atomic<bool> stopped_ = false;
     std::shared_ptr<Writer> writer_;
     std::size_t message_limit_;
 };

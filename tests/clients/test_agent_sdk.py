@@ -192,6 +192,10 @@ class AgentSdk(unittest.TestCase):
         self.assertTrue(results[1][0], results[1])
         self.assertFalse(results[2][0], results[2])
         self.assertIn("kept", results[2][1])
+        # The command goes on, and its agent is told; of the first one it has read the result.
+        self.assertIn("[berth] the result of `touch begun; sleep 3; echo over` reached nobody",
+                      results[2][1])
+        self.assertEqual(results[2][1].count("reached nobody"), 1, results[2][1])
 
     def second_has_begun(self):
         """Else the kill would strike between two calls, and interrupt none."""

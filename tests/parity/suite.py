@@ -76,11 +76,11 @@ class ParityTest(unittest.TestCase):
         self.addCleanup(self.end)
         self.berth = self.start("--session", "work")
 
-    def start(self, *arguments, env=None, structured=True, **options):
-        """Structured, so that `data` has the bodies too."""
+    def start(self, *arguments, env=None, structured=True, kind=None, **options):
+        """Structured, so that `data` has the bodies too. `kind`: of client."""
         if structured:
             arguments += ("--structured-content",)
-        kind = CheckedBerth if structured else Berth
+        kind = kind or (CheckedBerth if structured else Berth)
         # With cgroups of an ordinary user: each server in one of its own, as in a scope of systemd.
         folders = list(filter(None, os.environ.get("BERTH_PARITY_CGROUPS", "").split(":")))
         program, *arguments = entering(f"server-{next(SERVERS)}", folders,

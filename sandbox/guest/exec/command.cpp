@@ -45,7 +45,8 @@ Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std
            "stdout"),
       err_(std::move(pipes.error.read), request.head_limit, request.tail_limit, host.spill,
            "stderr"),
-      input_(std::move(pipes.input.write)), had_input_(input_.valid())
+      input_(std::move(pipes.input.write)), had_input_(input_.valid()),
+      awaited_(request.acknowledge)
 {
     reply_.notice = std::move(notice);
     if (background_) {
@@ -243,12 +244,13 @@ void Command::answer()
         reply_.out = out_.result();
         reply_.err = err_.result();
         reply_.job_cursor = reply_.job_id.empty() ? "" : cursor();
+        reply_.acknowledge = awaited_;
         done(std::move(reply_), nullptr);
     }
     for (OutputStream* stream : {&out_, &err_}) {
         if (was_job()) {
             stream->keep_newest();
-        } else {
+        } else if (!awaited_) {
             stream->drop_kept();
         }
     }

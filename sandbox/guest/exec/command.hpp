@@ -90,7 +90,18 @@ class Command : public std::enable_shared_from_this<Command> {
     void watch();
 
     void cancel();
+    /// Its connection is gone: a job from now on, or an outcome that nobody has seen.
     void detach();
+    /// Its result has reached whoever asked for it.
+    void acknowledged();
+
+    /// Its result is on its way, or will be, and was not acknowledged.
+    [[nodiscard]] bool is_awaited() const noexcept { return awaited_ && !failed_; }
+
+    /// See JobEntry::unseen.
+    [[nodiscard]] bool is_unseen() const noexcept { return unseen_; }
+
+    void seen() noexcept { unseen_ = false; }
 
     /// Every command hears of every process that the guest has reaped: its shim, its shell, one of
     /// its orphans, or nothing of its own.
@@ -298,6 +309,8 @@ class Command : public std::enable_shared_from_this<Command> {
     protocol::ExecuteReply reply_;
     std::optional<Judgement> judgement_;
     bool over_ = false; ///< a job: nothing of it runs any more
+    bool awaited_;      ///< whoever asked for it will acknowledge the result
+    bool unseen_ = false;
     std::uint64_t final_age_ = 0;
     bool failed_ = false;  ///< the shell never ran
     bool dropped_ = false; ///< the host has been told that nothing is left

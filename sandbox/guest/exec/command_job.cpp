@@ -36,6 +36,7 @@ void Command::answer_started()
     reply.job_remaining = remaining();
     reply.cwd = host_.session.cwd();
     reply.notice = std::exchange(reply_.notice, {});
+    reply.acknowledge = awaited_;
     std::exchange(done_, nullptr)(std::move(reply), nullptr);
 }
 
@@ -57,6 +58,7 @@ void Command::move_to_background()
     spill_for_host();
     reply.out = out_.result();
     reply.err = err_.result();
+    reply.acknowledge = awaited_;
     out_.keep_newest();
     err_.keep_newest();
     std::exchange(done_, nullptr)(std::move(reply), nullptr);
@@ -133,6 +135,7 @@ protocol::JobEntry Command::job_entry()
     entry.processes = over_ ? 0 : static_cast<std::uint32_t>(living().size());
     entry.age = over_ ? final_age_ : running_time();
     entry.remaining = remaining();
+    entry.unseen = unseen_;
     if (judgement_) {
         entry.exit_code = judgement_->exit_code;
     }

@@ -58,7 +58,12 @@ void Command::end_job(std::function<void()> then)
 void Command::detach()
 {
     done_ = nullptr;
-    if (phase_ == Phase::answered || !job_id_.empty() || failed_) {
+    if (failed_ || (phase_ == Phase::answered && !awaited_)) {
+        return;
+    }
+    awaited_ = false;
+    unseen_ = true;
+    if (!job_id_.empty()) {
         return;
     }
     // Also of one that is about to end: nobody has seen how it did.
@@ -74,6 +79,15 @@ void Command::detach()
         set_lifetime(unlimited                ? std::chrono::milliseconds(0)
                      : background_at_timeout_ ? left + lifetime_
                                               : left);
+    }
+}
+
+void Command::acknowledged()
+{
+    awaited_ = false;
+    if (phase_ == Phase::answered && !was_job()) {
+        out_.drop_kept();
+        err_.drop_kept();
     }
 }
 

@@ -43,6 +43,10 @@ struct ExecuteRequest {
     /// Of what becomes a job later, from then on; 0: not limited.
     std::uint64_t job_lifetime = 0;
     bool stdin_open = false; ///< stdin is a pipe that stays open for job_input behind `input`
+    /// The host sends an acknowledge frame behind the reply once that has reached whoever asked for
+    /// the command. Where the connection ends without, nobody has seen how the command ended: the
+    /// guest keeps its outcome as that of a job.
+    bool acknowledge = false;
     /// What the command prints is told in events (PrintedTail), the first one so long after the
     /// start, each so long after the one before. 0: never.
     std::uint64_t progress = 0;
@@ -66,6 +70,7 @@ struct ExecuteRequest {
         field(14, self.job_lifetime);
         field(15, self.stdin_open);
         field(16, self.progress);
+        field(17, self.acknowledge);
     }
 };
 
@@ -142,6 +147,7 @@ struct ExecuteReply {
     bool background = false;
     std::string job_cursor;                     ///< of what the job prints behind `out` and `err`
     std::optional<std::uint64_t> job_remaining; ///< until the job is stopped
+    bool acknowledge = false; ///< the guest waits for what the request has announced
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -165,6 +171,7 @@ struct ExecuteReply {
         field(17, self.background);
         field(18, self.job_cursor);
         field(19, self.job_remaining);
+        field(20, self.acknowledge);
     }
 };
 

@@ -9,6 +9,17 @@
 
 namespace berth::protocol {
 
+struct InfoRequest {
+    /// The asker tells the agent of every job that is marked `unseen`: from then on none is.
+    bool claim_unseen = false;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.claim_unseen);
+    }
+};
+
 struct JobEntry {
     std::string job_id;
     std::string command; ///< its beginning
@@ -17,6 +28,9 @@ struct JobEntry {
     std::uint64_t age = 0;                  ///< of one that has ended: when it did
     std::optional<std::uint64_t> remaining; ///< until it is stopped
     std::optional<std::int32_t> exit_code;  ///< of its shell, once that has ended
+    /// A command whose call was cut off (its server was killed, its client left) before anybody had
+    /// the result; nobody has asked for the job since.
+    bool unseen = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -28,6 +42,7 @@ struct JobEntry {
         field(5, self.age);
         field(6, self.remaining);
         field(7, self.exit_code);
+        field(8, self.unseen);
     }
 };
 

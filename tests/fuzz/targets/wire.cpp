@@ -40,7 +40,8 @@ constexpr auto all_checks =
            JobInputReply, JobKillRequest, JobKillReply, PatchFilesRequest, PatchFilesReply,
            GlobRequest, GlobReply, GrepRequest, GrepReply, ExportRequest, ExportReply,
            ImportRequest, ImportReply, TransferHeader, berth::local::RootParts,
-           berth::local::LaunchSpec, berth::local::LaunchResult, berth::local::ChildReport, Event>;
+           berth::local::LaunchSpec, berth::local::LaunchResult, berth::local::ChildReport, Event,
+           InfoRequest>;
 
 } // namespace
 

@@ -41,6 +41,9 @@ class Probe final : public Handler {
             throw ProtocolError(-32001, "no", R"({"why":1})");
         } else if (method == "echo") {
             call->reply(call->params().dump());
+        } else if (method == "read") {
+            call->reply("1");
+            call->when_read([this] { ++reads; });
         }
     }
 
@@ -59,6 +62,7 @@ class Probe final : public Handler {
     bool accepts_batch(const json& /*messages*/) override { return batches; }
 
     std::atomic<int> requests = 0;
+    std::atomic<int> reads = 0;
     bool batches = true;
 };
 
@@ -369,6 +373,22 @@ TEST_CASE("a batch is answered by one array, cancelled and malformed members inc
     REQUIRE(sent.size() == 1);
     REQUIRE(sent[0].is_array());
     CHECK(sent[0].size() == 3);
+}
+
+TEST_CASE("an answer in a batch is not read before all of the batch is sent")
+{
+    Bench bench;
+    bench.dispatcher.receive(R"([{"jsonrpc":"2.0","id":1,"method":"read"},
+        {"jsonrpc":"2.0","id":2,"method":"wait"}])");
+    CHECK_FALSE(bench.dispatcher.drain(berth::Deadline::after(20ms)));
+    CHECK(bench.probe.reads == 0);
+    bench.dispatcher.stop();
+    REQUIRE(bench.dispatcher.drain(berth::Deadline::after(3s)));
+    CHECK(bench.sink->take().back().is_array());
+    CHECK(bench.probe.reads == 1);
+    bench.request("3", "read");
+    REQUIRE(bench.dispatcher.drain(berth::Deadline::after(3s)));
+    CHECK(bench.probe.reads == 2);
 }
 
 TEST_CASE("batches are refused where the handler says so, and when empty")

@@ -1,0 +1,64 @@
+#include "sandbox/receipt.hpp"
+
+#include "sandbox/guest_connection.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace berth::sandbox {
+
+ConnectionPool::ConnectionPool(std::size_t most) : most_(most) {}
+
+ConnectionPool::~ConnectionPool() = default;
+
+std::unique_ptr<GuestConnection> ConnectionPool::take()
+{
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) {
+        return nullptr;
+    }
+    auto connection = std::move(idle_.back());
+    idle_.pop_back();
+    return connection;
+}
+
+void ConnectionPool::give_back(std::unique_ptr<GuestConnection> connection)
+{
+    const std::lock_guard lock(mutex_);
+    if (connection && idle_.size() < most_) {
+        idle_.push_back(std::move(connection));
+    }
+}
+
+void ConnectionPool::clear()
+{
+    const std::lock_guard lock(mutex_);
+    idle_.clear();
+}
+
+Receipt::Receipt() noexcept = default;
+
+Receipt::Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool)
+    : connection_(std::move(connection)), pool_(std::move(pool))
+{
+}
+
+Receipt::~Receipt() = default;
+Receipt::Receipt(Receipt&&) noexcept = default;
+Receipt& Receipt::operator=(Receipt&&) noexcept = default;
+
+void Receipt::acknowledge() noexcept
+{
+    auto connection = std::exchange(connection_, nullptr);
+    if (!connection) {
+        return;
+    }
+    try {
+        connection->acknowledge();
+        pool_->give_back(std::move(connection));
+    } catch (const std::exception&) {
+        connection.reset(); // the guest is gone, and whatever it knew
+    }
+}
+
+} // namespace berth::sandbox

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace berth::sandbox {
+
+class GuestConnection;
+
+/// The connections of a machine's guest that are kept for the next call. Thread-safe.
+class ConnectionPool {
+  public:
+    /// A connection more than `most` is closed.
+    explicit ConnectionPool(std::size_t most);
+
+    ~ConnectionPool();
+    ConnectionPool(const ConnectionPool&) = delete;
+    ConnectionPool& operator=(const ConnectionPool&) = delete;
+
+    /// The one that was used last; null when there is none.
+    [[nodiscard]] std::unique_ptr<GuestConnection> take();
+    /// Null is ignored.
+    void give_back(std::unique_ptr<GuestConnection> connection);
+    void clear();
+
+  private:
+    const std::size_t most_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
+};
+
+/// Of a command's result that somebody still has to see: whoever has handed it on says so, and the
+/// guest may forget how the command ended. Destroyed without, as by the death of the server, it
+/// makes the guest keep that for whoever comes next. An empty one is of no consequence.
+class Receipt {
+  public:
+    Receipt() noexcept;
+    Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool);
+    ~Receipt();
+    Receipt(Receipt&&) noexcept;
+    Receipt& operator=(Receipt&&) noexcept;
+    Receipt(const Receipt&) = delete;
+    Receipt& operator=(const Receipt&) = delete;
+
+    [[nodiscard]] explicit operator bool() const noexcept { return connection_ != nullptr; }
+
+    /// Does not wait for the guest. Idempotent.
+    void acknowledge() noexcept;
+
+  private:
+    std::unique_ptr<GuestConnection> connection_;
+    std::shared_ptr<ConnectionPool> pool_;
+};
+
+} // namespace berth::sandbox

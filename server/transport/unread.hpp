@@ -1,0 +1,59 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+
+namespace berth::transport {
+
+/// How far the reader of a pipe or of a socket has come, and what waits for that. What a program
+/// in between has read counts as read; of other kinds of files everything does. Thread-safe.
+class Unread {
+  public:
+    using Task = std::function<void()>;
+
+    /// So many tasks wait. Of more the oldest is dropped: what it holds must not grow with what a
+    /// client leaves unread.
+    static constexpr std::size_t most = 16;
+
+    /// `output` stays the caller's.
+    explicit Unread(int output) noexcept : output_(output) {}
+
+    /// So many bytes more were written.
+    void wrote(std::size_t bytes) noexcept { written_ += bytes; }
+
+    /// Runs `then` when what was written until now has been read: at once, or in look(). False when
+    /// that has to be called.
+    bool when_read(Task then);
+
+    /// Runs what is due. How long to wait until the next look: the longer nobody reads, the longer;
+    /// below zero when nothing waits.
+    std::chrono::milliseconds look();
+
+    /// Until nothing waits, or for so long.
+    void settle(std::chrono::milliseconds time);
+
+  private:
+    struct Waiting {
+        std::uint64_t end = 0; ///< in bytes written
+        Task then;
+    };
+
+    [[nodiscard]] std::uint64_t read_until() noexcept;
+
+    const int output_;
+    std::atomic<std::uint64_t> written_ = 0;
+    std::atomic<bool> broken_ = false; ///< a socket, closed with something unread in it
+    std::mutex mutex_;
+    std::deque<Waiting> waiting_;               ///< guarded by mutex_; oldest first
+    std::chrono::milliseconds interval_{first}; ///< guarded by mutex_
+
+    static constexpr std::chrono::milliseconds first{1};
+    static constexpr std::chrono::milliseconds longest{250};
+};
+
+} // namespace berth::transport

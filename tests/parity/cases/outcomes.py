@@ -1,0 +1,203 @@
+"""Outcomes that nobody saw: the next server's first result names them, and nothing runs twice."""
+
+import contextlib
+import re
+import select
+import signal
+import time
+
+from suite import Berth, ParityTest
+
+
+class Deaf(Berth):
+    """A client that reads nothing, not even out of its pipe."""
+
+    def _read_stdout(self):
+        pass
+
+    def wait_for_an_answer(self, timeout=20):
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            raise TimeoutError("the server wrote nothing")
+
+
+class OutcomesTest(ParityTest):
+    printing = "echo once >>log; seq 3000; exit 3"
+
+    def next_server(self):
+        self.berth = self.start("--session", "work")
+
+    def told(self):
+        """The notices of a new server's first result, which is a command's."""
+        self.next_server()
+        return self.run_command("true").notices
+
+    def job_in(self, notice):
+        found = re.findall(r"job-\d+-\w+", notice)
+        self.assertTrue(found, notice)
+        return found[0]
+
+    def check_told(self, command, how, printed, exit_code):
+        """Once, with the command, how it ended and where its output is; it has run once."""
+        (notice,) = self.told()
+        self.assertIn("`" + command, notice)
+        self.assertIn(how, notice)
+        job = self.job_in(notice)
+        output = self.call("bash_output", job_id=job).data
+        self.assertEqual((output["stdout"], output["exit_code"]), (printed, exit_code))
+        self.assertEqual(self.output("cat log"), "once\n")
+        self.assertEqual(self.told(), [])
+        (ended,) = self.call("session_info").data["ended_jobs"]
+        self.assertEqual(ended["job_id"], job)
+
+    def unread(self, command):
+        """A server with an answer that its client does not read."""
+        deaf = self.start("--session", "work", kind=Deaf, era="modern")
+        deaf.call_async("bash_exec", {"command": command})
+        deaf.wait_for_an_answer()
+        time.sleep(0.2)  # enough for a server that would take what it has written for read
+        return deaf
+
+    def begun(self, command):
+        """A server with a command that runs until something is written to `gate`."""
+        self.run_command("mkfifo gate")
+        server = self.start("--session", "work")
+        pending = server.call_async("bash_exec", {"command": command})
+        self.wait_until(lambda: self.output("cat begun || true"), 10, "the command's beginning")
+        return server, pending
+
+    def test_an_answer_that_was_not_read_before_the_server_was_killed(self):
+        self.unread(self.printing).kill()
+        self.check_told(self.printing, "exit 3", "".join(f"{n}\n" for n in range(1, 3001)), 3)
+
+    def test_an_answer_that_its_client_left_unread(self):
+        deaf = self.unread("echo once >>log; echo printed")
+        deaf.process.stdout.close()
+        deaf.process.stdin.close()
+        deaf.process.wait(5)
+        self.check_told("echo once >>log; echo printed", "exit 0", "printed\n", 0)
+
+    def test_an_answer_that_was_not_read_before_the_server_was_told_to_end(self):
+        deaf = self.unread(self.printing)
+        deaf.signal(signal.SIGTERM)
+        deaf.process.wait(5)
+        self.check_told(self.printing, "exit 3", "".join(f"{n}\n" for n in range(1, 3001)), 3)
+
+    def test_the_beginning_of_a_job_that_was_not_read(self):
+        deaf = self.start("--session", "work", kind=Deaf, era="modern")
+        deaf.call_async("bash_exec", {"command": "echo on; sleep 300", "background": True})
+        deaf.wait_for_an_answer()
+        time.sleep(0.2)
+        deaf.kill()
+        (notice,) = self.told()
+        self.assertIn("goes on", notice)
+        output = self.call("bash_output", job_id=self.job_in(notice), wait=5).data
+        self.assertEqual((output["stdout"], output["status"]), ("on\n", "running"))
+        self.assertEqual(self.told(), [])
+
+    def test_a_command_whose_server_was_killed_goes_on(self):
+        command = "echo b >begun; read line <gate; echo once >>log; echo printed; exit 4"
+        server, _ = self.begun(command)
+        server.kill()
+        (notice,) = self.told()
+        self.assertIn("`" + command[:60], notice)
+        self.assertIn("goes on", notice)
+        job = self.job_in(notice)
+        self.run_command("echo >gate")
+        self.wait_until(lambda: self.call("bash_output", job_id=job).data["status"] == "ended", 10,
+                        "its end")
+        output = self.call("bash_output", job_id=job).data
+        self.assertEqual((output["stdout"], output["exit_code"]), ("printed\n", 4))
+        self.assertEqual(self.output("cat log"), "once\n")
+        self.assertEqual(self.told(), [])
+
+    def test_a_command_that_ended_after_its_server_was_killed(self):
+        command = "echo b >begun; read line <gate; echo once >>log; echo printed; exit 4"
+        server, _ = self.begun(command)
+        server.kill()
+        self.assertEqual(self.run_command("echo >gate").notices, [])  # it came before
+        self.wait_until(lambda: not self.call("session_info").data["jobs"], 10, "its end")
+        self.check_told(command, "exit 4", "printed\n", 4)
+
+    def test_what_was_read_is_never_told(self):
+        ends = [lambda server: server.kill(), lambda server: server.close(),
+                lambda server: (server.signal(signal.SIGTERM), server.wait())]
+        for number, end in enumerate(ends):
+            with self.subTest(number):
+                self.assertEqual(self.told(), [])
+                self.run_command("exit 3")
+                self.run_command("sleep 300", timeout=1)
+                self.run_command("sleep 0.2", background=True)
+                self.run_command("sleep 0.2 >/dev/null 2>&1 &")
+                calls = [self.berth.call_async("bash_exec", {"command": f"seq {n}000"})
+                         for n in range(6)]
+                for call in calls:
+                    self.assertEqual(call.result().notices, [])
+                if number == 0:
+                    time.sleep(1)  # what has been read is noticed after a while
+                else:
+                    self.call("session_info")  # or with the next request
+                end(self.berth)
+        self.assertEqual(self.told(), [])
+
+    def test_what_its_client_has_cancelled_is_not_told(self):
+        self.run_command("true")
+        pending = self.berth.call_async("bash_exec", {"command": "echo >begun; sleep 300"})
+        self.wait_until(lambda: self.output("cat begun || true"), 10, "the command's beginning")
+        self.berth.cancel(pending)
+        self.wait_until(lambda: self.call("session_info").data["commands_in_flight"] == 0, 10,
+                        "its end")
+        self.call("session_info")
+        self.berth.kill()
+        self.assertEqual(self.told(), [])
+
+    def test_what_another_server_s_client_waits_for_is_left_to_it(self):
+        server, pending = self.begun("echo b >begun; read line <gate; echo printed; exit 5")
+        self.assertEqual(self.told(), [])
+        self.run_command("echo >gate")
+        result = pending.result()
+        self.assertEqual((result.data["stdout"], result.data["exit_code"]), ("printed\n", 5))
+        self.assertEqual(self.told(), [])
+        info = self.call("session_info").data
+        self.assertEqual((info["jobs"], info["ended_jobs"]), ([], []))
+        server.call_tool("session_info")
+        server.kill()
+        self.assertEqual(self.told(), [])
+
+    def test_servers_killed_at_any_moment(self):
+        """What has begun has an outcome that somebody was told of, and has begun once."""
+        told, ran = {}, {}
+        self.run_command("true")
+        for n in range(20):
+            server = self.start("--session", "work")
+            self.assertEqual(server.call_tool("bash_exec", {"command": "true"}).notices, [])
+            pending = server.call_async("bash_exec", {"command": f"echo {n} >>log; exit {n}"})
+            time.sleep(n * 0.0004)
+            server.kill()
+            with contextlib.suppress(EOFError):
+                told[n] = pending.result(5).data["exit_code"]
+            self.wait_until(lambda: not self.call("session_info").data["jobs"], 5, "its end")
+            successor = self.start("--session", "work")
+            notices = successor.call_tool("bash_exec", {"command": "true"}).notices
+            for notice in notices:
+                if "`true`" in notice:
+                    continue  # it was read, and the server killed before it knew
+                self.assertIn(f"`echo {n} >>log", notice)
+                job = successor.call_tool("bash_output", {"job_id": self.job_in(notice)})
+                ran[n] = job.data["exit_code"]
+            successor.close()
+        log = self.output("cat log || true").split()
+        self.assertEqual(len(log), len(set(log)), log)
+        for n in map(int, log):
+            self.assertEqual(told.get(n, ran.get(n)), n, (told, ran, log))
+        self.assertTrue(set(told) | set(ran) <= set(map(int, log)), (told, ran, log))
+
+    def test_in_the_dialect_of_claude(self):
+        self.unread("echo once >>log; exit 3").kill()
+        self.berth = self.start("--session", "work", "--tool-dialect", "claude",
+                                structured=False)
+        result = self.berth.call_tool("Bash", {"command": "cat log"})
+        (notice,) = result.notices
+        self.assertIn("exit 3, and bash_output of job-", notice)
+        self.assertIn("[berth] " + notice, result.text)
+        job = self.berth.call_tool("bash_output", {"job_id": self.job_in(notice)})
+        self.assertEqual(job.data["exit_code"], 3)

@@ -1,0 +1,239 @@
+#include "sandbox/base/random.hpp"
+#include "sandbox/direct/direct_backend.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/sandbox.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/sandbox/programs.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+using berth::protocol::JobEntry;
+using berth::sandbox::Receipt;
+using berth::sandbox::Sandbox;
+using berth::tests::becomes_true;
+
+// Results on their way to whoever asked for the command, with the real guest.
+
+namespace {
+
+struct Machine {
+    Machine()
+    {
+        berth::sandbox::MachineSpec spec;
+        spec.key_hash = berth::random_hex(32);
+        spec.session = "test";
+        spec.generation = berth::random_hex(16);
+        spec.token = berth::random_hex(32);
+        spec.limits.calls = 2;
+        token = spec.token;
+        auto machine = backend->create(spec);
+        record = machine->record();
+        sandbox.emplace(std::move(machine), token);
+    }
+
+    ~Machine()
+    {
+        sandbox.reset();
+        backend->destroy(record, true);
+    }
+
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    [[nodiscard]] std::unique_ptr<Sandbox> another_server() const
+    {
+        return std::make_unique<Sandbox>(backend->attach(record), token);
+    }
+
+    /// The jobs that are marked, of those that ended and those that run.
+    [[nodiscard]] std::vector<JobEntry> unseen(bool claim = false)
+    {
+        berth::protocol::InfoRequest request;
+        request.claim_unseen = claim;
+        const auto info = sandbox->info({}, request);
+        std::vector<JobEntry> found;
+        for (const auto* jobs : {&info.ended, &info.jobs}) {
+            for (const auto& job : *jobs) {
+                if (job.unseen) {
+                    found.push_back(job);
+                }
+            }
+        }
+        return found;
+    }
+
+    [[nodiscard]] std::size_t jobs()
+    {
+        const auto info = sandbox->info();
+        return info.jobs.size() + info.ended.size();
+    }
+
+    [[nodiscard]] std::string output_of(const std::string& job)
+    {
+        berth::protocol::JobOutputRequest request;
+        request.job_id = job;
+        request.head_limit = request.tail_limit = 100'000;
+        return sandbox->job_output(request, {}).out.text.head;
+    }
+
+    berth::tests::TemporaryDirectory state;
+    std::unique_ptr<berth::sandbox::Backend> backend =
+        berth::direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
+    std::string token;
+    berth::sandbox::MachineRecord record;
+    std::optional<Sandbox> sandbox;
+};
+
+berth::protocol::ExecuteRequest command(const std::string& text)
+{
+    berth::protocol::ExecuteRequest request;
+    request.id = berth::random_hex(16);
+    request.command = text;
+    request.timeout = 20'000;
+    request.head_limit = request.tail_limit = 20'000;
+    request.spill_above = 20'000;
+    request.acknowledge = true;
+    return request;
+}
+
+} // namespace
+
+TEST_CASE("a result that was acknowledged leaves nothing behind")
+{
+    Machine machine;
+    Receipt receipt;
+    CHECK(machine.sandbox->execute(command("exit 3"), {}, {}, &receipt).acknowledge);
+    receipt.acknowledge();
+    receipt.acknowledge();
+    CHECK(machine.jobs() == 0);
+    // Also when its connection ends long after.
+    machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+    CHECK(machine.jobs() == 0);
+}
+
+TEST_CASE("a result that nobody has seen is kept as that of a job")
+{
+    Machine machine;
+    {
+        Receipt receipt;
+        (void)machine.sandbox->execute(command("seq 3000; exit 7"), {}, {}, &receipt);
+        CHECK(machine.jobs() == 0); // it may still be on its way
+    }
+    REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+    const auto job = machine.unseen().front();
+    CHECK(job.status == "ended");
+    CHECK(job.exit_code == 7);
+    CHECK(job.command == "seq 3000; exit 7");
+    const auto text = machine.output_of(job.job_id);
+    CHECK(text.size() == 13'893); // more than is kept in memory, less than is spilled for the host
+    CHECK(text.starts_with("1\n2\n"));
+    CHECK(text.ends_with("2999\n3000\n"));
+    CHECK(machine.unseen().empty()); // whoever asks for it knows of it
+    CHECK(machine.jobs() == 1);
+}
+
+TEST_CASE("what is told to a server is marked no more")
+{
+    Machine machine;
+    {
+        Receipt receipt;
+        (void)machine.sandbox->execute(command("exit 1"), {}, {}, &receipt);
+    }
+    REQUIRE(becomes_true([&] { return !machine.unseen().empty(); }));
+    CHECK(machine.unseen(/*claim=*/true).size() == 1);
+    CHECK(machine.unseen().empty());
+}
+
+TEST_CASE("without the promise to acknowledge it a result is taken for seen")
+{
+    Machine machine;
+    auto request = command("exit 1");
+    request.acknowledge = false;
+    Receipt receipt;
+    CHECK_FALSE(machine.sandbox->execute(request, {}, {}, &receipt).acknowledge);
+    machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+    CHECK(machine.jobs() == 0);
+}
+
+TEST_CASE("of results that are acknowledged at once none is left, though few connections are kept")
+{
+    Machine machine;
+    machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+    std::vector<Receipt> receipts(12);
+    for (auto& receipt : receipts) {
+        (void)machine.sandbox->execute(command("exit 1"), {}, {}, &receipt);
+    }
+    for (auto& receipt : receipts) {
+        receipt.acknowledge();
+    }
+    CHECK(machine.jobs() == 0);
+    REQUIRE(becomes_true([&] { return machine.sandbox->info().connections <= 4; }));
+    CHECK(machine.jobs() == 0);
+}
+
+TEST_CASE("a job of whose beginning nobody heard is marked")
+{
+    Machine machine;
+    auto request = command("echo on; sleep 300");
+    request.background = true;
+    {
+        Receipt receipt;
+        const auto reply = machine.sandbox->execute(request, {}, {}, &receipt);
+        CHECK(reply.acknowledge);
+    }
+    REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+    CHECK(machine.unseen().front().status == "running");
+}
+
+TEST_CASE("a job of whose beginning nobody heard is marked also when it has ended before")
+{
+    Machine machine;
+    auto request = command("exit 5");
+    request.background = true;
+    {
+        Receipt receipt;
+        (void)machine.sandbox->execute(request, {}, {}, &receipt);
+        REQUIRE(becomes_true([&] { return machine.sandbox->info().ended.size() == 1; }));
+        CHECK(machine.unseen().empty()); // the answer may still be on its way
+    }
+    REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+    CHECK(machine.unseen().front().exit_code == 5);
+    {
+        Receipt receipt;
+        (void)machine.sandbox->execute(request = command("exit 6"), {}, {}, &receipt);
+        receipt.acknowledge();
+    }
+    CHECK(machine.unseen().size() == 1);
+}
+
+TEST_CASE("a command whose server ends meanwhile is marked, while it runs and after")
+{
+    Machine machine;
+    (void)machine.sandbox->execute(command("mkfifo gate"), {});
+    auto server = machine.another_server();
+    std::stop_source stop;
+    std::jthread caller([&] {
+        try {
+            (void)server->execute(command("read line <gate; exit 4"), stop.get_token());
+        } catch (const berth::Error&) {
+            return; // it left
+        }
+    });
+    REQUIRE(becomes_true([&] { return machine.sandbox->info().calls == 1; }));
+    server->leave_commands();
+    stop.request_stop();
+    caller.join();
+    REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+    CHECK(machine.unseen().front().status == "running");
+    (void)machine.sandbox->execute(command("echo >gate"), {});
+    REQUIRE(becomes_true([&] { return machine.unseen().front().status == "ended"; }));
+    CHECK(machine.unseen().front().exit_code == 4);
+}
