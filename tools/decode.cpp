@@ -166,7 +166,8 @@ bool Decoder::take_string(std::string_view key, const json& value, std::string& 
         return false;
     }
     if (value.get_ref<const std::string&>().size() < length.minimum) {
-        complain(key, "may not be empty", "Allowed: a text of at least one character.");
+        complain(key, "may not be empty",
+                 "Allowed: a text of at least one character; leave it out where it is optional.");
         return false;
     }
     to = value.get<std::string>();

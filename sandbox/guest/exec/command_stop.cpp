@@ -43,7 +43,9 @@ void Command::timeout_due()
 
 void Command::cancel()
 {
-    if (phase_ == Phase::running) {
+    // Also behind its shell's end: nobody will learn of what that has left.
+    if (phase_ == Phase::running ||
+        (phase_ == Phase::draining && stop_reason_ == StopReason::none && !failed_)) {
         stop(StopReason::cancelled);
     }
 }

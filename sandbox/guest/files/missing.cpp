@@ -23,13 +23,22 @@ constexpr int max_candidates = 20'000;
 /// Nor one of long names: pairs of bytes that are compared, in some 0.2 s.
 constexpr std::size_t max_compared = 40'000'000;
 
+/// As many as leave a file's name recognisable: an ending like .txt says nothing, and of a short
+/// name most must be there.
+std::size_t most_slips_in(std::string_view name)
+{
+    const auto dot = name.rfind('.');
+    const std::size_t stem = dot == name.npos || dot == 0 ? name.size() : dot;
+    return std::min(most_slips(name.size()), (stem + 1) / 3);
+}
+
 /// The entry of the directory whose name is nearest to `name`, empty when none is near.
 std::string nearest_entry(int directory, const std::string& name)
 {
     const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     const std::unique_ptr<DIR, int (*)(DIR*)> stream(own < 0 ? nullptr : ::fdopendir(own),
                                                      &::closedir);
-    std::size_t best = most_slips(name.size()) + 1;
+    std::size_t best = most_slips_in(name) + 1;
     std::string nearest;
     std::size_t compared = 0;
     for (int i = 0; stream && i < max_candidates; ++i) {

@@ -158,6 +158,22 @@ class StoppingTest(ParityTest):
 
 
 class LeftRunningTest(ParityTest):
+    def test_what_a_cancelled_call_began_is_ended_however_late_the_cancellation(self):
+        self.output("true")
+        for step in range(36):
+            background = step % 3 == 0
+            call = self.berth.call_async("bash_exec", {
+                "command": f"sleep 333{'' if background else ' & echo x'}", "background": background})
+            time.sleep(step * 0.0025)
+            self.berth.cancel(call)
+            self.call("session_info")
+            if call.answered():  # before the cancellation: it is known
+                self.call("bash_kill", job_id=call.result().data["job_id"], signal="KILL")
+        self.wait_until(lambda: self.run_command("pgrep -fx 'sleep 333'").data["exit_code"] == 1, 5,
+                        "nothing runs that nobody knows of")
+        running = [job for job in self.call("session_info").data["jobs"] if job["status"] == "running"]
+        self.assertEqual(running, [])
+
     def test_a_server_left_behind_answers_the_next_call(self):
         begin = time.monotonic()
         data = self.run_command(

@@ -88,7 +88,8 @@ TEST_CASE("what is allowed is told beside what is wrong")
     CHECK(contains(told("read_file", {{"path", "a"}, {"limit", 1e16}}),
                    "above the maximum of 1000000000000000; Allowed: 1 to 1000000000000000."));
     CHECK(told("read_file", {{"path", ""}}) ==
-          "path: may not be empty; Allowed: a text of at least one character.");
+          "path: may not be empty; Allowed: a text of at least one character; leave it "
+          "out where it is optional.");
     CHECK(contains(told("bash_exec", {{"command", json::array()}}), "Send command as a string."));
     CHECK(contains(told("write_file", {{"path", "a"}, {"content", ""}, {"mode", "x"}}),
                    "Send mode as one of overwrite, create, append."));

@@ -192,6 +192,13 @@ TEST_CASE("a missing path is told with what is near")
     };
     CHECK(hint("readme.md") == "did you mean " + machine.home + "/README.md?");
     CHECK(hint("REDME.md") == "did you mean " + machine.home + "/README.md?");
+    machine.put("f.txt", "x");
+    machine.put("top.c", "x");
+    for (const char* far : {"zz.txt", "nope.c", "q", " "}) { // nothing but the ending in common
+        CAPTURE(far);
+        CHECK(hint(far).find("did you mean") == std::string::npos);
+    }
+    CHECK(hint("tpo.c") == "did you mean " + machine.home + "/top.c?");
     CHECK(hint("completely-else") ==
           "list the directory " + machine.home + " to see what is there");
     CHECK(hint("sorce/main.cpp") == "the directory " + machine.home +
