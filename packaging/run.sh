@@ -32,8 +32,8 @@ echo "A tool call (bash_exec in a fresh sandbox):"
 cat <<EOF
 
 Register it in Claude Code:
-    claude mcp add berth -- $berth serve
-and start Claude Code with the built-in tools that berth replaces switched off:
+    claude mcp add berth -- $berth serve --mount FOLDER:/home/user/project:rw
+and start it, in another folder than the one that is mounted, with the built-in tools that berth replaces switched off:
     claude --allowedTools mcp__berth --disallowedTools Bash Read Write Edit Glob Grep \\
         NotebookEdit Monitor EnterWorktree ExitWorktree
 The README has the lines for the Agent SDK, .mcp.json and the Inspector.

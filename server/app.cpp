@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -30,9 +31,25 @@ void greet_terminal(const tools::Dialect* dialect)
 {
     cli::complain("waiting for an MCP client on standard input; Ctrl-D ends it.",
                   "A client starts it by itself once it is registered, e.g.\n"
-                  "    claude mcp add berth -- berth serve\n"
+                  "    claude mcp add berth -- berth serve --mount FOLDER:/home/user/project:rw\n"
                   "To try a tool by hand: berth call " +
                       tools::in_words_of(dialect, "bash_exec") + " '{\"command\":\"uname -a\"}'");
+}
+
+/// The client is mostly started where its server is, and obeys files of that folder: what a command
+/// writes there (.claude/settings.json) it runs on the host.
+void warn_of_mounted_workdir(const std::vector<sandbox::Mount>& mounts)
+{
+    std::error_code error;
+    const auto here = std::filesystem::current_path(error).string() + '/';
+    for (const auto& mount : mounts) {
+        if (mount.writable && here.starts_with(mount.source + '/')) {
+            log::write(log::Level::warning, "started in a writable mount",
+                       {{"folder", mount.source},
+                        {"hint", "a client that was started there too may run what commands write "
+                                 "to its settings: README, \"A mounted project\""}});
+        }
+    }
 }
 
 void warn_of_unknown_variables()
@@ -104,6 +121,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         if (line.command == "call") {
             return cli::call(application, line.tool, line.arguments, line.json);
         }
+        warn_of_mounted_workdir(application.options().sessions.mounts);
         if (::isatty(STDIN_FILENO) == 1) {
             greet_terminal(application.options().dialect);
         }

@@ -50,7 +50,7 @@ check_run_log()
 {
     grep -q '^ok  *sandbox ' "$1" &&
         grep -q '^hello from user@berth' "$1" &&
-        grep -q '^    claude mcp add berth -- /home/berth/build/server/berth serve$' "$1"
+        grep -q '^    claude mcp add berth -- /home/berth/build/server/berth serve --mount ' "$1"
 }
 
 echo "== run.sh, as root"

@@ -196,6 +196,19 @@ class CommandLineTest(Bench):
         return subprocess.run([binary_path(), *arguments, "--state-dir", str(state)], text=True,
                               input=stdin, capture_output=True, timeout=30, **options)
 
+    def test_a_server_in_a_folder_that_commands_may_write_says_so(self):
+        with tempfile.TemporaryDirectory() as state, tempfile.TemporaryDirectory() as folder:
+            below = os.path.join(folder, "below")
+            os.mkdir(below)
+            for mode, where, told in (("rw", folder, 1), ("rw", below, 1), ("ro", folder, 0),
+                                      ("rw", state, 0)):
+                done = subprocess.run(
+                    [binary_path("berth"), "serve", "--state-dir", state, "--mount",
+                     f"{folder}:/home/user/project:{mode}"], cwd=where, text=True, timeout=30,
+                    stdin=subprocess.DEVNULL, capture_output=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stderr.count("started in a writable mount"), told, done.stderr)
+
     def test_with_too_few_descriptors_it_is_said_what_raises_the_limit(self):
         with tempfile.TemporaryDirectory() as folder:
             for most in range(7, 16):

@@ -47,7 +47,8 @@ class RunScript(unittest.TestCase):
         lines = self.run_script().stdout.splitlines()
         self.assertEqual(lines[0], "berth doctor")
         self.assertTrue(any(line.startswith("berth call bash_exec ") for line in lines))
-        self.assertIn(f"    claude mcp add berth -- {self.tree}/build/server/berth serve", lines)
+        self.assertIn(f"    claude mcp add berth -- {self.tree}/build/server/berth serve "
+                      "--mount FOLDER:/home/user/project:rw", lines)
 
     def test_help_on_the_tests_installs_and_builds_nothing(self):
         done = self.run_script("--help", script="test.sh")
