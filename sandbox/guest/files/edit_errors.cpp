@@ -33,7 +33,7 @@ void throw_not_found(const Document& document, std::string_view text, const std:
         hint += (hint.size() == before ? "nearest: " : "; ") +
                 ("line " + std::to_string(near.line)) + " (" + std::to_string(near.percent) +
                 " % alike), where line " + std::to_string(near.first_difference) + " differs in " +
-                near.difference + ": `" + visible(near.actual) + "`";
+                near.difference + (near.actual.empty() ? "" : ": `" + visible(near.actual) + "`");
         lines += (lines.empty() ? "" : ",") + std::to_string(near.line);
     }
     if (hint.empty()) {

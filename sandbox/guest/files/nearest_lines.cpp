@@ -19,18 +19,27 @@ constexpr std::size_t shown_bytes = 160;
 constexpr std::size_t candidates = 3;
 constexpr unsigned least_percent = 50;
 
-std::vector<std::string> lines_of_text(std::string_view text)
+/// Of the text that was looked for.
+struct Wanted {
+    std::vector<std::string> lines; ///< the first `compared_lines`
+    bool complete = false;          ///< the last of them has a newline
+    bool more = false;              ///< lines than that
+};
+
+Wanted lines_of_text(std::string_view text)
 {
-    std::vector<std::string> lines;
+    Wanted wanted{.lines = {}, .complete = text.ends_with('\n')};
     const auto take = [&](const WalkedLine& line) {
-        if (lines.size() < compared_lines) {
-            lines.emplace_back(line.text);
+        if (wanted.lines.size() < compared_lines) {
+            wanted.lines.emplace_back(line.text);
+        } else {
+            wanted.more = wanted.complete = true;
         }
     };
     LineSplitter splitter;
     splitter.feed(text, take);
     splitter.finish(take);
-    return lines;
+    return wanted;
 }
 
 struct Candidate {
@@ -82,12 +91,17 @@ bool same_line(const std::vector<std::string>& wanted, std::size_t i, bool compl
 }
 
 /// All lines are the same as far as they are compared, and the text does not occur all the same.
-void explain_same(NearLines& near, const std::vector<std::string>& wanted, bool complete,
-                  const Candidate& candidate)
+void explain_same(NearLines& near, const Wanted& text, const Candidate& candidate)
 {
+    const auto& wanted = text.lines;
+    if (text.more) {
+        near.first_difference = candidate.line + wanted.size();
+        near.difference = "it or a line behind it, of which no more are compared";
+        return;
+    }
     const auto is_long = [](const std::string& line) { return line.size() >= line_bytes; };
     const auto beyond = std::find_if(wanted.begin(), wanted.end(), is_long);
-    const bool at_end = complete && beyond == wanted.end();
+    const bool at_end = text.complete && beyond == wanted.end();
     const auto line = at_end ? wanted.size() - 1
                              : static_cast<std::size_t>(beyond - wanted.begin()) % wanted.size();
     near.first_difference = candidate.line + line;
@@ -98,8 +112,9 @@ void explain_same(NearLines& near, const std::vector<std::string>& wanted, bool 
     }
 }
 
-NearLines compare(const std::vector<std::string>& wanted, bool complete, const Candidate& candidate)
+NearLines compare(const Wanted& text, const Candidate& candidate)
 {
+    const auto& wanted = text.lines;
     NearLines near{.line = candidate.line,
                    .percent = 0,
                    .first_difference = 0,
@@ -107,16 +122,22 @@ NearLines compare(const std::vector<std::string>& wanted, bool complete, const C
                    .difference = {}};
     unsigned sum = 0;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-        std::string_view actual =
-            i < candidate.actual.size() ? std::string_view(candidate.actual[i]) : "";
-        if (same_line(wanted, i, complete, actual)) {
+        if (i >= candidate.actual.size()) {
+            if (near.first_difference == 0) {
+                near.first_difference = candidate.line + i;
+                near.difference = "being there: the file has ended";
+            }
+            break;
+        }
+        std::string_view actual = candidate.actual[i];
+        if (same_line(wanted, i, text.complete, actual)) {
             sum += 100;
             continue;
         }
         sum += std::min(99U, Similarity(wanted[i]).percent(actual));
         if (near.first_difference == 0) {
             near.first_difference = candidate.line + i;
-            if (i + 1 == wanted.size() && !complete) {
+            if (i + 1 == wanted.size() && !text.complete) {
                 actual = without_returns(actual); // of a line end that the text does not ask for
             }
             near.difference = describe_difference(wanted[i], actual);
@@ -126,7 +147,7 @@ NearLines compare(const std::vector<std::string>& wanted, bool complete, const C
     }
     near.percent = sum / static_cast<unsigned>(wanted.size());
     if (near.first_difference == 0) {
-        explain_same(near, wanted, complete, candidate);
+        explain_same(near, text, candidate);
         near.percent = std::min(near.percent, 99U);
     }
     return near;
@@ -137,13 +158,14 @@ NearLines compare(const std::vector<std::string>& wanted, bool complete, const C
 std::vector<NearLines> nearest_lines(const Document& document, std::string_view text)
 {
     const auto wanted = lines_of_text(text);
-    if (wanted.empty()) {
+    if (wanted.lines.empty()) {
         return {};
     }
-    auto found = find_candidates(document, wanted);
+    auto found = find_candidates(document, wanted.lines);
     const auto keep = [&](const WalkedLine& line) {
         for (auto& candidate : found) {
-            if (line.number >= candidate.line && line.number < candidate.line + wanted.size()) {
+            if (line.number >= candidate.line &&
+                line.number < candidate.line + wanted.lines.size()) {
                 candidate.actual.emplace_back(line.text);
             }
         }
@@ -152,7 +174,7 @@ std::vector<NearLines> nearest_lines(const Document& document, std::string_view 
     std::vector<NearLines> result;
     result.reserve(found.size());
     for (const auto& candidate : found) {
-        result.push_back(compare(wanted, text.ends_with('\n'), candidate));
+        result.push_back(compare(wanted, candidate));
     }
     std::sort(result.begin(), result.end(), [](const NearLines& a, const NearLines& b) {
         return a.percent != b.percent ? a.percent > b.percent : a.line < b.line;

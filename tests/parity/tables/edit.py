@@ -219,6 +219,11 @@ MISSING = [
     _missing("line numbers are no text", "int a;\nint b;\n", "     2\tint b;", "nearest: line 2"),
     _missing("the final newline", "a long line\nanother long line", "another long line\n",
              "it is the file's last line and has none"),
+    _missing("a line behind the last", "first\npass\n", "pass\n\n", "where line 3 differs in being there: "
+             "the file has ended"),
+    _missing("behind 200 lines", "".join(f"line {n}\n" for n in range(1, 501)),
+             "".join(f"line {n}\n" for n in range(1, 211)) + "x",
+             "where line 201 differs in it or a line behind it"),
 ]
 
 KEPT = [

@@ -46,6 +46,7 @@ class Session {
         auto result = run_tool(*entry, context, arguments);
         INFO(tool, " ", result.data->dump());
         CHECK(schema_complaint(entry->output_schema, *result.data) == "");
+        result.receipt.acknowledge(); // as a service does for a client that reads
         return result;
     }
 
