@@ -163,6 +163,10 @@ std::string totals_phrase(const GrepView& view, const GrepReply& reply)
     if (reply.total_files == 0) {
         return "No matches for " + visible(view.pattern) + " in " + visible(reply.root) + " (" +
                counted(reply.searched_files, "file") + " searched)" +
+               (reply.searched_files == 0 && view.chooses
+                    ? "; no file there is one that include and type choose (several globs: a list, "
+                      "or *.{c,h})"
+                    : "") +
                (view.dot_stops_at_newline ? "; . does not match a newline, (?s). does" : "");
     }
     const std::string files = counted(reply.total_files, "file");

@@ -174,6 +174,21 @@ TEST_CASE("context that is cut behind the last match is no reason to go on")
     CHECK(page.data->at("next_offset") == 0);
 }
 
+TEST_CASE("where no file was chosen it is said what chose them")
+{
+    protocol::GrepReply reply;
+    reply.root = "/w";
+    const auto text = [&](const GrepFiles::Args& args) {
+        return GrepFiles::render(args, reply, Settings{}).text;
+    };
+    CHECK(text({.pattern = "o"}) == "[No matches for o in /w (0 files searched)]");
+    const char* const told = "no file there is one that include and type choose";
+    CHECK(text({.pattern = "o", .include = {"*.c,*.h"}}).find(told) != std::string::npos);
+    CHECK(text({.pattern = "o", .type = "c"}).find(told) != std::string::npos);
+    reply.searched_files = 1;
+    CHECK(text({.pattern = "o", .type = "c"}).find(told) == std::string::npos);
+}
+
 TEST_CASE("a page without a match tells its true cause")
 {
     auto reply = two_files();
