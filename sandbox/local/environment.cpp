@@ -3,7 +3,7 @@
 namespace berth::local {
 
 std::map<std::string, std::string>
-command_environment(const std::map<std::string, std::string>& extra)
+command_environment(const std::map<std::string, std::string>& extra, sandbox::Network network)
 {
     const std::string home(inner_home);
     const std::string local = home + "/.local";
@@ -31,6 +31,11 @@ command_environment(const std::map<std::string, std::string>& extra)
         {"GIT_TERMINAL_PROMPT", "0"},
         {"DEBIAN_FRONTEND", "noninteractive"},
     };
+    if (network == sandbox::Network::none) {
+        // An agent waits for them: npm 70 s, to blame a proxy then.
+        environment.emplace("NPM_CONFIG_FETCH_RETRIES", "0");
+        environment.emplace("PIP_RETRIES", "0");
+    }
     for (const auto& [name, value] : extra) {
         environment.insert_or_assign(name, value);
     }

@@ -15,8 +15,8 @@ inline constexpr std::string_view inner_host_name = "berth";
 inline constexpr std::string_view inner_programs = "/etc/berth/bin";
 
 /// The environment of every command: built from nothing, then what the operator gave. No variable
-/// of the server is in it.
+/// of the server is in it. Without a network installers are told not to try again.
 [[nodiscard]] std::map<std::string, std::string>
-command_environment(const std::map<std::string, std::string>& extra);
+command_environment(const std::map<std::string, std::string>& extra, sandbox::Network network);
 
 } // namespace berth::local

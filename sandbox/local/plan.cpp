@@ -78,7 +78,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
         config.refuse_setid = config.refuse_setid || mount.writable;
     }
     config.path_policy = spec.path_policy;
-    config.environment = command_environment(spec.environment);
+    config.environment = command_environment(spec.environment, spec.network);
     config.spill_directory = "/var/tmp/berth";
     config.spill_stream_limit = spec.limits.spill_stream;
     config.spill_session_limit = spec.limits.spill_session;
