@@ -132,6 +132,8 @@ Result GrepFiles::render(const Args& args, const protocol::GrepReply& reply,
     view.offset = static_cast<std::uint64_t>(args.offset);
     view.groups = args.before.value_or(args.context) > 0 || args.after.value_or(args.context) > 0;
     view.no_ignore = args.no_ignore;
+    view.word_edges = !args.fixed && (args.pattern.find("\\<") != std::string::npos ||
+                                      args.pattern.find("\\>") != std::string::npos);
     view.chooses = !args.include.empty() || !args.type.empty();
     view.dot_stops_at_newline = args.multiline && !args.fixed && dot_stops_at_newline(args.pattern);
     view.budget = settings.output_budget;

@@ -167,6 +167,8 @@ std::string totals_phrase(const GrepView& view, const GrepReply& reply)
                     ? "; no file there is one that include and type choose (several globs: a list, "
                       "or *.{c,h})"
                     : "") +
+               (view.word_edges ? "; \\< and \\> are a literal < and >, \\b is a word's edge"
+                                : "") +
                (view.dot_stops_at_newline ? "; . does not match a newline, (?s). does" : "");
     }
     const std::string files = counted(reply.total_files, "file");

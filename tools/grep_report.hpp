@@ -17,6 +17,7 @@ struct GrepView {
     bool groups = false; ///< with context: "--" between lines that are not adjacent
     bool no_ignore = false;
     bool dot_stops_at_newline = false; ///< multiline, and the pattern has a '.' without (?s)
+    bool word_edges = false;           ///< the pattern has \< or \>, which RE2 takes literally
     bool chooses = false;              ///< by include or type
     std::uint64_t budget = 0;          ///< characters of text
 };

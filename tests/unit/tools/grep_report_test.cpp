@@ -174,7 +174,7 @@ TEST_CASE("context that is cut behind the last match is no reason to go on")
     CHECK(page.data->at("next_offset") == 0);
 }
 
-TEST_CASE("where no file was chosen it is said what chose them")
+TEST_CASE("where nothing was found it is said what may be why")
 {
     protocol::GrepReply reply;
     reply.root = "/w";
@@ -183,6 +183,8 @@ TEST_CASE("where no file was chosen it is said what chose them")
     };
     CHECK(text({.pattern = "o"}) == "[No matches for o in /w (0 files searched)]");
     const char* const told = "no file there is one that include and type choose";
+    CHECK(text({.pattern = "\\<o\\>"}).find("\\b is a word's edge") != std::string::npos);
+    CHECK(text({.pattern = "\\<o", .fixed = true}).find("word's edge") == std::string::npos);
     CHECK(text({.pattern = "o", .include = {"*.c,*.h"}}).find(told) != std::string::npos);
     CHECK(text({.pattern = "o", .type = "c"}).find(told) != std::string::npos);
     reply.searched_files = 1;
