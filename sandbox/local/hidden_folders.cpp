@@ -16,7 +16,7 @@ namespace berth::local {
 namespace {
 
 /// One of the trees that are shown, by its real path.
-struct Tree {
+struct ShownTree {
     const Bind& bind;
     std::string path;
     std::vector<MountPiece> pieces;
@@ -24,7 +24,7 @@ struct Tree {
 
 /// Adds the names that lie in the tree, as they are inside. All that mounts give: one that is left
 /// out is enough to read everything by. But not all of /usr: without it there is no sandbox.
-void hide(const Tree& tree, const std::vector<std::string>& names, std::vector<Cover>& hidden)
+void hide(const ShownTree& tree, const std::vector<std::string>& names, std::vector<Cover>& hidden)
 {
     const std::size_t above = tree.path == "/" ? 0 : tree.path.size();
     for (const auto& name : names) {
@@ -70,7 +70,7 @@ std::vector<Cover> find_hidden(const std::vector<Bind>& binds, const Private& wa
     const bool own_home = is_own(wanted.home);
     std::vector<Cover> hidden;
     for (const auto& bind : binds) {
-        Tree tree{.bind = bind, .path = real_place(bind.source), .pieces = {}};
+        ShownTree tree{.bind = bind, .path = real_place(bind.source), .pieces = {}};
         tree.pieces = mounts.pieces(tree.path);
         for (const auto& [folder, pieces] : own) {
             const auto names = seen_at(tree.pieces, pieces);

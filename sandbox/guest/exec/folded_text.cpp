@@ -10,7 +10,6 @@ namespace {
 
 /// Of one rewriting in bytes: a bar over a wide terminal, with colours, has less than half of it.
 constexpr std::size_t longest_held = 4096;
-constexpr auto npos = std::string_view::npos;
 
 } // namespace
 
@@ -22,7 +21,7 @@ bool has_rewriting(bool behind_return, std::string_view data)
     if (behind_return && data.front() != '\n') {
         return true;
     }
-    for (auto at = data.find('\r'); at != npos; at = data.find('\r', at)) {
+    for (auto at = data.find('\r'); at != std::string_view::npos; at = data.find('\r', at)) {
         const auto end = std::min(data.find_first_not_of('\r', at), data.size());
         if (end - at > longest_line_end || (end < data.size() && data[end] != '\n')) {
             return true;

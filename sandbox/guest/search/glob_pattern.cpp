@@ -17,7 +17,7 @@ constexpr std::size_t max_alternatives = 256;
 constexpr std::size_t max_expanded = 64U << 10;
 /// On the way there, in bytes that are looked at: groups of one alternative add to them, though not
 /// to the result, and each '[' that is never closed is looked for up to the end.
-constexpr std::size_t max_work = 4UL << 20;
+constexpr std::size_t max_expansion = 4UL << 20;
 
 Error bad_braces(const std::string& what, std::size_t offset)
 {
@@ -81,7 +81,7 @@ Group find_group(std::string_view text)
                 "give fewer alternatives in one call, or use * for a part that varies");
 }
 
-/// `work`: see max_work.
+/// `work`: see max_expansion.
 void expand_into(const std::string& text, std::vector<std::string>& out, std::size_t& work)
 {
     const Group group = find_group(text);
@@ -95,7 +95,7 @@ void expand_into(const std::string& text, std::vector<std::string>& out, std::si
         return;
     }
     work += text.size() * (1 + static_cast<std::size_t>(std::ranges::count(text, '[')));
-    if (work > max_work) {
+    if (work > max_expansion) {
         refuse_expansion("it has too many braces, or too many '[' beside them");
     }
     for (std::size_t i = 0; i + 1 < group.separators.size(); ++i) {
