@@ -36,6 +36,9 @@ def _unreadable(name, text, *words):
 _CHANGE = "*** Update File: {dir}/f\n-a\n+b\n"
 
 HUNKS = [
+    *(EditRow(f"patch: in {name}", {"patch": f"{above}\n*** Begin Patch\n{_CHANGE}*** End Patch\n{below}\n"},
+              {"f": "a\n"}, {"f": "b\n"})
+      for name, above, below in (("a fence", "```diff", "```"), ("a here-document", "apply_patch <<'EOF'", "EOF"))),
     _hunk("a line", "a\nb\nc\n", " a\n-b\n+x\n c\n", "a\nx\nc\n",
           text=re.compile(r"Patched 1 file\nupdated {dir}/f: 1 hunk · sha256 [0-9a-f]{12}\n--- {dir}/f\n"
                           r"\+\+\+ {dir}/f\n@@ -1,3 \+1,3 @@\n a\n-b\n\+x\n c\n")),
@@ -204,7 +207,9 @@ UNREADABLE = [
     _unreadable("a unified diff", "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "it is a unified diff",
                 "patch in bash_exec"),
     _unreadable("a diff of git", "diff --git a/f b/f\n", "it is a unified diff"),
-    _unreadable("a fence", "```\n*** Begin Patch\n" + _CHANGE + "*** End Patch\n```\n", "line 1 of patch"),
+    _unreadable("words in front", "Here it is:\n*** Begin Patch\n" + _CHANGE + "*** End Patch\n",
+                "line 1 of patch"),
+    _unreadable("another end", "<<'EOF'\n*** Begin Patch\n" + _CHANGE + "*** End Patch\nEND\n", "line 7 of patch"),
     _unreadable("no end", "*** Begin Patch\n" + _CHANGE, "\"*** End Patch\" is missing", "cut off"),
     _unreadable("cut off in a mark", "*** Begin Patch\n" + _CHANGE + "*** End", "line 5 of patch"),
     _unreadable("no file", "*** Begin Patch\n*** End Patch\n", "names no file"),
