@@ -28,15 +28,31 @@ bool is_name(std::string_view name)
                std::string_view::npos;
 }
 
+[[noreturn]] void refuse_variable(const std::string& item, const std::string& origin,
+                                  const std::string& why)
+{
+    throw Error(
+        ErrorCode::invalid_argument, "var \"" + item + "\" (" + origin + "): " + why,
+        "A variable is NAME=VALUE, e.g. team=red; NAME is of a-z, 0-9 and _, VALUE UTF-8 of "
+        "1 to 256 bytes.");
+}
+
+[[noreturn]] void refuse_unused(const std::string& item, const std::string& origin,
+                                const std::string& key_origin)
+{
+    throw Error(
+        ErrorCode::invalid_argument,
+        "var \"" + item + "\" (" + origin + ") is not used by " + key_origin,
+        "Name {" + item.substr(0, item.find('=')) +
+            "} in session.key (the file, or BERTH_SESSION_KEY), or leave the variable out.");
+}
+
 std::map<std::string, std::string> parse_variables(const RawValue& variables)
 {
     std::map<std::string, std::string> values;
     for (const auto& item : variables.items) {
         const auto refuse = [&](const std::string& why) {
-            throw Error(ErrorCode::invalid_argument,
-                        "var \"" + item + "\" (" + variables.origin + "): " + why,
-                        "A variable is NAME=VALUE, e.g. team=red; NAME is of a-z, 0-9 and _, VALUE "
-                        "UTF-8 of 1 to 256 bytes.");
+            refuse_variable(item, variables.origin, why);
         };
         const auto equals = item.find('=');
         const auto name = item.substr(0, equals);
@@ -93,12 +109,7 @@ KeyTemplate::KeyTemplate(const RawValue& key, const RawValue& variables)
     }
     for (const auto& [name, value] : values_) {
         if (!uses(name)) {
-            throw Error(ErrorCode::invalid_argument,
-                        "var \"" + name + '=' + value + "\" (" + variables.origin +
-                            ") is not used by " + origin_,
-                        "Name {" + name +
-                            "} in session.key (the file, or BERTH_SESSION_KEY), or "
-                            "leave the variable out.");
+            refuse_unused(name + '=' + value, variables.origin, origin_);
         }
     }
 }

@@ -45,8 +45,9 @@ inline constexpr std::size_t longest_tolerant = 256 * 1024;
 /// means something else; so is one that no width of a tab explains. Only the first and the last
 /// blanks of a text that is not whole lines may be a part of those that are there, as for a text
 /// that occurs as it is; those of the document in front of a line's end are a part of that end. One
-/// may overlap the one before it, so that who wants the only place learns of both. Memory: some fifty times the text's, and
-/// what is returned. Throws Error(too_large) where text repeats itself beyond bounds.
+/// may overlap the one before it, so that who wants the only place learns of both. Memory: some
+/// fifty times the text's, and what is returned. Throws Error(too_large) where text repeats itself
+/// beyond bounds.
 [[nodiscard]] std::vector<TolerantMatch> find_tolerant(const Document& document,
                                                        const TolerantQuery& query);
 

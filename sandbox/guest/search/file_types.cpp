@@ -156,13 +156,13 @@ std::vector<std::string> file_type_globs(std::string_view type)
     const auto* const found = std::ranges::lower_bound(file_types, type, {}, &FileType::name);
     if (found == std::end(file_types) || found->name != type) {
         const std::string names = names_like(type);
-        throw Error(
-            ErrorCode::invalid_argument,
-            "unknown file type \"" + visible(utf8::prefix_bytes(type, 60)) + "\"",
-            names.empty() ? "types are names such as c, py or rust; or give `include` a glob such "
-                            "as *.ext"
-                          : "known types that begin alike: " + names +
-                                "; or give `include` a glob such as *.ext");
+        throw Error(ErrorCode::invalid_argument,
+                    "unknown file type \"" + visible(utf8::prefix_bytes(type, 60)) + "\"",
+                    names.empty()
+                        ? "types are names such as c, py or rust; or give `include` a glob such "
+                          "as *.ext"
+                        : "known types that begin alike: " + names +
+                              "; or give `include` a glob such as *.ext");
     }
     std::vector<std::string> globs;
     std::string_view rest = found->globs;

@@ -54,14 +54,14 @@ TEST_CASE("a first line behind a byte order mark is a place like any other")
 TEST_CASE("what a patch is wrapped in does not count")
 {
     const std::string text = "*** Begin Patch\n*** Add File: f\n+a\n*** End Patch\n";
-    for (const auto& [above, below] : std::vector<std::pair<std::string, std::string>>{
-             {"apply_patch <<'EOF'", "EOF"},
-             {"apply_patch << \"EOF\"", "EOF"},
-             {"<<EOF", "EOF"},
-             {"<<-'PATCH'", "PATCH"},
-             {"```", "```"},
-             {"```diff", "```"},
-             {"\n  <<'EOF'", ""}}) {
+    for (const auto& [above, below] :
+         std::vector<std::pair<std::string, std::string>>{{"apply_patch <<'EOF'", "EOF"},
+                                                          {"apply_patch << \"EOF\"", "EOF"},
+                                                          {"<<EOF", "EOF"},
+                                                          {"<<-'PATCH'", "PATCH"},
+                                                          {"```", "```"},
+                                                          {"```diff", "```"},
+                                                          {"\n  <<'EOF'", ""}}) {
         CAPTURE(above);
         const auto entries = parse_patch(above + '\n' + text + below + '\n');
         REQUIRE(entries.size() == 1);

@@ -11,7 +11,7 @@ TEST_CASE("alternatives that say where they begin get what they share in front")
 {
     CHECK(with_common_start("{/a/*.c,/b/*.c}") == "/{a/*.c,b/*.c}");
     CHECK(with_common_start("{/a/b/*.c,/a/b/d/e}") == "/a/b/{*.c,d/e}");
-    CHECK(with_common_start("{/a/bc,/a/bd}") == "/a/{bc,bd}"); // not within a name
+    CHECK(with_common_start("{/a/bc,/a/bd}") == "/a/{bc,bd}");             // not within a name
     CHECK(with_common_start("{/a/b[/x],/a/b[/y]}") == "/a/{b[/x],b[/y]}"); // nor within a set
     CHECK(with_common_start("{/a,/b}/*.c") == "/{a/*.c,b/*.c}");
     CHECK(with_common_start("{/a/{b,c},/d}") == "/{a/b,a/c,d}");
