@@ -37,13 +37,13 @@ bool is_name(std::string_view name)
         "1 to 256 bytes.");
 }
 
-[[noreturn]] void refuse_unused(const std::string& item, const std::string& origin,
-                                const std::string& key_origin)
+[[noreturn]] void refuse_unused(const std::string& name, const std::string& value,
+                                const std::string& origin, const std::string& key_origin)
 {
     throw Error(
         ErrorCode::invalid_argument,
-        "var \"" + item + "\" (" + origin + ") is not used by " + key_origin,
-        "Name {" + item.substr(0, item.find('=')) +
+        "var \"" + name + '=' + value + "\" (" + origin + ") is not used by " + key_origin,
+        "Name {" + name +
             "} in session.key (the file, or BERTH_SESSION_KEY), or leave the variable out.");
 }
 
@@ -109,7 +109,7 @@ KeyTemplate::KeyTemplate(const RawValue& key, const RawValue& variables)
     }
     for (const auto& [name, value] : values_) {
         if (!uses(name)) {
-            refuse_unused(name + '=' + value, variables.origin, origin_);
+            refuse_unused(name, value, variables.origin, origin_);
         }
     }
 }
