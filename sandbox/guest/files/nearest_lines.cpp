@@ -48,18 +48,27 @@ struct Candidate {
     std::vector<std::string> actual;
 };
 
-/// The places where the most telling line of the text (its longest) has something alike.
-std::vector<Candidate> find_candidates(const Document& document,
-                                       const std::vector<std::string>& wanted)
+/// Whether this line of the text may be a part of one: the first may begin in its middle, and the
+/// last end there, unless a newline follows it.
+bool is_part(const Wanted& text, std::size_t i)
 {
+    return i == 0 || (i + 1 == text.lines.size() && !text.complete);
+}
+
+/// The places where the most telling line of the text (its longest) has something alike.
+std::vector<Candidate> find_candidates(const Document& document, const Wanted& text)
+{
+    const auto& wanted = text.lines;
     const auto longest = std::max_element(
         wanted.begin(), wanted.end(),
         [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
     const auto anchor = static_cast<std::uint64_t>(longest - wanted.begin());
     const Similarity similarity(*longest);
     std::vector<Candidate> best;
+    const bool part = is_part(text, static_cast<std::size_t>(anchor));
     const auto compare_line = [&](const WalkedLine& line) {
-        const unsigned percent = similarity.percent(line.text);
+        const unsigned percent =
+            part ? similarity.percent_of_part(line.text) : similarity.percent(line.text);
         if (line.number <= anchor || percent < least_percent ||
             (best.size() == candidates && percent <= best.back().percent)) {
             return;
@@ -112,6 +121,31 @@ void explain_same(NearLines& near, const Wanted& text, const Candidate& candidat
     }
 }
 
+/// Behind the number and tab that read_file puts in front of a line; empty: there is none.
+std::string_view behind_number(std::string_view line)
+{
+    const auto digits = std::min(line.find_first_not_of(" \t"), line.size());
+    const auto tab = line.find_first_not_of("0123456789", digits);
+    return tab != line.npos && tab > digits && line[tab] == '\t' ? line.substr(tab + 1)
+                                                                 : std::string_view();
+}
+
+/// In what a line of the text and one of the file differ, and what of that line shows it.
+void explain(NearLines& near, std::string_view wanted, std::string_view actual, bool part)
+{
+    const auto bare = behind_number(wanted);
+    near.difference = describe_difference(wanted, actual);
+    if (!bare.empty() && actual.find(bare) != actual.npos) {
+        near.difference = "the line number in front, which is read_file's and not the file's";
+    } else if (part && near.difference == "the text") {
+        const auto alike = part_like(wanted, actual);
+        near.difference = describe_difference(wanted, alike);
+        actual = actual.size() > shown_bytes ? alike : actual;
+    }
+    const auto shown = wanted.ends_with('\r') ? without_returns(actual) : actual;
+    near.actual = utf8::sanitize(utf8::prefix_bytes(shown, shown_bytes));
+}
+
 NearLines compare(const Wanted& text, const Candidate& candidate)
 {
     const auto& wanted = text.lines;
@@ -134,15 +168,16 @@ NearLines compare(const Wanted& text, const Candidate& candidate)
             sum += 100;
             continue;
         }
-        sum += std::min(99U, Similarity(wanted[i]).percent(actual));
+        const bool part = is_part(text, i);
+        const Similarity similarity(wanted[i]);
+        sum +=
+            std::min(99U, part ? similarity.percent_of_part(actual) : similarity.percent(actual));
         if (near.first_difference == 0) {
             near.first_difference = candidate.line + i;
             if (i + 1 == wanted.size() && !text.complete) {
                 actual = without_returns(actual); // of a line end that the text does not ask for
             }
-            near.difference = describe_difference(wanted[i], actual);
-            const auto shown = wanted[i].ends_with('\r') ? without_returns(actual) : actual;
-            near.actual = utf8::sanitize(utf8::prefix_bytes(shown, shown_bytes));
+            explain(near, wanted[i], actual, part);
         }
     }
     near.percent = sum / static_cast<unsigned>(wanted.size());
@@ -161,7 +196,7 @@ std::vector<NearLines> nearest_lines(const Document& document, std::string_view 
     if (wanted.lines.empty()) {
         return {};
     }
-    auto found = find_candidates(document, wanted.lines);
+    auto found = find_candidates(document, wanted);
     const auto keep = [&](const WalkedLine& line) {
         for (auto& candidate : found) {
             if (line.number >= candidate.line &&

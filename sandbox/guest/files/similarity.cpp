@@ -65,9 +65,56 @@ std::size_t slot(char a, char b, std::size_t slots)
            slots;
 }
 
+constexpr unsigned worth_a_window = 50; ///< percent
+
 constexpr unsigned all_folds = static_cast<unsigned>(Fold::blanks) |
                                static_cast<unsigned>(Fold::signs) |
                                static_cast<unsigned>(Fold::letters);
+
+/// Pairs of a text that a window over another one has, as it moves on.
+class Window {
+  public:
+    static constexpr std::size_t slots = 4096;
+
+    explicit Window(std::string_view text)
+    {
+        for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+            ++open_.at(slot(text[i], text[i + 1], slots));
+        }
+    }
+
+    void enter(char a, char b) { common_ += open_.at(slot(a, b, slots))-- > 0 ? 1U : 0U; }
+
+    void leave(char a, char b) { common_ -= ++open_.at(slot(a, b, slots)) > 0 ? 1U : 0U; }
+
+    [[nodiscard]] std::size_t common() const noexcept { return common_; }
+
+  private:
+    std::array<std::int32_t, slots> open_{}; ///< pairs of the text that the window lacks
+    std::size_t common_ = 0;
+};
+
+struct BestWindow {
+    std::size_t begin = 0;
+    std::size_t common = 0;
+};
+
+/// Of `size` characters of `line`, which is longer; the first of the best.
+BestWindow best_window(std::string_view text, std::string_view line)
+{
+    Window window(text);
+    BestWindow best;
+    for (std::size_t end = 1; end < line.size(); ++end) {
+        window.enter(line[end - 1], line[end]);
+        if (end >= text.size()) {
+            window.leave(line[end - text.size()], line[end - text.size() + 1]);
+        }
+        if (end + 1 >= text.size() && window.common() > best.common) {
+            best = {end + 1 - text.size(), window.common()};
+        }
+    }
+    return best;
+}
 
 } // namespace
 
@@ -109,6 +156,12 @@ unsigned Similarity::percent(std::string_view other) const
     if (folded.size() < 2 || pairs_ == 0) {
         return 0;
     }
+    const std::size_t pairs = pairs_ + folded.size() - 1;
+    return std::min(99U, static_cast<unsigned>(200 * common_pairs(folded) / pairs));
+}
+
+std::size_t Similarity::common_pairs(std::string_view folded) const
+{
     std::size_t common = 0;
     for (std::size_t i = 0; i + 1 < folded.size(); ++i) {
         const std::size_t at = slot(folded[i], folded[i + 1], slots);
@@ -120,8 +173,34 @@ unsigned Similarity::percent(std::string_view other) const
     for (std::size_t i = 0; i + 1 < folded.size(); ++i) {
         used_.at(slot(folded[i], folded[i + 1], slots)) = 0;
     }
-    const std::size_t pairs = pairs_ + folded.size() - 1;
-    return std::min(99U, static_cast<unsigned>(200 * common / pairs));
+    return common;
+}
+
+unsigned Similarity::percent_of_part(std::string_view other) const
+{
+    const std::string folded = fold(other, all_folds);
+    if (folded.size() <= line_.size() || pairs_ == 0) {
+        return percent(other);
+    }
+    // No part has more of them than the whole; spares most lines the window.
+    const auto at_most = static_cast<unsigned>(100 * common_pairs(folded) / pairs_);
+    if (at_most < worth_a_window) {
+        return at_most;
+    }
+    const auto best = best_window(line_, folded);
+    return folded.compare(best.begin, line_.size(), line_) == 0
+               ? 100
+               : std::min(99U, static_cast<unsigned>(100 * best.common / pairs_));
+}
+
+std::string_view part_like(std::string_view text, std::string_view line)
+{
+    if (text.size() < 2 || line.size() <= text.size()) {
+        return line;
+    }
+    constexpr auto letters = static_cast<unsigned>(Fold::letters);
+    const auto best = best_window(fold(text, letters), fold(line, letters));
+    return line.substr(best.begin, text.size());
 }
 
 } // namespace berth::guest

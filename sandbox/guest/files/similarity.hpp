@@ -26,7 +26,13 @@ class Similarity {
 
     [[nodiscard]] unsigned percent(std::string_view other) const;
 
+    /// As that, of the part of `other` that is most like the line and as long as it, after all
+    /// folds: for a text that may be a part of a line.
+    [[nodiscard]] unsigned percent_of_part(std::string_view other) const;
+
   private:
+    [[nodiscard]] std::size_t common_pairs(std::string_view folded) const;
+
     static constexpr std::size_t slots = 4096;
     using Counts = std::array<std::uint16_t, slots>;
 
@@ -35,5 +41,9 @@ class Similarity {
     Counts counts_{};
     mutable Counts used_{};
 };
+
+/// The part of `line` that is as long as `text` and has most of its pairs of neighbouring
+/// characters, large and small letters alike; the line where it is no longer.
+[[nodiscard]] std::string_view part_like(std::string_view text, std::string_view line);
 
 } // namespace berth::guest

@@ -219,6 +219,11 @@ MISSING = [
     _missing("line numbers are no text", "int a;\nint b;\n", "     2\tint b;", "nearest: line 2"),
     _missing("the final newline", "a long line\nanother long line", "another long line\n",
              "it is the file's last line and has none"),
+    _missing("a part of a longer line", "xx\nline 0000055 abcdef and much more that follows it\n", "LINE 0000055",
+             "nearest: line 2", "differs in capital letters"),
+    _missing("a part of a long line", "x" * 3000 + "\n" + "y " * 300 + "the needle, here " + "z " * 300 + "\n",
+             "the neetle, here", "nearest: line 2", "`the needle, here`"),
+    _missing("a number of read_file", "one\ntwo\n", "1\tone\n2\ttwo", "line 1 differs in the line number in front"),
     _missing("a line behind the last", "first\npass\n", "pass\n\n", "where line 3 differs in being there: "
              "the file has ended"),
     _missing("behind 200 lines", "".join(f"line {n}\n" for n in range(1, 501)),
