@@ -131,6 +131,11 @@ void GuestConnection::acknowledge()
     send(protocol::FrameType::acknowledge, "", 0, 0);
 }
 
+void GuestConnection::decline()
+{
+    send(protocol::FrameType::cancel, "", 0, 0);
+}
+
 void GuestConnection::cancel() noexcept
 {
     cancel_wanted_ = true;

@@ -41,6 +41,8 @@ class GuestConnection {
 
     /// Of the reply that was received last. Does not wait for the guest.
     void acknowledge();
+    /// Or this, instead.
+    void decline();
 
     [[nodiscard]] bool cancel_wanted() const noexcept { return cancel_wanted_; }
 

@@ -49,12 +49,22 @@ Receipt& Receipt::operator=(Receipt&&) noexcept = default;
 
 void Receipt::acknowledge() noexcept
 {
+    say(&GuestConnection::acknowledge);
+}
+
+void Receipt::decline() noexcept
+{
+    say(&GuestConnection::decline);
+}
+
+void Receipt::say(void (GuestConnection::*word)()) noexcept
+{
     auto connection = std::exchange(connection_, nullptr);
     if (!connection) {
         return;
     }
     try {
-        connection->acknowledge();
+        (*connection.*word)();
         pool_->give_back(std::move(connection));
     } catch (const std::exception&) {
         connection.reset(); // the guest is gone, and whatever it knew

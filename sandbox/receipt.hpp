@@ -49,7 +49,14 @@ class Receipt {
     /// Does not wait for the guest. Idempotent.
     void acknowledge() noexcept;
 
+    /// Instead: nobody will see the result, nor wants to. The guest ends what the command has left
+    /// running, or begun in the background. Does not wait for it.
+    void decline() noexcept;
+
   private:
+    /// Says that one word, if the guest waits for any.
+    void say(void (GuestConnection::*word)()) noexcept;
+
     std::unique_ptr<GuestConnection> connection_;
     std::shared_ptr<ConnectionPool> pool_;
 };

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 
 namespace berth::tools {
 namespace {
@@ -233,24 +232,6 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
     return request;
 }
 
-namespace {
-
-/// A job that began as its call was cancelled: nobody will learn its name.
-void end_unwanted(Context& context, const std::string& job_id)
-{
-    protocol::JobKillRequest request;
-    request.job_id = job_id;
-    request.signal = SIGKILL;
-    try {
-        (void)with_sandbox(
-            context, [&](sandbox::Sandbox& sandbox) { return sandbox.job_kill(request, {}); });
-    } catch (const Error&) {
-        return; // its machine is gone, or it has ended
-    }
-}
-
-} // namespace
-
 Result BashExec::run(Context& context, const Args& args)
 {
     auto asked = request(args, context.settings);
@@ -271,9 +252,6 @@ Result BashExec::run(Context& context, const Args& args)
     });
     if (!reply.notice.empty()) {
         context.notices.push_back(reply.notice);
-    }
-    if (context.stop.stop_requested() && !reply.job_id.empty()) {
-        end_unwanted(context, reply.job_id);
     }
     auto result = render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
     result.receipt = std::move(receipt);

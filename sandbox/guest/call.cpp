@@ -133,6 +133,13 @@ void Call::acknowledged()
     }
 }
 
+void Call::declined()
+{
+    const auto self = shared_from_this();
+    cancel();
+    acknowledged();
+}
+
 bool Call::take_data(std::string piece, bool last)
 {
     if (!input_open_) {

@@ -49,8 +49,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
     // ---- the loop's thread ----
 
-    /// The handler's: what shall happen, besides the stop request, when the host cancels the call
-    /// and when its connection is gone.
+    /// The handler's: what shall happen, besides the stop request, when the host cancels the call,
+    /// also behind an answer that is not acknowledged, and when its connection is gone.
     void on_cancel(Task task) { on_cancel_ = std::move(task); }
 
     void on_gone(Task task) { on_gone_ = std::move(task); }
@@ -80,6 +80,8 @@ class Call : public std::enable_shared_from_this<Call> {
     void cancel();
     void gone();
     void acknowledged();
+    /// Instead of acknowledged(): the call was cancelled behind its answer.
+    void declined();
 
     [[nodiscard]] bool awaits_acknowledgement() const noexcept
     {

@@ -120,6 +120,8 @@ void Connection::take_last_word() noexcept
         const auto frame = reader_.next();
         if (frame && frame->type == protocol::FrameType::acknowledge) {
             take_acknowledgement();
+        } else if (frame && frame->type == protocol::FrameType::cancel) {
+            take_cancel();
         }
     } catch (const std::exception&) {
         return; // as if it had said nothing
@@ -183,11 +185,8 @@ void Connection::take_frame(protocol::Frame frame)
         take_data(std::move(frame));
         return;
     case protocol::FrameType::cancel:
-        if (call_) {
-            const auto call = call_;
-            call->cancel();
-        }
-        return; // without a call it has crossed the reply
+        take_cancel();
+        return;
     case protocol::FrameType::acknowledge:
         take_acknowledgement();
         return;
@@ -280,6 +279,15 @@ void Connection::take_acknowledgement()
     if (const auto call = std::exchange(answered_, nullptr)) {
         call->acknowledged();
     }
+}
+
+void Connection::take_cancel()
+{
+    if (const auto call = call_) {
+        call->cancel();
+    } else if (const auto answered = std::exchange(answered_, nullptr)) {
+        answered->declined();
+    } // else it has crossed the reply
 }
 
 void Connection::take_data(protocol::Frame frame)

@@ -86,6 +86,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void take_request(protocol::Frame frame);
     void take_data(protocol::Frame frame);
     void take_acknowledgement();
+    void take_cancel();
     void take_last_word() noexcept;
     void drop_calls();
     void ask_for_room();

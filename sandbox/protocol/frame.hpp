@@ -11,9 +11,10 @@
 //
 // Which operations take or give `data` is said beside them in messages.hpp. An event holds an Event
 // that the request asked for; a guest sends none while what it sent before has not been read. After
-// reply or error the connection is free for the next call. A cancel that crosses the reply is
-// ignored. An acknowledge says that a reply which asks for it (ExecuteReply::acknowledge) has
-// reached whoever it is for; the next request says the same.
+// reply or error the connection is free for the next call. An acknowledge says that a reply which
+// asks for it (ExecuteReply::acknowledge) has reached whoever it is for; the next request says the
+// same. A cancel in its place says that nobody wants that reply any more: what the call has left
+// running is ended. Behind any other reply, which it has crossed, a cancel is ignored.
 
 #include <cstddef>
 #include <cstdint>

@@ -56,12 +56,12 @@ std::string progress_token(const json& params)
     return text.size() > longest ? std::string() : text;
 }
 
-/// A result is known once its client has read it, and one that the client has cancelled need not
-/// be.
-void acknowledge(rpc::Call& call, bool sent, std::shared_ptr<sandbox::Receipt> receipt)
+/// A result is known once its client has read it. What a call has begun that the client cancelled
+/// at the last moment is ended: nobody will learn of it.
+void sign(rpc::Call& call, bool sent, std::shared_ptr<sandbox::Receipt> receipt)
 {
     if (call.is_cancelled()) {
-        receipt->acknowledge();
+        receipt->decline();
     } else if (sent && *receipt) {
         call.when_read([receipt = std::move(receipt)] { receipt->acknowledge(); });
     }
@@ -269,7 +269,7 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
                              {.tool = tools::own_name(tool), .times = times});
     }
     const bool sent = call->reply(reply);
-    acknowledge(*call, sent, std::move(receipt));
+    sign(*call, sent, std::move(receipt));
     if (!sent && !notices.empty()) {
         configuration_.untold(std::move(notices));
     }

@@ -89,6 +89,7 @@ class Command : public std::enable_shared_from_this<Command> {
     /// Once, after make_shared. The pipes are watched already: their events come here from now on.
     void watch();
 
+    /// Ends all of it, also what it has left behind its answer.
     void cancel();
     /// Its connection is gone: a job from now on, or an outcome that nobody has seen.
     void detach();

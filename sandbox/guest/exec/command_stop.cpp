@@ -43,6 +43,10 @@ void Command::timeout_due()
 
 void Command::cancel()
 {
+    if (phase_ == Phase::answered) {
+        end_softly(std::chrono::milliseconds(0));
+        return;
+    }
     // Also behind its shell's end: nobody will learn of what that has left.
     if (phase_ == Phase::running ||
         (phase_ == Phase::draining && stop_reason_ == StopReason::none && !failed_)) {

@@ -20,8 +20,10 @@ namespace {
 /// acknowledgement.
 struct Answering {
     std::atomic<int> acknowledged = 0;
+    std::atomic<int> cancelled = 0;
     std::atomic<int> gone = 0;
     GuestServer server{[this](const std::shared_ptr<Call>& call, const Frame& request) {
+        call->on_cancel([this] { ++cancelled; });
         if (request.operation == 1) {
             call->on_acknowledged([this] { ++acknowledged; });
             call->on_gone([this] { ++gone; });
@@ -100,5 +102,39 @@ TEST_CASE("an acknowledgement is the last word of a connection that is closed be
     closed.set_value();
     CHECK(becomes_true([&] { return guest.server.connections() == 0; }));
     CHECK(guest.acknowledged == 1);
+    CHECK(guest.gone == 0);
+}
+
+TEST_CASE("a cancel behind an answer that awaits its acknowledgement is heard, once")
+{
+    Answering guest;
+    auto peer = guest.answered();
+    peer.send(FrameType::cancel, "");
+    peer.send(FrameType::cancel, ""); // the host's two threads may both have sent one
+    Answering::ask(peer, 2);
+    CHECK(guest.cancelled == 1);
+    CHECK(guest.acknowledged == 1);
+    peer.send(FrameType::cancel, ""); // that answer awaits none
+    Answering::ask(peer);
+    peer.send(FrameType::acknowledge, "");
+    peer.send(FrameType::cancel, "");
+    peer.close();
+    REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
+    CHECK(guest.cancelled == 1);
+    CHECK(guest.acknowledged == 2);
+    CHECK(guest.gone == 0);
+}
+
+TEST_CASE("a cancel is the last word of a connection that is closed behind it")
+{
+    Answering guest;
+    auto peer = guest.answered();
+    std::promise<void> closed;
+    guest.server.loop().post([&] { closed.get_future().wait(); }); // both are found at once
+    peer.send(FrameType::cancel, "");
+    peer.close();
+    closed.set_value();
+    CHECK(becomes_true([&] { return guest.server.connections() == 0; }));
+    CHECK(guest.cancelled == 1);
     CHECK(guest.gone == 0);
 }

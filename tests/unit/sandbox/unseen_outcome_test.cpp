@@ -237,3 +237,54 @@ TEST_CASE("a command whose server ends meanwhile is marked, while it runs and af
     REQUIRE(becomes_true([&] { return machine.unseen().front().status == "ended"; }));
     CHECK(machine.unseen().front().exit_code == 4);
 }
+
+TEST_CASE("what a command has left or begun is ended once its result is declined")
+{
+    Machine machine;
+    auto request = command("sleep 300 & echo x");
+    SUBCASE("left running") {}
+    SUBCASE("begun in the background")
+    {
+        request = command("sleep 300");
+        request.background = true;
+    }
+    SUBCASE("begun in the background, and its shell has ended")
+    {
+        request = command("sleep 300 & exit 3");
+        request.background = true;
+    }
+    SUBCASE("its server leaves at once")
+    {
+        request.workdir = "/";
+    }
+    {
+        Receipt receipt;
+        const auto reply = machine.sandbox->execute(request, {}, {}, &receipt);
+        REQUIRE_FALSE(reply.job_id.empty());
+        if (reply.background && request.command.ends_with("exit 3")) {
+            REQUIRE(becomes_true([&] {
+                const auto info = machine.sandbox->info();
+                return info.jobs.size() == 1 && info.jobs.front().exit_code == 3;
+            }));
+        }
+        receipt.decline();
+        if (request.workdir == "/") {
+            machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+        }
+    }
+    CHECK(becomes_true([&] { return machine.sandbox->info().jobs.empty(); }));
+    CHECK(machine.unseen().empty());
+}
+
+TEST_CASE("of a declined result of a command that has left nothing, nothing is kept")
+{
+    Machine machine;
+    {
+        Receipt receipt;
+        (void)machine.sandbox->execute(command("exit 3"), {}, {}, &receipt);
+        receipt.decline();
+    }
+    CHECK(machine.jobs() == 0);
+    // And the connection serves the next call.
+    CHECK(machine.sandbox->execute(command("exit 4"), {}, {}, nullptr).exit_code == 4);
+}

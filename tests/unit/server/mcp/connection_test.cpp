@@ -1,6 +1,7 @@
 #include "sandbox/base/error.hpp"
 #include "server/mcp/service.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/server/mcp/told_guest.hpp"
 #include "tests/unit/server/recording_sink.hpp"
 
 #include <doctest/doctest.h>
@@ -38,6 +39,7 @@ const std::vector<tools::Entry>& fake_tools()
 }
 
 std::atomic<int> running{0}; ///< calls that wait to be cancelled
+const auto told_guest = std::make_shared<test::Words>();
 
 tools::Result run_fake(const tools::Entry& tool, const json& arguments, const std::stop_token& stop,
                        std::vector<std::string>& notices, const tools::Progress& progress)
@@ -62,7 +64,9 @@ tools::Result run_fake(const tools::Entry& tool, const json& arguments, const st
     while (arguments.contains("wait") && !stop.stop_requested()) {
         std::this_thread::sleep_for(1ms);
     }
-    return {std::string(tool.name), json{{"arguments", arguments}}};
+    tools::Result result(std::string(tool.name), json{{"arguments", arguments}});
+    result.receipt = test::receipt(told_guest);
+    return result;
 }
 
 /// From here on a call is one that its sender made after seeing the end of the one before.
@@ -296,6 +300,29 @@ TEST_CASE("a cancelled call is stopped and has no answer, in both eras")
         CHECK(bench.dispatcher->drain(Deadline::after(3s)));
         CHECK(bench.sink->take().empty());
         CHECK(bench.untold == std::vector<std::string>{"noticed"});
+    }
+}
+
+TEST_CASE("the guest hears whether the sender has the result of a command or never will")
+{
+    Bench bench;
+    told_guest->clear();
+    SUBCASE("answered")
+    {
+        (void)bench.ask("tools/call", R"("name":"beta")", true);
+        CHECK(*told_guest == test::Words{protocol::FrameType::acknowledge});
+    }
+    SUBCASE("cancelled, though the tool did its work")
+    {
+        running = 0;
+        bench.dispatcher->receive(
+            R"({"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"beta",)"
+            R"("arguments":{"wait":1}}})");
+        REQUIRE(tests::becomes_true([] { return running == 1; }));
+        bench.dispatcher->receive(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
+                                  R"("params":{"requestId":"a"}})");
+        CHECK(bench.dispatcher->drain(Deadline::after(3s)));
+        CHECK(*told_guest == test::Words{protocol::FrameType::cancel});
     }
 }
 
