@@ -26,7 +26,7 @@ std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
 {
     std::string text;
     for (std::size_t i = 0; i < std::min(mounts.size(), most_mounts); ++i) {
-        const auto target = visible(utf8::prefix_bytes(mounts[i].target, 128));
+        const auto target = visible_beginning(mounts[i].target, 128);
         text += (text.empty() ? "" : ", ") + target +
                 (mounts[i].writable ? " (read and write)" : " (read only)");
     }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/sandbox_call.hpp"
 
@@ -13,7 +12,7 @@ namespace berth::tools {
 [[noreturn]] inline void throw_no_sandbox(const std::string& job_id)
 {
     throw Error(ErrorCode::not_found,
-                "there is no job " + visible(utf8::prefix_bytes(job_id, 60)) +
+                "there is no job " + visible_beginning(job_id, 60) +
                     ": this session has no sandbox",
                 "Jobs end with the sandbox they run in. bash_exec with background starts one.");
 }

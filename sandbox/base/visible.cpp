@@ -61,6 +61,16 @@ std::string visible(std::string_view text)
     return result;
 }
 
+std::string visible_beginning(std::string_view text, std::size_t bytes, std::string_view cut)
+{
+    const auto beginning = utf8::prefix_bytes(text, bytes);
+    auto result = visible(beginning);
+    if (beginning.size() < text.size()) {
+        result += cut;
+    }
+    return result;
+}
+
 std::size_t escaped_count(std::string_view text) noexcept
 {
     std::size_t characters = 0;

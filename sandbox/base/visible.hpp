@@ -16,6 +16,11 @@ namespace berth {
 /// byte that is not UTF-8, as \xff.
 [[nodiscard]] std::string visible(std::string_view text);
 
+/// visible() of no more than the first `bytes` of the text, which end with a whole character, and
+/// `cut` behind them where that is not all of it: of a text that may be as long as a request.
+[[nodiscard]] std::string visible_beginning(std::string_view text, std::size_t bytes,
+                                            std::string_view cut = {});
+
 /// Characters of visible(), for a text of several lines: newline and tab count as one each.
 [[nodiscard]] std::size_t escaped_count(std::string_view text) noexcept;
 

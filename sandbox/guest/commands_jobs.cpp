@@ -1,5 +1,4 @@
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/commands_state.hpp"
 
@@ -90,7 +89,7 @@ Error Commands::State::unknown_job(const std::string& job_id) const
         list += (list.empty() ? "" : ", ") + jobs[i].job_id + " (" + jobs[i].status + ")";
     }
     return {ErrorCode::not_found,
-            "there is no job " + visible(utf8::prefix_bytes(job_id, 60)) + " in this session",
+            "there is no job " + visible_beginning(job_id, 60) + " in this session",
             list.empty()
                 ? "No job was started in this sandbox yet: bash_exec with background "
                   "starts one."

@@ -1,8 +1,8 @@
 #include "sandbox/session/unseen_outcomes.hpp"
 
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -15,9 +15,8 @@ constexpr std::size_t shown = 80;
 
 std::string shown_command(std::string_view command)
 {
-    const auto line = command.substr(0, command.find('\n'));
-    const auto beginning = utf8::prefix_bytes(line, shown);
-    return '`' + visible(beginning) + (beginning.size() < command.size() ? "…`" : "`");
+    const std::size_t line = std::min(command.find('\n'), command.size());
+    return '`' + visible_beginning(command, std::min(line, shown), "…") + '`';
 }
 
 std::string notice_of(const protocol::JobEntry& job)

@@ -1,5 +1,4 @@
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/store.hpp"
 
@@ -17,7 +16,7 @@ constexpr int max_depth = 100;
 {
     constexpr std::size_t shown = 200;
     throw Error(ErrorCode::invalid_path,
-                "workspace path '" + visible(utf8::prefix_bytes(path, shown)) + "': " + why,
+                "workspace path '" + visible_beginning(path, shown) + "': " + why,
                 "use a path like /reports/result.csv; '/' is the workspace's root");
 }
 

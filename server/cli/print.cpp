@@ -140,8 +140,7 @@ void complain(std::string_view message, std::string_view hint)
 std::string one_line(std::string_view text)
 {
     constexpr std::size_t longest = 160;
-    const auto shown = utf8::prefix_bytes(text, longest);
-    return visible(shown) + (shown.size() < text.size() ? "…" : "");
+    return visible_beginning(text, longest, "…");
 }
 
 std::string or_dash(const std::string& text)

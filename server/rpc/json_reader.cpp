@@ -1,6 +1,5 @@
 #include "server/rpc/json_reader.hpp"
 
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/rpc/error.hpp"
 
@@ -64,11 +63,10 @@ class Builder {
         if (error.id == number_overflow) {
             problem_ = "the number " + token.substr(0, 32) + where + " is too large";
         } else if (std::string_view(error.what()).find("surrogate") != std::string_view::npos) {
-            problem_ = "the text" +
-                       (key_ == nullptr
-                            ? ""
-                            : " in \"" + visible(utf8::prefix_bytes(*key_, longest_key)) + '"') +
-                       " has half a character, an unpaired \\ud800 to \\udfff," + where;
+            problem_ =
+                "the text" +
+                (key_ == nullptr ? "" : " in \"" + visible_beginning(*key_, longest_key) + '"') +
+                " has half a character, an unpaired \\ud800 to \\udfff," + where;
         } else if (position > size_) {
             cut_off_ = true;
             problem_ = "the JSON ends in the middle, after " + std::to_string(size_) +

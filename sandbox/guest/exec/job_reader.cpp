@@ -1,7 +1,6 @@
 #include "sandbox/guest/exec/job_reader.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
@@ -50,7 +49,7 @@ JobCursor JobCursor::parse(const std::string& text)
     }
     if (!good) {
         throw Error(ErrorCode::invalid_argument,
-                    "since: " + visible(utf8::prefix_bytes(text, 60)) + " is no cursor of a job",
+                    "since: " + visible_beginning(text, 60) + " is no cursor of a job",
                     "Give the cursor of an earlier result as it stands, such as 120-0, or leave it "
                     "out to begin at the beginning.");
     }

@@ -3,7 +3,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/exec/command_text.hpp"
 #include "sandbox/guest/exec/setid_filter.hpp"
@@ -233,14 +232,14 @@ void validate(const protocol::ExecuteRequest& request)
     for (const auto& [name, value] : request.environment) {
         if (name.empty() || name.find('=') != std::string::npos || has_nul(name)) {
             throw Error(ErrorCode::invalid_argument,
-                        "\"" + visible(utf8::prefix_bytes(name, 100)) +
+                        "\"" + visible_beginning(name, 100) +
                             "\" cannot name an environment variable",
                         "A name is not empty and has no '=' and no NUL byte in it.");
         }
         if (has_nul(value)) {
             throw Error(ErrorCode::invalid_argument,
-                        "the value of the environment variable " +
-                            visible(utf8::prefix_bytes(name, 100)) + " contains a NUL byte",
+                        "the value of the environment variable " + visible_beginning(name, 100) +
+                            " contains a NUL byte",
                         "It would end there. Write the bytes to a file, or pass them as stdin.");
         }
     }

@@ -1,7 +1,6 @@
 #include "sandbox/guest/files/patch_text.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <optional>
@@ -168,7 +167,7 @@ class Parser {
     [[nodiscard]] std::string shown() const
     {
         constexpr std::size_t most = 80;
-        return visible(utf8::prefix_bytes(line_, most));
+        return visible_beginning(line_, most);
     }
 
     void read_content(PatchEntry& entry)

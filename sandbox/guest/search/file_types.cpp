@@ -1,7 +1,6 @@
 #include "sandbox/guest/search/file_types.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
@@ -157,7 +156,7 @@ std::vector<std::string> file_type_globs(std::string_view type)
     if (found == std::end(file_types) || found->name != type) {
         const std::string names = names_like(type);
         throw Error(ErrorCode::invalid_argument,
-                    "unknown file type \"" + visible(utf8::prefix_bytes(type, 60)) + "\"",
+                    "unknown file type \"" + visible_beginning(type, 60) + "\"",
                     names.empty()
                         ? "types are names such as c, py or rust; or give `include` a glob such "
                           "as *.ext"

@@ -20,6 +20,18 @@ TEST_CASE("a name cannot pose as another one, or as another line")
     CHECK(visible("👩\u200d💻 ❤\ufe0f") == "👩\u200d💻 ❤\ufe0f");
 }
 
+TEST_CASE("of a long text only the beginning is shown, in whole characters")
+{
+    CHECK(visible_beginning("", 4).empty());
+    CHECK(visible_beginning("", 4, "…").empty());
+    CHECK(visible_beginning("abcd", 4, "…") == "abcd");
+    CHECK(visible_beginning("abcde", 4, "…") == "abcd…");
+    CHECK(visible_beginning("abcde", 4) == "abcd");
+    CHECK(visible_beginning("abcé", 4, "…") == "abc…");
+    CHECK(visible_beginning("abc\n", 4, "…") == "abc\\x0a");
+    CHECK(visible_beginning("\u202e\u202e", 5, "…") == "\\u202e…");
+}
+
 TEST_CASE("characters once those that deceive are escaped")
 {
     CHECK(escaped_count("") == 0);
