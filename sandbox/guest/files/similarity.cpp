@@ -58,11 +58,11 @@ bool has(unsigned folds, Fold one)
     return (folds & static_cast<unsigned>(one)) != 0;
 }
 
-std::size_t slot(char a, char b, std::size_t slots)
+std::size_t slot(char a, char b)
 {
     return (static_cast<std::size_t>(static_cast<unsigned char>(a)) * 61 +
             static_cast<unsigned char>(b)) %
-           slots;
+           pair_slots;
 }
 
 constexpr unsigned worth_a_window = 50; ///< percent
@@ -74,23 +74,21 @@ constexpr unsigned all_folds = static_cast<unsigned>(Fold::blanks) |
 /// Pairs of a text that a window over another one has, as it moves on.
 class Window {
   public:
-    static constexpr std::size_t slots = 4096;
-
     explicit Window(std::string_view text)
     {
         for (std::size_t i = 0; i + 1 < text.size(); ++i) {
-            ++open_.at(slot(text[i], text[i + 1], slots));
+            ++open_.at(slot(text[i], text[i + 1]));
         }
     }
 
-    void enter(char a, char b) { common_ += open_.at(slot(a, b, slots))-- > 0 ? 1U : 0U; }
+    void enter(char a, char b) { common_ += open_.at(slot(a, b))-- > 0 ? 1U : 0U; }
 
-    void leave(char a, char b) { common_ -= ++open_.at(slot(a, b, slots)) > 0 ? 1U : 0U; }
+    void leave(char a, char b) { common_ -= ++open_.at(slot(a, b)) > 0 ? 1U : 0U; }
 
     [[nodiscard]] std::size_t common() const noexcept { return common_; }
 
   private:
-    std::array<std::int32_t, slots> open_{}; ///< pairs of the text that the window lacks
+    std::array<std::int32_t, pair_slots> open_{}; ///< pairs of the text that the window lacks
     std::size_t common_ = 0;
 };
 
@@ -138,7 +136,7 @@ std::string fold(std::string_view line, unsigned folds)
 Similarity::Similarity(std::string_view line) : line_(fold(line, all_folds))
 {
     for (std::size_t i = 0; i + 1 < line_.size(); ++i) {
-        ++counts_.at(slot(line_[i], line_[i + 1], slots));
+        ++counts_.at(slot(line_[i], line_[i + 1]));
         ++pairs_;
     }
 }
@@ -164,14 +162,14 @@ std::size_t Similarity::common_pairs(std::string_view folded) const
 {
     std::size_t common = 0;
     for (std::size_t i = 0; i + 1 < folded.size(); ++i) {
-        const std::size_t at = slot(folded[i], folded[i + 1], slots);
+        const std::size_t at = slot(folded[i], folded[i + 1]);
         if (used_.at(at) < counts_.at(at)) {
             ++used_.at(at);
             ++common;
         }
     }
     for (std::size_t i = 0; i + 1 < folded.size(); ++i) {
-        used_.at(slot(folded[i], folded[i + 1], slots)) = 0;
+        used_.at(slot(folded[i], folded[i + 1])) = 0;
     }
     return common;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ enum class Fold : unsigned {
 /// `folds`: a set of Fold.
 [[nodiscard]] std::string fold(std::string_view line, unsigned folds);
 
+/// Pairs of neighbouring characters are counted in so many slots; a few share one.
+inline constexpr std::size_t pair_slots = 4096;
+
 /// How much lines are like one line: the share of common pairs of neighbouring characters (Dice's
 /// coefficient) after all folds. 100 only for lines that are the same then.
 class Similarity {
@@ -33,8 +37,7 @@ class Similarity {
   private:
     [[nodiscard]] std::size_t common_pairs(std::string_view folded) const;
 
-    static constexpr std::size_t slots = 4096;
-    using Counts = std::array<std::uint16_t, slots>;
+    using Counts = std::array<std::uint16_t, pair_slots>;
 
     std::string line_;
     std::size_t pairs_ = 0;
