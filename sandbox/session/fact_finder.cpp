@@ -86,6 +86,9 @@ SessionFacts FactFinder::describe_key(const std::string& key) const
         auto record = registry_.find(key);
         auto facts = record ? describe(std::move(*record)) : SessionFacts{};
         facts.key = key;
+        if (facts.session.empty() && !facts.state.empty()) {
+            facts.session = key; // its record is one that a power loss emptied
+        }
         return facts;
     } catch (const Error& error) {
         SessionFacts facts;

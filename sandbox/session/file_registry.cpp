@@ -303,8 +303,8 @@ class FileRegistry : public Registry {
                             .set_retryable(true));
         }
         throw DamagedRecord(ErrorCode::backend_error, place + " cannot be used: " + why.what(),
-                            "end the session with `berth sessions kill KEY`, or delete that file; "
-                            "the files in its home are kept");
+                            "end the session with `berth sessions kill " + key +
+                                "`: the files in its home are kept, and with --purge deleted");
     }
 
     std::string state_directory_;

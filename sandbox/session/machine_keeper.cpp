@@ -5,6 +5,7 @@
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -97,6 +98,16 @@ void MachineKeeper::require_same_backend(const Record& record) const
                     "session '" + record.id.session + "' is on the backend '" +
                         record.machine.backend + "', this server uses '" +
                         std::string(backend_.name()) + "'",
+/// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
+/// name comes back with the session's next call.
+void take_over(const std::string& key, Record& record)
+{
+    record.id.session = key;
+    record.created = std::chrono::system_clock::now();
+    record.last_used = std::max(record.last_used, record.created);
+    record.why = "its record was damaged, and it was ended on request";
+}
+
                     "start the server with that backend, or use another session");
     }
 }
@@ -314,7 +325,9 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
         } catch (const DamagedRecord&) {
             record.emplace(); // damaged: whatever the key occupies is removed
             record->state = State::lost;
-            record->machine = interrupted(key);
+        }
+        if (record && record->machine.backend.empty()) {
+            record->machine = interrupted(key); // a record without content
         }
         return record && (purge || record->state != State::ended);
     };
@@ -329,8 +342,7 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
     require_same_backend(*record);
     const bool running = record->state == State::running || record->state == State::ended;
     backend_.destroy(running ? record->machine : interrupted(key), purge);
-    // A damaged record has no session to be kept.
-    if (purge || record->created == std::chrono::system_clock::time_point{}) {
+    if (purge) {
         registry_.erase(key);
         return true;
     }
@@ -357,6 +369,9 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
             return;
         }
         const auto lock = registry_.lock(key, Deadline::after({}));
+    if (record->created == std::chrono::system_clock::time_point{}) {
+        take_over(key, *record);
+    }
         if (!registry_.find(key)) {
             registry_.erase(key);
         }

@@ -46,7 +46,8 @@ class MachineKeeper {
     void check(Record& record) const noexcept;
 
     /// Ends the machine, with `purge` the session and its home. False when there is nothing to end.
-    /// A damaged record is no obstacle: this is the way out of it.
+    /// A damaged record is no obstacle: this is the way out of it. One takes its place that says
+    /// "ended" and has the key for a name, so that what is kept is listed until it is purged.
     bool end(const std::string& key, bool purge, const Deadline& deadline);
 
     /// Whether the session of the key has a sandbox of that id, or is an unnamed one of that name.

@@ -4,9 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace berth::session {
@@ -62,6 +65,27 @@ Conditions decode_conditions(const json& value)
     return made;
 }
 
+/// Where that byte is, counted as editors do.
+std::string place_of(std::string_view text, std::size_t byte)
+{
+    const auto before = text.substr(0, byte == 0 ? 0 : byte - 1);
+    const auto lines = std::count(before.begin(), before.end(), '\n');
+    const auto line_start = before.rfind('\n') + 1; // npos + 1 is 0
+    return "line " + std::to_string(lines + 1) + ", column " +
+           std::to_string(before.size() - line_start + 1);
+}
+
+json parse(std::string_view text)
+{
+    // A record is nearly flat; the depth only keeps a damaged file from costing memory.
+    const auto shallow = [](int depth, json::parse_event_t, json&) { return depth <= 8; };
+    try {
+        return json::parse(text, shallow);
+    } catch (const json::parse_error& error) {
+        throw std::runtime_error("it is damaged: not JSON at " + place_of(text, error.byte));
+    }
+}
+
 } // namespace
 
 std::string encode(const Record& record)
@@ -89,10 +113,8 @@ std::string encode(const Record& record)
 }
 
 Record decode_record(std::string_view text)
-{
-    // A record is nearly flat; the depth only keeps a damaged file from costing memory.
-    const auto shallow = [](int depth, json::parse_event_t, json&) { return depth <= 8; };
-    const auto value = json::parse(text, shallow);
+try {
+    const auto value = parse(text);
     if (value.at("version").get<int>() != version) {
         throw std::runtime_error("it was written by another version of berth");
     }
@@ -119,6 +141,9 @@ Record decode_record(std::string_view text)
     record.state = *state;
     record.created = *created;
     return record;
+} catch (const json::exception&) {
+    // The library's words are for who writes the program.
+    throw std::runtime_error("it is damaged: a field is missing or is not of its kind");
 }
 
 } // namespace berth::session

@@ -180,10 +180,22 @@ class SessionsTest(ParityTest):
             self.assertEqual((listed["session"], listed["state"]), (folder.name, "damaged"))
             self.command_line("sessions", "kill", listed["session"], *purge)
             self.wait_until(lambda: not self.state.guests(), 2, self.state.processes())
-            self.assertEqual(self.sessions(), [])
+            left = [(each["key"], each["state"]) for each in self.sessions()]
+            self.assertEqual(left, [] if purge else [(folder.name, "ended")])
             self.assertEqual((folder / "home/f").exists(), not purge)
 
     @local_only
+        self.assertFalse(folder.exists())
+
+    @local_only
+    def test_what_is_left_of_a_damaged_session_is_purged_by_its_key(self):
+        self.output("echo kept >f")
+        (folder,) = (self.state.path / "sessions").iterdir()
+        (folder / "record.json").write_text("{ half")
+        self.command_line("sessions", "kill", folder.name)
+        self.command_line("sessions", "kill", folder.name, "--purge")
+        self.assertEqual(self.sessions(), [])
+        self.assertFalse(folder.exists())
     def test_a_session_that_closed_its_folders_is_ended_and_goes_on(self):
         self.output("chmod 0 /tmp /var/tmp")
         self.command_line("sessions", "kill", "work")

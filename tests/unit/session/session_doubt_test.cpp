@@ -97,6 +97,49 @@ TEST_SUITE("session/doubt")
         CHECK_FALSE(std::filesystem::exists(folder(work)));
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a damaged session that was ended is listed until it is purged")
+    {
+        (void)start()->acquire(work);
+        const auto manager = start();
+        std::ofstream record(folder(work) + "/record.json", std::ios::trunc);
+        SUBCASE("no JSON")
+        {
+            record << "garbage";
+        }
+        SUBCASE("emptied by a power loss") {}
+        record.close();
+        const auto key = key_hash(work);
+        CHECK(manager->list().at(0).session == key);
+        CHECK(manager->kill_listed(key, false));
+        const auto list = manager->list();
+        REQUIRE(list.size() == 1);
+        CHECK(list[0].state == "ended");
+        CHECK(list[0].key == key);
+        CHECK(list[0].session == key);
+        CHECK(list[0].why.find("damaged") != std::string::npos);
+        CHECK(std::filesystem::exists(backend->home(key)));
+        SUBCASE("its next call gives it its name again")
+        {
+            (void)manager->acquire(work);
+            CHECK(manager->list().at(0).session == "work");
+        }
+        CHECK(manager->kill_listed(key, true));
+        CHECK(manager->list().empty());
+        CHECK_FALSE(std::filesystem::exists(backend->home(key)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what is wrong with a damaged record is said in words of one's own")
+    {
+        (void)start()->acquire(work);
+        const auto said_of = [&](const std::string& text) {
+            std::ofstream(folder(work) + "/record.json") << text;
+            return start()->list().at(0).why;
+        };
+        CHECK(said_of("garbage\n").ends_with(": it is damaged: not JSON at line 1, column 1"));
+        CHECK(said_of("{\n  half").ends_with(": it is damaged: not JSON at line 2, column 3"));
+        CHECK(said_of("{}").ends_with(": it is damaged: a field is missing or is not of its kind"));
+    }
+
     TEST_CASE_FIXTURE(Fixture,
                       "what no name leads to any more is ended by what the list shows of it")
     {
