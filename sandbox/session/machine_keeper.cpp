@@ -36,6 +36,15 @@ MachineKeeper::Seen seen_in(const Record& record)
     return {record.machine.generation, record.epoch, rfc3339(record.created)};
 }
 
+std::string joined(const std::vector<std::string>& flags)
+{
+    std::string text;
+    for (const auto& flag : flags) {
+        text += (text.empty() ? "" : " ") + flag;
+    }
+    return text;
+}
+
 /// Of a machine that is not what this server was told to make; empty when all is well.
 std::string settings_notice(const Settings& settings, const Record& record)
 {
@@ -116,21 +125,12 @@ void take_over(const std::string& key, Record& record)
 /// or from a folder, has started one that does not.
 void MachineKeeper::require_no_excess(const Record& record) const
 {
-    std::string flags;
-    if (record.made_with) {
-        for (const auto& flag : excess(settings_, *record.made_with)) {
-            flags += (flags.empty() ? "" : " ") + flag;
-        }
+    if (!record.made_with) {
+        return;
     }
-    if (!flags.empty()) {
-        const auto& name = record.id.session;
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "the sandbox of session '" + name + "' was made with " + flags +
-                        ", and this server was started with less",
-                    "End it with `berth sessions kill " + name +
-                        "`: its home is kept, and the next call gets a sandbox as this server asks "
-                        "for. Or start the server with " +
-                        flags + '.');
+    const auto has = joined(excess(settings_, *record.made_with));
+    if (has.empty()) {
+        return;
     }
 }
 
@@ -139,6 +139,18 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
     sandbox::MachineRecord machine;
     machine.backend = backend_.name();
     machine.data["key_hash"] = key;
+    const auto wanted = joined(instead(settings_, *record.made_with));
+    const auto& name = record.id.session;
+    throw Error(ErrorCode::sandbox_unavailable,
+                "the sandbox of session '" + name + "' was made with " + has +
+                    ", and this server was started " +
+                    (wanted.empty() ? "without that" : "with " + wanted),
+                "A sandbox keeps what it was made with. Another --session NAME is a sandbox of its "
+                "own, made as this server asks for. Or end this one with `berth sessions kill " +
+                    name +
+                    "`: its home is kept, and the next call makes it anew. Or start the "
+                    "server with " +
+                    has + '.');
     return machine;
 }
 

@@ -7,6 +7,15 @@
 
 namespace berth::session {
 
+namespace {
+
+std::string flag_of(const sandbox::Mount& mount)
+{
+    return "--mount " + mount.source + ':' + mount.target + (mount.writable ? ":rw" : ":ro");
+}
+
+} // namespace
+
 std::vector<std::string> differences(const Settings& settings, const Conditions& made)
 {
     const auto& wanted = settings.limits;
@@ -48,8 +57,24 @@ std::vector<std::string> excess(const Settings& settings, const Conditions& made
                        (wanted.writable || !mount.writable);
             };
             if (std::none_of(settings.mounts.begin(), settings.mounts.end(), covers)) {
-                found.push_back("--mount " + mount.source + ':' + mount.target +
-                                (mount.writable ? ":rw" : ":ro"));
+                found.push_back(flag_of(mount));
+            }
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> instead(const Settings& settings, const Conditions& made)
+{
+    std::vector<std::string> found;
+    if (settings.asked.contains("network") && settings.network != made.network) {
+        found.emplace_back(settings.network == sandbox::Network::host ? "--network host"
+                                                                      : "--network none");
+    }
+    if (settings.asked.contains("mount")) {
+        for (const auto& mount : settings.mounts) {
+            if (std::find(made.mounts.begin(), made.mounts.end(), mount) == made.mounts.end()) {
+                found.push_back(flag_of(mount));
             }
         }
     }

@@ -40,3 +40,6 @@ struct Settings : Conditions {
 [[nodiscard]] std::vector<std::string> excess(const Settings& settings, const Conditions& made);
 
 } // namespace berth::session
+/// What `settings` asks for of those, and a machine that was made with `made` has not.
+[[nodiscard]] std::vector<std::string> instead(const Settings& settings, const Conditions& made);
+

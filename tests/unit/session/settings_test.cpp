@@ -127,6 +127,28 @@ TEST_SUITE("session/settings")
         CHECK(manager->facts(work).network == sandbox::Network::none);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "of another mount at the same place both are named")
+    {
+        settings.asked = {"mount"};
+        settings.mounts = {{"/srv/a", "/home/user/p", true}};
+        (void)start()->acquire(work);
+        const auto refusal = [&] {
+            try {
+                (void)start()->acquire(work);
+            } catch (const Error& error) {
+                CHECK(error.hint().find("--session NAME") != std::string::npos);
+                return std::string(error.what());
+            }
+            return std::string();
+        };
+        settings.mounts = {{"/srv/b", "/home/user/p", true}};
+        CHECK(refusal() == "the sandbox of session 'work' was made with --mount "
+                           "/srv/a:/home/user/p:rw, and this server was started with --mount "
+                           "/srv/b:/home/user/p:rw");
+        settings.mounts.clear();
+        CHECK(refusal().ends_with("/home/user/p:rw, and this server was started without that"));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a server that was told nothing takes a machine as it is")
     {
         settings.mounts = {{"/srv/a", "/home/user/a", true}};
