@@ -12,6 +12,7 @@
 #include "server/mcp/catalog.hpp"
 #include "server/options/unknown_variables.hpp"
 #include "server/serve.hpp"
+#include "server/recent_errors.hpp"
 #include "server/version.hpp"
 #include "tools/dialect.hpp"
 
@@ -122,6 +123,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
             return cli::call(application, line.tool, line.arguments, line.json);
         }
         warn_of_mounted_workdir(application.options().sessions.mounts);
+    options.sessions.on_lost = lost_machines_reporter(options.sessions.state_directory);
         if (::isatty(STDIN_FILENO) == 1) {
             greet_terminal(application.options().dialect);
         }

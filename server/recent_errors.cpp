@@ -138,6 +138,20 @@ void remember_error(const std::string& state_directory, const RecentError& error
     }
 }
 
+std::function<void(const std::string& session)>
+lost_machines_reporter(const std::string& state_directory)
+{
+    return [state_directory](const std::string& session) {
+        remember_error(state_directory,
+                       {.time = std::chrono::system_clock::now(),
+                        .code = std::string(to_string(ErrorCode::session_lost)),
+                        .tool = {},
+                        .session = session,
+                        .message = "the sandbox was lost: its machine is gone and nobody ended it; "
+                                   "files in the home are kept"});
+    };
+}
+
 std::vector<RecentError> recent_errors(const std::string& state_directory, std::size_t count,
                                        std::string* trouble)
 {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct RecentError {
 /// directory yet, or it is refused or cannot be written, nothing is kept: telling the caller comes
 /// first.
 void remember_error(const std::string& state_directory, const RecentError& error) noexcept;
+
+/// For session::Settings::on_lost: what it is told of is remembered.
+[[nodiscard]] std::function<void(const std::string& session)>
+lost_machines_reporter(const std::string& state_directory);
 
 /// The latest `count`, newest first. What cannot be read is left out, and `trouble` says why.
 [[nodiscard]] std::vector<RecentError> recent_errors(const std::string& state_directory,

@@ -69,6 +69,13 @@ Event gone_event(const Record& record, std::chrono::seconds default_ttl)
     return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired : Event::gone;
 }
 
+/// Else the restart took its machine, as it took all others.
+bool used_since_boot(const Record& record)
+{
+    const auto up = BootClock::now().time_since_epoch();
+    return std::chrono::system_clock::now() - record.last_used < up;
+}
+
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong.
 std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox) noexcept
@@ -91,6 +98,16 @@ bool is_unused(const Record& record)
            (record.epoch == 0 && !record.machine.generation.empty());
 }
 
+/// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
+/// name comes back with the session's next call.
+void take_over(const std::string& key, Record& record)
+{
+    record.id.session = key;
+    record.created = std::chrono::system_clock::now();
+    record.last_used = std::max(record.last_used, record.created);
+    record.why = "its record was damaged, and it was ended on request";
+}
+
 } // namespace
 
 MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
@@ -107,16 +124,6 @@ void MachineKeeper::require_same_backend(const Record& record) const
                     "session '" + record.id.session + "' is on the backend '" +
                         record.machine.backend + "', this server uses '" +
                         std::string(backend_.name()) + "'",
-/// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
-/// name comes back with the session's next call.
-void take_over(const std::string& key, Record& record)
-{
-    record.id.session = key;
-    record.created = std::chrono::system_clock::now();
-    record.last_used = std::max(record.last_used, record.created);
-    record.why = "its record was damaged, and it was ended on request";
-}
-
                     "start the server with that backend, or use another session");
     }
 }
@@ -132,13 +139,6 @@ void MachineKeeper::require_no_excess(const Record& record) const
     if (has.empty()) {
         return;
     }
-}
-
-sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
-{
-    sandbox::MachineRecord machine;
-    machine.backend = backend_.name();
-    machine.data["key_hash"] = key;
     const auto wanted = joined(instead(settings_, *record.made_with));
     const auto& name = record.id.session;
     throw Error(ErrorCode::sandbox_unavailable,
@@ -151,6 +151,13 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
                     "`: its home is kept, and the next call makes it anew. Or start the "
                     "server with " +
                     has + '.');
+}
+
+sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
+{
+    sandbox::MachineRecord machine;
+    machine.backend = backend_.name();
+    machine.data["key_hash"] = key;
     return machine;
 }
 
@@ -229,6 +236,9 @@ void MachineKeeper::settle(const std::string& key, Record& record)
     if (record.state == State::running) {
         apply(record, gone_event(record, settings_.ttl));
         backend_.destroy(record.machine, false);
+        if (record.state == State::lost && settings_.on_lost && used_since_boot(record)) {
+            settings_.on_lost(record.id.session);
+        }
     } else if (record.state == State::creating) {
         apply(record, Event::gone);
         backend_.destroy(interrupted(key), false);
@@ -359,6 +369,9 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
         return true;
     }
     apply(*record, Event::end);
+    if (record->created == std::chrono::system_clock::time_point{}) {
+        take_over(key, *record);
+    }
     registry_.put(key, *record);
     return true;
 }
@@ -381,9 +394,6 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
             return;
         }
         const auto lock = registry_.lock(key, Deadline::after({}));
-    if (record->created == std::chrono::system_clock::time_point{}) {
-        take_over(key, *record);
-    }
         if (!registry_.find(key)) {
             registry_.erase(key);
         }

@@ -29,6 +29,9 @@ struct Settings : Conditions {
     std::set<std::string, std::less<>> asked;
     /// How long acquire() waits for another call or server that is making the machine.
     std::chrono::milliseconds lock_wait{30'000};
+    /// Told the session of each machine that was lost, by whoever clears up after it; not of those
+    /// that a restart of the host ended. May be called by any thread; must not throw. May be empty.
+    std::function<void(const std::string& session)> on_lost;
 };
 
 /// The keys of `settings.asked` in which a machine that was made with `made` is another, in order.
@@ -39,7 +42,7 @@ struct Settings : Conditions {
 /// network, a mount. Each as the flags would say it. Empty: nothing.
 [[nodiscard]] std::vector<std::string> excess(const Settings& settings, const Conditions& made);
 
-} // namespace berth::session
 /// What `settings` asks for of those, and a machine that was made with `made` has not.
 [[nodiscard]] std::vector<std::string> instead(const Settings& settings, const Conditions& made);
 
+} // namespace berth::session

@@ -147,8 +147,8 @@ std::string errors_text(const Status& status)
     std::vector<std::vector<std::string>> rows;
     rows.reserve(status.errors.size());
     for (const auto& error : status.errors) {
-        rows.push_back({rfc3339(error.time), error.code, error.tool, or_dash(error.session),
-                        one_line(error.message)});
+        rows.push_back({rfc3339(error.time), error.code, or_dash(error.tool),
+                        or_dash(error.session), one_line(error.message)});
     }
     return indented(std::move(rows));
 }

@@ -102,6 +102,8 @@ class SessionsTest(ParityTest):
         self.assertEqual(self.state.leaks_but(self.berth.pid), [])
         told = self.berth.call_tool("bash_exec", {"command": "true"})
         self.assertTrue(told.error.get("code") == "session_lost" or told.notices, told)
+        errors = json.loads(self.command_line("status", "--json"))["recent_errors"]
+        self.assertIn(("session_lost", "work"), [(e["code"], e["session"]) for e in errors])
         self.assertEqual(self.output("cat f"), "kept\n")
 
     def test_a_living_session_is_never_cleared_away(self):

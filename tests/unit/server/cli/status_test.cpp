@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -94,6 +95,25 @@ TEST_SUITE("server/cli/status")
         CHECK(text.find("2027-01-15T08:00:00Z  session_lost  bash_exec  work  gone") !=
               std::string::npos);
         CHECK(text.find("\nerrors     none lately") == std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine that was lost is told among the errors, once")
+    {
+        const session::SessionId work{"ann", "work", {}};
+        (void)session::SessionManager(options.sessions, backend).acquire(work);
+        options.sessions.on_lost = lost_machines_reporter(options.sessions.state_directory);
+        session::SessionManager manager(options.sessions, backend);
+        std::filesystem::remove(backend->alive(session::key_hash(work)));
+        for (int i = 0; i < 2; ++i) {
+            const auto text = tests::captured(
+                STDOUT_FILENO, [&] { (void)cli::show_status(manager, options, false); });
+            CHECK(text.find("Z  session_lost  -  work  the sandbox was lost: ") !=
+                  std::string::npos);
+        }
+        CHECK(json::parse(show(true))["recent_errors"].size() == 1);
+        (void)manager.acquire(work);
+        CHECK(manager.kill(work, false));
+        CHECK(json::parse(show(true))["recent_errors"].size() == 1);
     }
 
     TEST_CASE("nothing of what is shown moves a terminal's cursor")
