@@ -26,6 +26,14 @@ void throw_violation(const std::string& what)
                 "of the server's version.");
 }
 
+void throw_silent()
+{
+    throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer",
+                "Nothing of this call was done: try again. If that does not help, the operator "
+                "ends the session with `berth sessions kill`.")
+        .set_retryable(true);
+}
+
 Error remote_error(std::string_view payload)
 {
     if (payload.size() > max_error_size) {
@@ -64,9 +72,7 @@ void GuestConnection::say_hello(const std::string& token, const std::string& gen
     send(protocol::FrameType::hello, protocol::encode(hello), 0, 0);
     const auto frame = receive(deadline);
     if (!frame) {
-        throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer",
-                    "Nothing of this call was done: try again. If that does not help, the operator "
-                    "ends the session with `berth sessions kill`.");
+        throw_silent();
     }
     if (frame->type == protocol::FrameType::error) {
         throw remote_error(frame->payload);
@@ -187,6 +193,7 @@ std::optional<protocol::Frame> GuestConnection::receive(const Deadline& deadline
             throw Error(ErrorCode::session_lost, "the sandbox's guest closed the connection");
         }
         reader_.feed({buffer.data(), size});
+        heard_ = BootClock::now();
     }
 }
 

@@ -6,6 +6,7 @@
 #include "sandbox/protocol/frame.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -50,6 +51,12 @@ class GuestConnection {
     /// the stream and Error(backend_error) for what is not a frame.
     [[nodiscard]] std::optional<protocol::Frame> receive(const Deadline& deadline);
 
+    /// Since the guest was last heard.
+    [[nodiscard]] std::chrono::nanoseconds silence() const noexcept
+    {
+        return BootClock::now() - heard_;
+    }
+
     /// Ends the stream: a receive and a send in progress return with Error(session_lost).
     void shutdown() noexcept { channel_->shutdown(); }
 
@@ -59,6 +66,7 @@ class GuestConnection {
     void flush_cancel() noexcept;
 
     std::unique_ptr<Channel> channel_;
+    BootClock::time_point heard_ = BootClock::now();
     protocol::FrameReader reader_{protocol::max_hello_size};
     std::mutex send_mutex_;
     bool cancel_sent_ = false; ///< guarded by send_mutex_
@@ -68,6 +76,10 @@ class GuestConnection {
 
 /// What an error frame says. Throws Error(backend_error) when it is malformed.
 [[nodiscard]] Error remote_error(std::string_view payload);
+
+/// Throws Error(backend_error), to be tried again: the guest, which has not had the call, says
+/// nothing.
+[[noreturn]] void throw_silent();
 
 /// Throws Error(backend_error): the guest does not keep to the protocol.
 [[noreturn]] void throw_violation(const std::string& what);

@@ -14,8 +14,11 @@ namespace {
 
 using protocol::Operation;
 
-constexpr std::chrono::seconds connect_time{10};
 constexpr std::chrono::milliseconds retry_time{20};
+
+/// A guest that was heard within it is taken to be there: of calls that follow close on each other
+/// none waits for a second answer.
+constexpr std::chrono::milliseconds fresh_time{100};
 
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
@@ -97,8 +100,9 @@ struct Sandbox::Answered {
     std::unique_ptr<GuestConnection> connection; ///< null when it is of no further use
 };
 
-Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token)
-    : machine_(std::move(machine)), token_(std::move(token))
+Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
+                 std::chrono::milliseconds patience)
+    : machine_(std::move(machine)), token_(std::move(token)), patience_(patience)
 {
 }
 
@@ -107,18 +111,51 @@ Sandbox::~Sandbox() = default;
 Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
 {
     if (!fresh) {
-        if (auto connection = idle_->take()) {
+        auto connection = idle_->take();
+        if (connection && answers(*connection, stop)) {
             return {std::move(connection), true};
         }
     }
     return {connect(stop), false};
 }
 
+/// Asked before the call is sent: the work of most calls has no time of its own, so that one to a
+/// guest that was stopped would wait for ever. False when it has closed the connection.
+bool Sandbox::answers(GuestConnection& connection, const std::stop_token& stop) const
+{
+    if (connection.silence() < fresh_time) {
+        return true;
+    }
+    const auto deadline = Deadline::after(patience_);
+    const auto payload = protocol::encode(protocol::Empty{});
+    Exchange ping{.operation = Operation::ping, .request = payload};
+    ping.stop = stop;
+    ping.deadline = deadline;
+    try {
+        (void)exchange(connection, ping);
+    } catch (const Error& error) {
+        if (stop.stop_requested()) {
+            throw_not_begun();
+        }
+        if (error.code() == ErrorCode::session_lost) {
+            return false;
+        }
+        if (error.code() == ErrorCode::backend_error && deadline.expired()) {
+            throw_silent();
+        }
+        throw;
+    }
+    if (stop.stop_requested()) {
+        throw_not_begun();
+    }
+    return true;
+}
+
 /// The guest refuses a connection above its number, which other servers of the session may use up;
 /// one that was closed a moment ago still counts there.
 std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
 {
-    const auto patience = Deadline::after(connect_time);
+    const auto patience = Deadline::after(patience_);
     for (;;) {
         try {
             return try_to_connect();
@@ -141,7 +178,7 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
 
 std::unique_ptr<GuestConnection> Sandbox::try_to_connect()
 {
-    const auto deadline = Deadline::after(connect_time);
+    const auto deadline = Deadline::after(patience_);
     try {
         auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
         connection->say_hello(token_, machine_->record().generation, deadline);

@@ -62,7 +62,9 @@ class Sandbox {
 
     /// `token`: the guest's secret, which is shown on every new connection together with the
     /// generation of the machine's record. Makes no connection yet.
-    Sandbox(std::unique_ptr<Machine> machine, std::string token);
+    /// `patience`: how long the guest may take to show that it is there, before it is given a call.
+    Sandbox(std::unique_ptr<Machine> machine, std::string token,
+            std::chrono::milliseconds patience = std::chrono::seconds(10));
     ~Sandbox();
     Sandbox(const Sandbox&) = delete;
     Sandbox& operator=(const Sandbox&) = delete;
@@ -126,11 +128,13 @@ class Sandbox {
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& exchange);
     [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);
+    [[nodiscard]] bool answers(GuestConnection& connection, const std::stop_token& stop) const;
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect();
 
     std::unique_ptr<Machine> machine_;
     std::string token_;
+    const std::chrono::milliseconds patience_;
     std::atomic<bool> leaving_ = false;
     Turns calls_{most_calls};
     Turns commands_{most_commands};

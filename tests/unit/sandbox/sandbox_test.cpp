@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -419,4 +420,32 @@ TEST_CASE("a request larger than a socket takes, and its answer")
     request.content.assign(berth::protocol::max_payload_size + 1, 'x');
     CHECK(error_of([&] { (void)fixture.sandbox.write_file(request, {}); }) == ErrorCode::too_large);
     CHECK(fixture.machine->connects == 1);
+}
+
+TEST_CASE("a guest that has been stopped since its last answer gets no call that would wait for it")
+{
+    std::atomic<bool> stopped = false;
+    std::atomic<int> reads = 0;
+    const GuestServer server([&](const std::shared_ptr<Call>& call, const Frame& request) {
+        reads += request.operation == static_cast<std::uint16_t>(Operation::read_file) ? 1 : 0;
+        if (!stopped) {
+            call->reply({});
+        }
+    });
+    Sandbox sandbox(std::make_unique<FakeMachine>([&] { return server.connect(); }), "secret", 1s);
+    (void)sandbox.read_file({}, {});
+    std::this_thread::sleep_for(150ms); // longer than an answer is taken for one of now
+    (void)sandbox.read_file({}, {});
+    CHECK(reads == 2);
+    stopped = true;
+    std::this_thread::sleep_for(150ms);
+    try {
+        (void)sandbox.read_file({}, {});
+        FAIL("answered");
+    } catch (const berth::Error& error) {
+        CHECK(error.code() == ErrorCode::backend_error);
+        CHECK(error.hint().starts_with("Nothing of this call was done: try again."));
+        CHECK(error.retryable());
+    }
+    CHECK(reads == 2);
 }
