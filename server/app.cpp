@@ -192,3 +192,7 @@ int run(int argc, const char* const* argv, const Composition& composition)
 }
 
 } // namespace berth::server
+    if (const auto limit = small_stack()) {
+        cli::complain(limit->reason, limit->remedy);
+        return 1;
+    }

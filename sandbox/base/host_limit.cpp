@@ -2,7 +2,19 @@
 
 #include <cerrno>
 
+#include <sys/resource.h>
+
 namespace berth {
+
+namespace {
+
+bool is_limited(__rlimit_resource_t resource)
+{
+    rlimit limit{};
+    return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+} // namespace
 
 std::optional<HostLimit> host_limit(int error)
 {
@@ -18,9 +30,29 @@ std::optional<HostLimit> host_limit(int error)
     case ENFILE:
         return HostLimit{"the host has as many files open as it may have",
                          "sysctl -w fs.file-max=1000000"};
+    case EFBIG: // also of a file system that has no files as large
+        if (!is_limited(RLIMIT_FSIZE)) {
+            return std::nullopt;
+        }
+        return HostLimit{"berth may not write files as large as it must",
+                         "raise that limit: `ulimit -f unlimited` in the shell that starts berth, "
+                         "LimitFSIZE= of a service"};
     default:
         return std::nullopt;
     }
+}
+
+std::optional<HostLimit> small_stack()
+{
+    constexpr rlim_t least = 256UL * 1024;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= least) {
+        return std::nullopt;
+    }
+    return HostLimit{"berth's stack may have no more than " +
+                         std::to_string(limit.rlim_cur / 1024) + " KiB, and it needs 256",
+                     "raise that limit: `ulimit -s 8192` in the shell that starts berth, "
+                     "LimitSTACK= of a service"};
 }
 
 } // namespace berth

@@ -11,8 +11,13 @@ struct HostLimit {
     std::string remedy;
 };
 
-/// Of an errno of the server or of a launcher: EAGAIN of a new process or thread, EMFILE, ENFILE.
-/// Nothing for any other. Not for what a session met: its own limits are others.
+/// Of an errno of the server or of a launcher: EAGAIN of a new process or thread, EMFILE, ENFILE,
+/// EFBIG where this process has a limit. Nothing for any other. Not for what a session met: its own
+/// limits are others.
 [[nodiscard]] std::optional<HostLimit> host_limit(int error);
+
+/// That this process is ended by SIGSEGV where another would have room on its stack; to be asked
+/// first of all. Threads get a stack of that size too.
+[[nodiscard]] std::optional<HostLimit> small_stack();
 
 } // namespace berth

@@ -220,6 +220,18 @@ class CommandLineTest(Bench):
                     self.assertEqual(done.returncode, 1, done.stderr)
                     self.assertIn("`ulimit -n 1024`", done.stdout + done.stderr)
 
+    def test_other_limits_of_its_shell_are_named_with_what_raises_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for limit, remedy in (("-s 64", "`ulimit -s 8192`"), ("-f 0", "`ulimit -f unlimited`"),
+                                  ("-f 1", "`ulimit -f unlimited`")):
+                with self.subTest(limit):
+                    done = subprocess.run(
+                        ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", binary_path(), "call",
+                         "--state-dir", folder, "bash_exec", '{"command":"true"}'],
+                        text=True, capture_output=True, timeout=30)
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertIn(remedy, done.stdout + done.stderr)
+
     def test_an_unusable_state_directory_is_the_same_to_everyone_and_stays_as_it_is(self):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)
