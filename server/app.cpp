@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_limit.hpp"
+#include "sandbox/base/shell_word.hpp"
 #include "server/application.hpp"
 #include "server/cli/call.hpp"
 #include "server/cli/command_line.hpp"
@@ -11,8 +12,8 @@
 #include "server/log.hpp"
 #include "server/mcp/catalog.hpp"
 #include "server/options/unknown_variables.hpp"
-#include "server/serve.hpp"
 #include "server/recent_errors.hpp"
+#include "server/serve.hpp"
 #include "server/version.hpp"
 #include "tools/dialect.hpp"
 
@@ -28,12 +29,29 @@
 namespace berth::server {
 namespace {
 
+/// As one word of a shell: the name alone may lead to another berth, or nowhere.
+std::string own_program()
+{
+    std::error_code error;
+    const auto path = std::filesystem::read_symlink("/proc/self/exe", error).string();
+    if (path.empty()) {
+        return "berth";
+    }
+    const bool plain = std::all_of(path.begin(), path.end(), [](char c) {
+        return c == '/' || c == '.' || c == '-' || c == '_' || (c >= '0' && c <= '9') ||
+               (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    });
+    return plain ? path : shell_word(path);
+}
+
 void greet_terminal(const tools::Dialect* dialect)
 {
     cli::complain("waiting for an MCP client on standard input; Ctrl-D ends it.",
                   "A client starts it by itself once it is registered, e.g.\n"
-                  "    claude mcp add berth -- berth serve --mount FOLDER:/home/user/project:rw\n"
-                  "To try a tool by hand: berth call " +
+                  "    claude mcp add berth -- " +
+                      own_program() +
+                      " serve --mount FOLDER:/home/user/project:rw\n"
+                      "To try a tool by hand: berth call " +
                       tools::in_words_of(dialect, "bash_exec") + " '{\"command\":\"uname -a\"}'");
 }
 
@@ -105,6 +123,7 @@ void insist(const Options& options, sandbox::Backend& backend, const Composition
 int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
 {
     const auto backend = composition.make_backend(options);
+    options.sessions.on_lost = lost_machines_reporter(options.sessions.state_directory);
     if (line.command == "doctor") {
         const auto checks = composition.examine(options, *backend);
         const int status = cli::show_checks(checks, backend->availability(), line.json);
@@ -123,7 +142,6 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
             return cli::call(application, line.tool, line.arguments, line.json);
         }
         warn_of_mounted_workdir(application.options().sessions.mounts);
-    options.sessions.on_lost = lost_machines_reporter(options.sessions.state_directory);
         if (::isatty(STDIN_FILENO) == 1) {
             greet_terminal(application.options().dialect);
         }
@@ -184,6 +202,10 @@ int run(int argc, const char* const* argv, const Composition& composition)
     cli::hold_standard_streams();
     // A write beyond `ulimit -f` is to fail like any other, not to end every session.
     ::signal(SIGXFSZ, SIG_IGN); // NOLINT(bugprone-signal-handler)
+    if (const auto limit = small_stack()) {
+        cli::complain(limit->reason, limit->remedy);
+        return 1;
+    }
     int status = 0;
     if (const auto line = cli::parse(argc, argv, status)) {
         status = run_line(*line, composition);
@@ -192,7 +214,3 @@ int run(int argc, const char* const* argv, const Composition& composition)
 }
 
 } // namespace berth::server
-    if (const auto limit = small_stack()) {
-        cli::complain(limit->reason, limit->remedy);
-        return 1;
-    }

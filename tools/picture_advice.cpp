@@ -1,6 +1,7 @@
 #include "tools/picture_advice.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/shell_word.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/picture.hpp"
 #include "tools/render.hpp"
@@ -39,17 +40,10 @@ constexpr std::array shrinkers = {
              " "},
 };
 
-/// As one word of a shell; FILE for what could not be read in a line of text.
+/// FILE for what could not be read in a line of text.
 std::string quoted(std::string_view path)
 {
-    if (visible(path) != path) {
-        return "FILE";
-    }
-    std::string word = "'";
-    for (const char c : path) {
-        word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    }
-    return word + "'";
+    return visible(path) == path ? shell_word(path) : "FILE";
 }
 
 /// The first program of the list that the sandbox has; empty: none, or that could not be found out.

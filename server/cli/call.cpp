@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/shell_word.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
@@ -54,12 +55,8 @@ std::string example(Application& application, const std::string& name)
             arguments = text.substr(at + mark.size());
         }
     }
-    for (auto quote = arguments.find('\''); quote != std::string::npos;
-         quote = arguments.find('\'', quote + 4)) {
-        arguments.replace(quote, 1, R"('\'')");
-    }
-    return "They are one JSON object:\n  berth call " + call + " '" + arguments +
-           "'\ndocs/tools.md has those of each tool.";
+    return "They are one JSON object:\n  berth call " + call + ' ' + shell_word(arguments) +
+           "\ndocs/tools.md has those of each tool.";
 }
 
 /// Whether a call of this tool without any arguments is a mistake, whoever makes it.

@@ -1,4 +1,5 @@
 #include "sandbox/local/blockers.hpp"
+#include "tests/unit/local/failed_step.hpp"
 #include "tests/unit/local/temporary_tree.hpp"
 
 #include <doctest/doctest.h>
@@ -6,20 +7,8 @@
 #include <cerrno>
 
 using namespace berth::local;
+using berth::local::test::failed;
 using berth::local::test::TemporaryTree;
-
-namespace {
-
-LaunchResult failed(const std::string& step, int error)
-{
-    LaunchResult result;
-    result.step = step;
-    result.error = error;
-    result.text = "did it";
-    return result;
-}
-
-} // namespace
 
 TEST_CASE("a closed limit is named with the line that opens it")
 {

@@ -1,5 +1,6 @@
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/own_proc.hpp"
+#include "tests/unit/local/failed_step.hpp"
 #include "tests/unit/local/temporary_tree.hpp"
 
 #include <doctest/doctest.h>
@@ -11,18 +12,10 @@
 #include <unistd.h>
 
 using namespace berth::local;
+using berth::local::test::failed;
 using berth::local::test::TemporaryTree;
 
 namespace {
-
-LaunchResult failed(const std::string& step, int error)
-{
-    LaunchResult result;
-    result.step = step;
-    result.error = error;
-    result.text = "did it";
-    return result;
-}
 
 std::string reason(const std::string& step, int error, const TemporaryTree& host)
 {
