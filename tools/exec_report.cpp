@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "tools/full_screen.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -26,6 +27,16 @@ std::string fate_phrase(const ExecuteReply& reply, std::chrono::seconds timeout)
     return reply.fate == Fate::exited && reply.exit_code == 0
                ? ""
                : ended_phrase(reply.fate, reply.exit_code, reply.signal);
+}
+
+/// Of an editor that nobody can type at.
+std::string screen_phrase(const ExecuteReply& reply)
+{
+    const bool waited = reply.fate == Fate::timed_out || (reply.background && reply.duration > 0);
+    return waited && (draws_screen(reply.out.head) || draws_screen(reply.err.head))
+               ? "it draws a screen and waits for keys, and there is no terminal here: run it so "
+                 "that it needs none"
+               : std::string();
 }
 
 /// What became of the processes of a command that was stopped.
@@ -124,6 +135,7 @@ std::string status(const ExecuteReply& reply, const ShownStream& out, const Show
     const std::chrono::milliseconds duration(reply.duration);
     std::vector<std::string> parts = {
         stop_phrase(reply),
+        screen_phrase(reply),
         reply.cwd_changed ? "cwd " + visible(reply.cwd) : "",
         truncation_phrase("stdout", reply.out, out),
         truncation_phrase("stderr", reply.err, err),

@@ -64,6 +64,21 @@ TEST_CASE("signals are named")
     CHECK(text_of(killed) == "(no output)\n[killed by SIGSEGV (exit 139) · 1.2 s]");
 }
 
+TEST_CASE("of a full-screen program that waited for keys it is said that there is no terminal")
+{
+    const auto said = [](const std::string& printed, protocol::Fate fate) {
+        auto result = reply(printed);
+        result.fate = fate;
+        return text_of(result).find("there is no terminal here") != std::string::npos;
+    };
+    const auto timed_out = protocol::Fate::timed_out;
+    CHECK(said("\x0c\x1b[24;1H\"x\" [New]\x1b[2;1H~", timed_out));
+    CHECK(said("\x1b[?1049h\x1b[22;0;0t", timed_out));
+    CHECK_FALSE(said("\x1b[24;1H", protocol::Fate::exited));
+    CHECK_FALSE(said("\x1b[1;32mok\x1b[0m \x1b[2K\x1b[1G\x1b[3A\x1b[H\x1b[2J", timed_out));
+    CHECK_FALSE(said("plain; 24;1H \x1b[24;1", timed_out));
+}
+
 TEST_CASE("a timeout says what became of the processes")
 {
     auto timed_out = reply("partial\n");
