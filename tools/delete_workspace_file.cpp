@@ -46,6 +46,9 @@ Result DeleteWorkspaceFile::run(Context& context, const Args& args)
         if (error.code() == ErrorCode::not_found) {
             throw missing_in_workspace(context, path, error.what());
         }
+        if (error.code() == ErrorCode::is_directory) {
+            throw folder_not_deleted(context, path, error);
+        }
         throw;
     }
     const std::string message = "Deleted " + visible(path) + " from the workspace";

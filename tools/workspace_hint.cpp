@@ -47,4 +47,24 @@ Error missing_in_workspace(Context& context, const std::string& path, const std:
                 "list_workspace_files shows what there is."};
 }
 
+Error folder_not_deleted(Context& context, const std::string& path, const Error& cause)
+{
+    constexpr std::size_t named = 10;
+    std::size_t total = 0;
+    std::string files;
+    try {
+        for (const auto& entry :
+             context.workspace.list(context.session.principal, path, named, total)) {
+            files += (files.empty() ? "" : ", ") + visible(entry.path);
+        }
+    } catch (const std::exception&) {
+        return cause; // says what it is without what is in it
+    }
+    return {cause.code(), std::string(cause.what()) + " of " + counted(total, "file"),
+            "A call deletes one file, and a folder goes with its last one. Delete each: " + files +
+                (total > named
+                     ? " …; list_workspace_files {\"prefix\": \"" + visible(path) + "\"} shows all."
+                     : ".")};
+}
+
 } // namespace berth::tools

@@ -12,4 +12,8 @@ namespace berth::tools {
 [[nodiscard]] Error missing_in_workspace(Context& context, const std::string& path,
                                          const std::string& message);
 
+/// Error(is_directory) in place of `cause`: with the files that are in the folder `path`.
+[[nodiscard]] Error folder_not_deleted(Context& context, const std::string& path,
+                                       const Error& cause);
+
 } // namespace berth::tools

@@ -274,6 +274,17 @@ class WorkspaceTest(ParityTest):
         self.call("delete_workspace_file", workspace_path="results/1")
         self.refused("not_found", "delete_workspace_file", workspace_path="/results/1")
 
+    def test_a_folder_of_the_workspace_is_not_deleted_and_its_files_are_named(self):
+        self.output("mkdir out; touch out/1 out/2")
+        self.call("save_to_workspace", sandbox_path="out", workspace_path="/results")
+        error = self.refused("is_directory", "delete_workspace_file", workspace_path="results")
+        self.assertIn("'/results' in the workspace is a folder of 2 files", error.text)
+        self.assertIn("Delete each: /results/1, /results/2.", error.text)
+        self.output("for n in $(seq 3 12); do touch out/$n; done")
+        self.call("save_to_workspace", sandbox_path="out", workspace_path="/results")
+        error = self.refused("is_directory", "delete_workspace_file", workspace_path="/results/")
+        self.assertIn('list_workspace_files {"prefix": "/results"} shows all.', error.text)
+
     def test_a_single_file_goes_where_it_was_told(self):
         self.output("mkdir d; echo one >d/n.txt")
         for target, stored in ((None, "/n.txt"), ("/x.txt", "/x.txt"), ("/dir/", "/dir/n.txt"),
