@@ -40,7 +40,7 @@ std::string real_root(const std::string& root)
 }
 
 void require_below(const std::string& real, const std::vector<std::string>& roots,
-                   const std::string& action)
+                   const std::string& action, const std::string& wanted)
 {
     std::string allowed;
     for (const auto& root : roots) {
@@ -53,7 +53,8 @@ void require_below(const std::string& real, const std::vector<std::string>& root
         allowed += (allowed.empty() ? "" : ", ") + root;
     }
     throw Error(Error(ErrorCode::invalid_path,
-                      visible(real) + " is outside of what this tool may " + action,
+                      visible(wanted.empty() ? real : wanted) +
+                          " is outside of what this tool may " + action,
                       "use a path under " + allowed)
                     .with_detail("allowed", allowed));
 }
@@ -169,18 +170,20 @@ std::string path_of(int fd)
     return path;
 }
 
-void require_readable(const std::string& real, const CallContext& context)
+void require_readable(const std::string& real, const CallContext& context,
+                      const std::string& wanted)
 {
     refuse_own_process(real);
     // By its name, which a command may have made a link to somewhere else.
     const std::string& outputs = context.config.spill_directory;
     const bool is_output = !outputs.empty() && is_below(real, outputs);
     if (context.config.path_policy == "home" && !is_output) {
-        require_below(real, {context.config.home}, "read");
+        require_below(real, {context.config.home}, "read", wanted);
     }
 }
 
-void require_writable(const std::string& real, const CallContext& context)
+void require_writable(const std::string& real, const CallContext& context,
+                      const std::string& wanted)
 {
     std::vector<std::string> roots{context.config.home};
     if (context.config.path_policy != "home") {
@@ -197,7 +200,7 @@ void require_writable(const std::string& real, const CallContext& context)
     if (is_fixed && !open && context.config.path_policy != "home") {
         throw_read_only_mount(real);
     }
-    require_below(real, roots, "write");
+    require_below(real, roots, "write", wanted);
 }
 
 void throw_read_only_mount(const std::string& path)

@@ -29,10 +29,13 @@ namespace berth::guest {
 /// Throws Error(invalid_path) when `real`, which must come from path_of(), is outside of what
 /// reading (writing) tools may touch; permission_denied for the guest's own /proc directories. The
 /// string of the request is never judged: only where its descriptor really is (a symlink could lead
-/// anywhere).
-void require_readable(const std::string& real, const CallContext& context);
+/// anywhere). `wanted`: what is asked for at `real` or below it, which the error names; empty: that
+/// itself.
+void require_readable(const std::string& real, const CallContext& context,
+                      const std::string& wanted = {});
 /// permission_denied also where the user has mounted something read-only.
-void require_writable(const std::string& real, const CallContext& context);
+void require_writable(const std::string& real, const CallContext& context,
+                      const std::string& wanted = {});
 
 /// The Error for what nobody in the sandbox can write.
 [[noreturn]] void throw_read_only_mount(const std::string& path);

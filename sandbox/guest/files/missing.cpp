@@ -141,7 +141,7 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
             error, "open " + shown,
             "no directory on the way to it can be opened; end the session to have a new machine");
     }
-    require_readable(found.path, context);
+    require_readable(found.path, context, path);
     const std::string base = found.path == "/" ? "" : found.path;
     const UniqueFd entry(
         ::openat(found.directory.get(), found.missing.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));

@@ -146,7 +146,7 @@ void require_writable_beside(const WriteTarget& target, const std::optional<std:
 {
     const auto& roots = context.config.writable_roots;
     try {
-        require_writable(target.directory_path, context);
+        require_writable(target.directory_path, context, target.path());
     } catch (const Error&) {
         if (!file || std::find(roots.begin(), roots.end(), *file) == roots.end()) {
             throw;
