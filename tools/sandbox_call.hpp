@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/error.hpp"
+#include "tools/host_paths.hpp"
 #include "tools/tool.hpp"
 
 namespace berth::tools {
@@ -37,7 +38,7 @@ auto with_sandbox(Context& context, Call call)
         if (error.code() == ErrorCode::session_lost) {
             report_lost(context, lease, error);
         }
-        throw;
+        throw Error(in_paths_of_sandbox(context, error));
     }
 }
 

@@ -132,6 +132,15 @@ class MountTest(ParityTest):
             self.assertEqual((self.outer / name).read_text(), f"{name}\n")
             self.assertEqual((self.outer / name).stat().st_uid, os.geteuid())
 
+    def test_of_a_path_of_the_host_the_one_in_the_sandbox_is_named(self):
+        self.mounted(f"{self.outer}:/home/user/o:rw")
+        for tool, arguments in (("read_file", {}), ("edit_file", {"old_text": "a", "new_text": "b"})):
+            with self.subTest(tool):
+                error = self.berth.call_tool(tool, {"path": f"{self.outer}/below/f", **arguments})
+                self.assertIn("In the sandbox it is /home/user/o/below/f.", error.text)
+        error = self.berth.call_tool("read_file", {"path": f"{self.outer}2/f"})
+        self.assertNotIn("In the sandbox it is", error.text)
+
     def test_no_file_of_the_host_gets_the_rights_of_its_owner(self):
         self.mounted(f"{self.outer}:/mnt/o:rw")
         self.output("cd /mnt/o; cp /bin/true t; chmod 755 t; chmod u=rwx,go=rx t; ./t; install -m 755 t i")
