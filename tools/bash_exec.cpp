@@ -3,7 +3,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/dialect.hpp"
@@ -78,8 +77,7 @@ void check_command(const std::string& command)
 std::string shown_name(std::string_view name)
 {
     constexpr std::size_t shown = 64;
-    const auto part = utf8::prefix_bytes(name, shown);
-    return visible(part) + (part.size() < name.size() ? "…" : "");
+    return visible_beginning(name, shown, "…");
 }
 
 void check_environment(const std::map<std::string, std::string>& environment)

@@ -181,7 +181,7 @@ const tools::Entry& Service::requested_tool(const json& params) const
     }
     constexpr std::size_t shown = 128;
     throw rpc::ProtocolError(rpc::invalid_params,
-                             "Unknown tool: " + visible(utf8::prefix_bytes(wanted, shown)) +
+                             "Unknown tool: " + visible_beginning(wanted, shown) +
                                  known_as(wanted));
 }
 
