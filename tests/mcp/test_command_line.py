@@ -209,6 +209,17 @@ class CommandLineTest(Bench):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(done.stderr.count("started in a writable mount"), told, done.stderr)
 
+    def test_a_server_in_a_terminal_prints_a_registration_that_finds_it(self):
+        terminal, line = os.openpty()
+        self.addCleanup(os.close, terminal)
+        with tempfile.TemporaryDirectory() as state:
+            os.write(terminal, b"\x04")
+            done = subprocess.run([binary_path("berth"), "serve", "--state-dir", state], stdin=line,
+                                  text=True, timeout=30, capture_output=True)
+        os.close(line)
+        self.assertIn(f"claude mcp add berth -- {os.path.realpath(binary_path('berth'))} serve --mount ",
+                      done.stderr)
+
     def test_with_too_few_descriptors_it_is_said_what_raises_the_limit(self):
         with tempfile.TemporaryDirectory() as folder:
             for most in range(7, 16):

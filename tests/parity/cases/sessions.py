@@ -1,6 +1,7 @@
 """Sessions and the workspace: who shares what, what stays, and what goes."""
 
 import datetime
+import json
 import os
 import signal
 import time
@@ -185,8 +186,6 @@ class SessionsTest(ParityTest):
             left = [(each["key"], each["state"]) for each in self.sessions()]
             self.assertEqual(left, [] if purge else [(folder.name, "ended")])
             self.assertEqual((folder / "home/f").exists(), not purge)
-
-    @local_only
         self.assertFalse(folder.exists())
 
     @local_only
@@ -198,6 +197,8 @@ class SessionsTest(ParityTest):
         self.command_line("sessions", "kill", folder.name, "--purge")
         self.assertEqual(self.sessions(), [])
         self.assertFalse(folder.exists())
+
+    @local_only
     def test_a_session_that_closed_its_folders_is_ended_and_goes_on(self):
         self.output("chmod 0 /tmp /var/tmp")
         self.command_line("sessions", "kill", "work")
