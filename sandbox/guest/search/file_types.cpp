@@ -1,6 +1,7 @@
 #include "sandbox/guest/search/file_types.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
@@ -137,15 +138,30 @@ constexpr FileType file_types[] = {
     {"zsh", "*.zsh .zlogin .zlogout .zprofile .zshenv .zshrc zlogin zlogout zprofile zshenv zshrc"},
 };
 
-std::string names_like(std::string_view type)
+char small(char c) noexcept
 {
-    std::string names;
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+std::string hint_for(std::string_view type)
+{
+    // Who gives several means the first one at least.
+    const auto first = type.substr(0, type.find_first_of(", "));
+    std::vector<std::string> names;
+    std::string alike;
     for (const FileType& known : file_types) {
-        if (!type.empty() && known.name.front() == type.front()) {
-            names += (names.empty() ? "" : ", ") + std::string(known.name);
+        if (!first.empty() && known.name.front() == small(first.front())) {
+            names.emplace_back(known.name);
+            alike += (alike.empty() ? "" : ", ") + names.back();
         }
     }
-    return names;
+    const auto near = nearest(first, names);
+    return (first.size() < type.size() ? "a type is one name; " : "") +
+           (near.empty() ? "" : "did you mean " + near + "? ") +
+           (alike.empty() ? "types are names such as c, py or rust"
+                          : "known types that begin alike: " + alike) +
+           "; or give `include` " +
+           (first.size() < type.size() ? "globs such as *.{c,h}" : "a glob such as *.ext");
 }
 
 } // namespace
@@ -154,14 +170,8 @@ std::vector<std::string> file_type_globs(std::string_view type)
 {
     const auto* const found = std::ranges::lower_bound(file_types, type, {}, &FileType::name);
     if (found == std::end(file_types) || found->name != type) {
-        const std::string names = names_like(type);
         throw Error(ErrorCode::invalid_argument,
-                    "unknown file type \"" + visible_beginning(type, 60) + "\"",
-                    names.empty()
-                        ? "types are names such as c, py or rust; or give `include` a glob such "
-                          "as *.ext"
-                        : "known types that begin alike: " + names +
-                              "; or give `include` a glob such as *.ext");
+                    "unknown file type \"" + visible_beginning(type, 60) + "\"", hint_for(type));
     }
     std::vector<std::string> globs;
     std::string_view rest = found->globs;

@@ -1,3 +1,4 @@
+#include "sandbox/guest/search/file_types.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/guest/search/search_fixture.hpp"
 
@@ -43,4 +44,32 @@ TEST_CASE("grep: arguments that cannot be")
           ErrorCode::invalid_argument);
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .before = 100'000}); }) ==
           ErrorCode::invalid_argument);
+}
+
+TEST_CASE("grep: an unknown file type is told which was probably meant")
+{
+    struct Case {
+        const char* type;
+        const char* hint;
+    };
+
+    const Case cases[] = {
+        {"C", "did you mean c? known types that begin alike: c, clojure"},
+        {"Python", "known types that begin alike: pascal, perl, php"},
+        {"TS", "did you mean ts?"},
+        {"rutS", "did you mean rust?"},
+        {"C,h", "a type is one name; did you mean c? known types that begin alike: c, clojure"},
+        {"c, h", "a type is one name; did you mean c?"},
+        {",", "a type is one name; types are names such as c, py or rust; or give `include` globs"},
+        {"\x01", "types are names such as c, py or rust; or give `include` a glob"},
+    };
+    for (const auto& one : cases) {
+        CAPTURE(std::string(one.type));
+        try {
+            (void)berth::guest::search::file_type_globs(one.type);
+            FAIL("an unknown type was taken");
+        } catch (const Error& error) {
+            CHECK(error.hint().substr(0, std::string(one.hint).size()) == one.hint);
+        }
+    }
 }
