@@ -21,22 +21,47 @@ namespace {
 using protocol::PatchFilesReply;
 using protocol::PatchFilesRequest;
 
+/// Where a file of the patch is, or will be.
+struct NamedFile {
+    std::string given; ///< in the patch
+    std::size_t line = 0;
+};
+
+/// A file is no folder: none is where another one needs one. By where they really are.
+void require_no_folder(const std::map<std::string, NamedFile>& files)
+{
+    for (const auto& [path, inner] : files) {
+        for (auto slash = path.find('/', 1); slash != std::string::npos;
+             slash = path.find('/', slash + 1)) {
+            const auto outer = files.find(path.substr(0, slash));
+            if (outer != files.end()) {
+                throw Error(ErrorCode::invalid_argument,
+                            "line " + std::to_string(inner.line) +
+                                " of patch: " + visible(inner.given) + " would be in " +
+                                visible(outer->second.given) + ", which is a file in line " +
+                                std::to_string(outer->second.line),
+                            "give one of them another name: a file cannot be a folder too");
+            }
+        }
+    }
+}
+
 /// Each file once, by whatever name: what a second entry would change is not there yet, and its
 /// lock would wait for this very call.
 void require_distinct(const std::vector<PatchEntry>& entries, const CallContext& context)
 {
-    std::map<std::string, std::size_t> paths;
+    std::map<std::string, NamedFile> paths;
     std::map<std::pair<dev_t, ino_t>, std::size_t> files;
     const auto look = [&](const std::string& path, std::size_t line) {
         const WriteTarget target = find_write_target(path, context);
-        const auto by_path = paths.emplace(target.path(), line);
+        const auto by_path = paths.emplace(target.path(), NamedFile{path, line});
         const auto by_file =
             target.exists()
                 ? files.emplace(std::pair(target.status.st_dev, target.status.st_ino), line)
                 : std::pair(files.end(), true);
         if (!by_path.second || !by_file.second) {
             const std::size_t first =
-                by_path.second ? by_file.first->second : by_path.first->second;
+                by_path.second ? by_file.first->second : by_path.first->second.line;
             const std::string what = "line " + std::to_string(line) + " of patch: " + visible(path);
             if (first == line) {
                 throw Error(ErrorCode::invalid_argument, what + " would be moved to itself",
@@ -53,6 +78,7 @@ void require_distinct(const std::vector<PatchEntry>& entries, const CallContext&
             look(entry.move_to, entry.line);
         }
     }
+    require_no_folder(paths);
 }
 
 /// Undoes it all, the last first; what cannot be undone is told.

@@ -163,3 +163,34 @@ TEST_CASE("a binary file that has already what its hunks make is refused as othe
     CHECK(machine.get("f") == "b" + nul + "\nb\n"); // of the same size
     CHECK(swapped.diff.starts_with("Binary files "));
 }
+
+TEST_CASE("a file that is to be a folder too is refused before anything is written")
+{
+    struct Case {
+        const char* body;
+        const char* what;
+    };
+
+    const Case cases[] = {
+        {"*** Add File: m1\n+a\n*** Add File: m1/z\n+b\n",
+         "line 4 of patch: m1/z would be in m1, which is a file in line 2"},
+        {"*** Add File: ./m1/y/z\n+b\n*** Add File: m1\n+a\n",
+         "line 2 of patch: ./m1/y/z would be in m1, which is a file in line 4"},
+        {"*** Update File: f\n*** Move to: m1\n-f\n+g\n*** Add File: m1/z\n+b\n",
+         "line 6 of patch: m1/z would be in m1, which is a file in line 2"},
+    };
+    for (const auto& one : cases) {
+        CAPTURE(one.body);
+        const Machine machine;
+        machine.put("f", "f\n");
+        const auto error = patch_error(machine, one.body);
+        CHECK(error.code() == ErrorCode::invalid_argument);
+        CHECK_FALSE(error.retryable());
+        CHECK(std::string(error.what()) == one.what);
+        CHECK(machine.count() == 1);
+        CHECK(machine.get("f") == "f\n");
+    }
+    const Machine machine; // a name that only begins alike is no folder
+    (void)patch(machine, "*** Add File: m\n+a\n*** Add File: m1/z\n+b\n");
+    CHECK(machine.get("m1/z") == "b\n");
+}
