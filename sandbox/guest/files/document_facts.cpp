@@ -22,8 +22,17 @@ DocumentFacts facts_of(const Document& document)
         lines.feed(piece);
     }
     facts.all_crlf = lines.all_crlf();
-    facts.final_newline = lines.final_newline();
     return facts;
+}
+
+bool ends_with_newline(const Document& document)
+{
+    if (document.pieces().empty()) {
+        return false;
+    }
+    const auto& last = document.pieces().back();
+    return last.added ? document.added(last).ends_with('\n')
+                      : document.original().at(last.begin + last.size - 1, 1).ends_with('\n');
 }
 
 bool is_as_original(const Document& document)

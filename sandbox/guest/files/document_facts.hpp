@@ -14,11 +14,13 @@ struct DocumentFacts {
     bool all_crlf = false; ///< every line end is CRLF, and there is one
     bool bom = false;
     bool binary = false; ///< it has a NUL
-    bool final_newline = false;
 };
 
 /// Reads the whole.
 [[nodiscard]] DocumentFacts facts_of(const Document& document);
+
+/// Reads the end.
+[[nodiscard]] bool ends_with_newline(const Document& document);
 
 /// Nothing of the original would be another byte. Reads both, up to the first difference.
 [[nodiscard]] bool is_as_original(const Document& document);

@@ -4,6 +4,7 @@
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_errors.hpp"
+#include "sandbox/guest/files/line_places.hpp"
 #include "sandbox/guest/files/line_walk.hpp"
 #include "sandbox/guest/files/text_search.hpp"
 #include "sandbox/guest/files/tolerant_match.hpp"
@@ -25,12 +26,14 @@ constexpr const char* above_hint =
 class Hunks {
   public:
     Hunks(const PatchEntry& entry, Document& document)
-        : entry_(entry), document_(document), facts_(facts_of(document))
+        : entry_(entry), document_(document), original_(document.original()),
+          places_(original_.size()), facts_(facts_of(document))
     {
     }
 
     unsigned run()
     {
+        look_for_all();
         for (const auto& hunk : entry_.hunks) {
             name_ = "hunk " + std::to_string(&hunk - entry_.hunks.data() + 1) + " (line " +
                     std::to_string(hunk.line) + " of patch)";
@@ -52,54 +55,97 @@ class Hunks {
     }
 
   private:
+    /// One search is one pass: to know the places of all lines before pays for several.
+    void look_for_all()
+    {
+        if (entry_.hunks.size() > 1) {
+            for (const auto& hunk : entry_.hunks) {
+                std::ranges::for_each(hunk.headers, [&](const std::string& header) {
+                    places_.want_line(trimmed(header));
+                });
+                places_.want_text(hunk.old_text);
+            }
+            places_.scan(original_);
+        }
+    }
+
+    /// Of position_, in the original: from there on the document is as it was.
+    [[nodiscard]] std::uint64_t original_position() const
+    {
+        return original_.size() - (document_.size() - position_);
+    }
+
     /// Sets position_ behind the first line from there on that is the header, or has it.
     void go_below(const std::string& header)
     {
         const auto wanted = trimmed(header);
-        std::optional<std::uint64_t> behind_same;
-        std::optional<std::uint64_t> behind_like;
+        const auto is_same = [&](std::string_view line) { return trimmed(line) == wanted; };
+        const auto is_like = [&](std::string_view line) {
+            return line.find(wanted) != std::string_view::npos;
+        };
+        const std::uint64_t from = original_position();
+        const auto near = places_.near_line(wanted, from);
+        auto behind = near ? behind_line(*near, is_same) : std::nullopt;
+        behind = behind ? behind : behind_line(from, is_like);
+        if (!behind) {
+            refuse_header(header, [&](std::string_view line) { return is_like(line); });
+        }
+        position_ = document_.size() - (original_.size() - *behind);
+    }
+
+    /// Behind the first line of the original, from `begin` on, that is so.
+    template <class Is>
+    std::optional<std::uint64_t> behind_line(std::uint64_t begin, Is is)
+    {
+        std::optional<std::uint64_t> behind;
+        const auto look = [&](WalkedLine line) {
+            line.begin += begin;
+            if (!behind && is(without_mark(line))) {
+                behind = begin + line.end;
+            }
+        };
+        LineSplitter lines;
+        constexpr std::uint64_t step = 4096; // it is often near
+        for (std::uint64_t at = begin; at < original_.size() && !behind;) {
+            const auto piece = original_.at(at, step);
+            lines.feed(piece, look);
+            at += piece.size();
+        }
+        if (!behind) {
+            lines.finish(look);
+        }
+        return behind;
+    }
+
+    /// `is`: whether a line has the header.
+    template <class Is>
+    [[noreturn]] void refuse_header(const std::string& header, Is is) const
+    {
         std::optional<std::uint64_t> above;
         walk_lines(document_, [&](const WalkedLine& line) {
-            const auto text = without_mark(line);
-            const bool same = trimmed(text) == wanted;
-            if (behind_same || (!same && text.find(wanted) == std::string_view::npos)) {
-                return;
-            }
-            if (line.begin < position_) {
+            if (line.begin < position_ && is(without_mark(line))) {
                 above = line.begin;
-            } else if (same) {
-                behind_same = line.end;
-            } else if (!behind_like) {
-                behind_like = line.end;
             }
         });
-        if (!behind_same && !behind_like) {
-            const std::string what = "the line behind @@ of " + name_;
-            if (above) {
-                refuse_elsewhere(what, *above, above_hint);
-            }
-            throw_not_found(document_, header, what);
+        const std::string what = "the line behind @@ of " + name_;
+        if (above) {
+            refuse_elsewhere(what, *above, above_hint);
         }
-        position_ = behind_same.value_or(behind_like.value_or(0));
+        throw_not_found(document_, header, what);
     }
 
-    /// Where so many lines as the text has begin at the file's end, but not before position_.
-    std::uint64_t last_lines(const std::string& text)
-    {
-        std::vector<std::uint64_t> begins(static_cast<std::size_t>(std::ranges::count(text, '\n')));
-        std::size_t count = 0;
-        walk_lines(document_,
-                   [&](const WalkedLine& line) { begins[count++ % begins.size()] = line.begin; });
-        return count < begins.size() ? position_
-                                     : std::max(position_, begins[count % begins.size()]);
-    }
-
-    /// Those that are exactly so, if there are any.
+    /// Those that are exactly so, if there are any; of these, behind headers, the first alone.
     std::vector<TolerantMatch> places_of(const PatchHunk& hunk)
     {
-        auto places = find_tolerant(
-            document_,
-            {.text = hunk.old_text, .most = most_places, .whole_lines = true, .from = position_});
+        auto places = find_tolerant(original_,
+                                    {.text = hunk.old_text,
+                                     .most = most_places,
+                                     .whole_lines = true,
+                                     .to_exact = !hunk.headers.empty() && !hunk.at_end},
+                                    places_.ranges_of(hunk.old_text, original_position()));
+        for (auto& place : places) {
+            place.begin = document_.size() - (original_.size() - place.begin);
+        }
         if (hunk.at_end) {
             std::erase_if(places, [&](const TolerantMatch& place) {
                 return place.begin + place.actual.size() != document_.size();
@@ -232,7 +278,7 @@ class Hunks {
         const std::uint64_t begin = at_header ? position_ : document_.size();
         std::string text = hunk.new_text;
         const std::uint64_t empty = facts_.bom ? byte_order_mark.size() : 0;
-        if (begin == document_.size() && begin > empty && !facts_of(document_).final_newline) {
+        if (begin == document_.size() && begin > empty && !ends_with_newline(document_)) {
             // The last line gets its newline, and the file ends as before.
             const std::string newline = facts_.all_crlf ? "\r\n" : "\n";
             text = newline + text.substr(0, text.size() - newline.size());
@@ -243,8 +289,11 @@ class Hunks {
 
     const PatchEntry& entry_;
     Document& document_;
+    OriginalReader original_;
+    LinePlaces places_;
     DocumentFacts facts_;
-    std::uint64_t position_ = 0; ///< a line's beginning: what comes is not before it
+    /// A line's beginning: what comes is not before it, and from there on nothing was changed.
+    std::uint64_t position_ = 0;
     unsigned through_ = 0;
     std::string name_; ///< of the present hunk, for messages
 };

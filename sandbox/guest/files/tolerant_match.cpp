@@ -171,6 +171,16 @@ class TolerantSearch {
     {
     }
 
+    /// What comes next is the lines from `begin` on.
+    void go_on_at(std::uint64_t begin)
+    {
+        last_ = '\n';
+        length_ = 0;
+        held_text_.clear();
+        base_ = begin;
+        folded_ = 0;
+    }
+
     /// False when enough was found.
     bool feed(std::string_view piece, Behind behind)
     {
@@ -185,7 +195,7 @@ class TolerantSearch {
             feed_sign('\n', base_ + folded_, base_ + folded_);
         }
         drop_what_is_not_needed();
-        return matches_.size() < query_.most;
+        return matches_.size() < query_.most && !over_;
     }
 
     [[nodiscard]] std::vector<TolerantMatch> take() noexcept { return std::move(matches_); }
@@ -202,7 +212,7 @@ class TolerantSearch {
         length_ += sign == text_.signs[length_] ? 1U : 0U;
         if (length_ == text_.signs.size()) {
             const std::size_t first = count_ % begins_.size();
-            if (begins_[first] >= query_.from && (!query_.whole_lines || starts_line_[first])) {
+            if (!query_.whole_lines || starts_line_[first]) {
                 look_at(begins_[first], end);
             }
             length_ = borders_[length_ - 1];
@@ -223,7 +233,7 @@ class TolerantSearch {
         const std::size_t size = actual.size();
         actual += !open_end_ ? "" : query_.text.ends_with("\r\n") ? "\r\n" : "\n";
         Comparison comparison(!query_.whole_lines);
-        if (matches_.size() < query_.most && comparison.run(text_, fold_whole(actual))) {
+        if (matches_.size() < query_.most && !over_ && comparison.run(text_, fold_whole(actual))) {
             actual.resize(size - comparison.behind());
             actual.erase(0, comparison.in_front());
             kept_ += actual.size();
@@ -237,6 +247,7 @@ class TolerantSearch {
                                 .actual = std::move(actual),
                                 .through = comparison.through(),
                                 .open_end = open_end_});
+            over_ = query_.to_exact && comparison.through() == 0;
         }
     }
 
@@ -261,6 +272,7 @@ class TolerantSearch {
     std::vector<bool> starts_line_;     ///< as they do
     std::size_t held_;
     char last_ = '\n';        ///< the last sign, or what a file's beginning is behind
+    bool over_ = false;       ///< nothing more is looked for
     bool open_end_ = false;   ///< a newline was put behind the document's last line
     std::uint64_t count_ = 0; ///< signs seen
     std::size_t length_ = 0;  ///< of the text, that the last signs are
@@ -309,6 +321,29 @@ std::vector<TolerantMatch> find_tolerant(const Document& document, const Toleran
         }
     }
     (void)search.feed({}, Behind::nothing);
+    return search.take();
+}
+
+std::vector<TolerantMatch> find_tolerant(OriginalReader& original, const TolerantQuery& query,
+                                         const std::vector<TextRange>& ranges)
+{
+    if (query.text.empty() || query.text.size() > longest_tolerant) {
+        return {};
+    }
+    TolerantSearch search(query);
+    for (const auto& range : ranges) {
+        search.go_on_at(range.begin);
+        for (std::uint64_t at = range.begin; at < range.end;) {
+            const auto piece = original.at(at, range.end - at);
+            if (!search.feed(piece, Behind::more)) {
+                return search.take();
+            }
+            at += piece.size();
+        }
+        if (range.end == original.size()) {
+            (void)search.feed({}, Behind::nothing);
+        }
+    }
     return search.take();
 }
 

@@ -34,7 +34,14 @@ struct TolerantQuery {
     /// The text, which ends with a newline, is whole lines of the document; the last of these may
     /// be without a newline.
     bool whole_lines = false;
-    std::uint64_t from = 0; ///< no place begins before it; a line's beginning
+    /// Nothing is looked for behind a place where nothing differs.
+    bool to_exact = false;
+};
+
+/// Of a document's original.
+struct TextRange {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
 };
 
 /// Longer texts are not looked for in this way.
@@ -50,6 +57,12 @@ inline constexpr std::size_t longest_tolerant = 256 * 1024;
 /// beyond bounds.
 [[nodiscard]] std::vector<TolerantMatch> find_tolerant(const Document& document,
                                                        const TolerantQuery& query);
+
+/// As that, for whole lines, in parts of a document's original: whole lines each, in order and
+/// apart.
+[[nodiscard]] std::vector<TolerantMatch> find_tolerant(OriginalReader& original,
+                                                       const TolerantQuery& query,
+                                                       const std::vector<TextRange>& ranges);
 
 /// What takes a match's place: `new_text`, in which lines that stay are those of the document, and
 /// the others are indented and ended like them.

@@ -1,0 +1,222 @@
+#include "sandbox/guest/files/line_places.hpp"
+
+#include "sandbox/guest/files/document_facts.hpp"
+#include "sandbox/guest/files/folded_text.hpp"
+#include "sandbox/guest/files/line_diff.hpp"
+#include "sandbox/guest/files/line_walk.hpp"
+#include "sandbox/guest/files/patch_text.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+/// Different lines that are looked for, and places of all of them (16 bytes each): beyond that
+/// nothing is known.
+constexpr std::size_t most_lines = 200'000;
+constexpr std::size_t most_places = 1'000'000;
+/// A line that is in more places, such as an empty one, says little of where a text is.
+constexpr std::size_t most_of_one = 10'000;
+constexpr std::size_t most_marks = 250'000;
+
+void fold_line(std::string_view line, Behind behind, std::string& folded)
+{
+    folded.clear();
+    (void)fold_text(line, behind, [&](const FoldedSign& sign) { folded += sign.sign; });
+}
+
+std::string folded_line(std::string_view line)
+{
+    std::string folded;
+    fold_line(line, Behind::anything, folded);
+    return folded;
+}
+
+/// As patch_hunks.cpp compares the line behind @@: without the mark, and no more of a long line.
+std::string_view compared(std::string_view line, bool first)
+{
+    line = line.substr(0, line.find('\n')).substr(0, walked_bytes);
+    line.remove_prefix(first && line.starts_with(byte_order_mark) ? byte_order_mark.size() : 0);
+    return trimmed(line);
+}
+
+} // namespace
+
+void LinePlaces::want_text(std::string_view text)
+{
+    for (const auto line : split_lines(text)) {
+        want(folded_, folded_line(line));
+    }
+}
+
+void LinePlaces::want_line(std::string_view trimmed_line)
+{
+    want(trimmed_, std::string(trimmed_line));
+}
+
+void LinePlaces::want(Wanted& wanted, std::string line)
+{
+    if (folded_.size() + trimmed_.size() < most_lines) {
+        wanted.try_emplace(std::move(line));
+    }
+}
+
+void LinePlaces::scan(OriginalReader& original)
+{
+    if (folded_.size() + trimmed_.size() >= most_lines) {
+        return;
+    }
+    std::string begun; // of a line
+    for (std::uint64_t at = 0; at < size_;) {
+        auto piece = original.at(at, size_ - at);
+        at += piece.size();
+        while (!piece.empty()) {
+            const auto newline = piece.find('\n');
+            const auto part =
+                piece.substr(0, newline == std::string_view::npos ? newline : newline + 1);
+            piece.remove_prefix(part.size());
+            // Blanks without end are folded as they come in pieces.
+            if (begun.size() + part.size() > longest_blanks || places_ > most_places) {
+                return;
+            }
+            if (newline == std::string_view::npos) {
+                begun += part;
+            } else if (begun.empty()) {
+                look_at(part, /*last=*/false);
+            } else {
+                look_at(begun += part, /*last=*/false);
+                begun.clear();
+            }
+        }
+    }
+    if (!begun.empty()) {
+        look_at(begun, /*last=*/true);
+    }
+    known_ = true;
+}
+
+/// `last`: it has no newline.
+void LinePlaces::look_at(std::string_view line, bool last)
+{
+    mark_line();
+    const Place place{.line = line_, .begin = begin_};
+    if (!folded_.empty()) {
+        fold_line(line, last ? Behind::nothing : Behind::anything, buffer_);
+        buffer_ += last ? "\n" : "";
+        add_place(folded_, buffer_, place);
+    }
+    if (!trimmed_.empty()) {
+        add_place(trimmed_, compared(line, line_ == 0), place);
+    }
+    ++line_;
+    begin_ += line.size();
+}
+
+void LinePlaces::add_place(Wanted& wanted, std::string_view line, const Place& place)
+{
+    const auto found = wanted.find(line);
+    if (found == wanted.end() || found->second.too_many) {
+        return;
+    }
+    Places& places = found->second;
+    if (places.list.size() == most_of_one) {
+        places_ -= std::exchange(places.list, {}).size();
+        places.too_many = true;
+        return;
+    }
+    places.list.push_back(place);
+    ++places_;
+}
+
+void LinePlaces::mark_line()
+{
+    if (line_ % distance_ != 0) {
+        return;
+    }
+    if (marks_.size() == most_marks) {
+        for (std::size_t i = 0; 2 * i < marks_.size(); ++i) {
+            marks_[i] = marks_[2 * i];
+        }
+        marks_.resize((marks_.size() + 1) / 2);
+        distance_ *= 2;
+        if (line_ % distance_ != 0) {
+            return;
+        }
+    }
+    marks_.push_back(begin_);
+}
+
+std::uint64_t LinePlaces::begin_before(std::uint64_t line) const
+{
+    const auto mark = static_cast<std::size_t>(line / distance_);
+    return mark < marks_.size() ? marks_[mark] : size_;
+}
+
+std::uint64_t LinePlaces::begin_behind(std::uint64_t line) const
+{
+    return begin_before(line + distance_ - 1);
+}
+
+LinePlaces::Lists LinePlaces::lists_of(std::string_view text) const
+{
+    Lists lists;
+    std::size_t fewest = most_of_one + 1;
+    for (const auto line : split_lines(text)) {
+        const auto found = folded_.find(folded_line(line));
+        const bool counts = found != folded_.end() && !found->second.too_many;
+        if (counts && found->second.list.size() < fewest) {
+            fewest = found->second.list.size();
+            lists.rarest = lists.of_line.size();
+        }
+        lists.of_line.push_back(counts ? &found->second.list : nullptr);
+    }
+    return lists;
+}
+
+std::vector<TextRange> LinePlaces::ranges_of(std::string_view text, std::uint64_t from) const
+{
+    const Lists lists = known_ ? lists_of(text) : Lists();
+    const std::size_t above = lists.rarest;
+    const auto* rarest = lists.of_line.empty() ? nullptr : lists.of_line[above];
+    if (rarest == nullptr) {
+        return {{.begin = from, .end = size_}};
+    }
+    std::vector<TextRange> ranges;
+    for (auto place = std::ranges::lower_bound(*rarest, from, {}, &Place::begin);
+         place != rarest->end(); ++place) {
+        const std::uint64_t first = place->line - std::min<std::uint64_t>(above, place->line);
+        std::uint64_t line = first;
+        const bool all = place->line >= above &&
+                         std::ranges::all_of(lists.of_line, [&](const std::vector<Place>* list) {
+                             const std::uint64_t present = line++;
+                             return list == nullptr ||
+                                    std::ranges::binary_search(*list, present, {}, &Place::line);
+                         });
+        if (!all) {
+            continue;
+        }
+        const TextRange range{.begin = std::max(from, begin_before(first)),
+                              .end = begin_behind(first + lists.of_line.size())};
+        if (!ranges.empty() && range.begin <= ranges.back().end) {
+            ranges.back().end = range.end;
+        } else {
+            ranges.push_back(range);
+        }
+    }
+    return ranges;
+}
+
+std::optional<std::uint64_t> LinePlaces::near_line(std::string_view trimmed_line,
+                                                   std::uint64_t from) const
+{
+    const auto found = trimmed_.find(trimmed_line);
+    if (!known_ || found == trimmed_.end() || found->second.too_many) {
+        return from;
+    }
+    const auto& list = found->second.list;
+    const auto place = std::ranges::lower_bound(list, from, {}, &Place::begin);
+    return place == list.end() ? std::nullopt : std::optional(place->begin);
+}
+
+} // namespace berth::guest
