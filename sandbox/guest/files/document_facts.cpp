@@ -22,6 +22,7 @@ DocumentFacts facts_of(const Document& document)
         lines.feed(piece);
     }
     facts.all_crlf = lines.all_crlf();
+    facts.mixed = lines.mixed();
     return facts;
 }
 

@@ -12,6 +12,7 @@ inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 /// What of a document decides how texts are put into it.
 struct DocumentFacts {
     bool all_crlf = false; ///< every line end is CRLF, and there is one
+    bool mixed = false;    ///< some are, and some are LF
     bool bom = false;
     bool binary = false; ///< it has a NUL
 };

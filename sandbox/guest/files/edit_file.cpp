@@ -65,6 +65,11 @@ Edit adapted(const Edit& edit, const DocumentFacts& facts, const std::string& pl
     return result;
 }
 
+bool has_newline(std::string_view text)
+{
+    return text.find('\n') != std::string_view::npos;
+}
+
 /// Whether an edit may look through what is not the text's sense, and what it looked through.
 struct Allowance {
     bool allowed = false;
@@ -120,19 +125,50 @@ std::uint64_t apply_tolerantly(const Edit& edit, Document& document, const std::
                         " times in " + visible(document.path()) + ", each a little different",
                     "use sed in bash_exec for that many");
     }
+    std::vector<std::uint64_t> behinds;
+    std::ranges::transform(matches, std::back_inserter(behinds), [](const TolerantMatch& match) {
+        return match.begin + match.actual.size();
+    });
+    const bool within = !edit.old_text.ends_with('\n') && has_newline(edit.new_text);
+    auto ends = within ? line_ends_behind(document, behinds)
+                       : std::vector<std::string_view>(matches.size());
     // The last first, so that the places of the others stay what they are.
     std::uint64_t replaced = 0;
     std::uint64_t behind = document.size();
-    for (auto match = matches.rbegin(); match != matches.rend(); ++match) {
+    for (auto match = matches.rbegin(); match != matches.rend(); ++match, ends.pop_back()) {
         if (match->begin + match->actual.size() <= behind) {
-            document.replace({match->begin}, match->actual.size(),
-                             tolerant_replacement(edit.old_text, edit.new_text, *match));
+            document.replace(
+                {match->begin}, match->actual.size(),
+                tolerant_replacement(edit.old_text, edit.new_text, *match, ends.back()));
             behind = match->begin;
             tolerance.through |= match->through;
             ++replaced;
         }
     }
     return replaced;
+}
+
+/// Of a text within a line, where lines end with CRLF here and with LF there: the lines that take
+/// its place end as that one does.
+void replace_ended_alike(const Edit& edit, Document& document,
+                         const std::vector<std::uint64_t>& matches)
+{
+    std::vector<std::uint64_t> behinds;
+    std::ranges::transform(matches, std::back_inserter(behinds),
+                           [&](std::uint64_t begin) { return begin + edit.old_text.size(); });
+    const auto ends = line_ends_behind(document, behinds);
+    std::vector<std::uint64_t> crlf; // where they are once the others are replaced
+    std::vector<std::uint64_t> others;
+    for (std::size_t i = 0; i < matches.size(); ++i) {
+        if (ends[i] == "\r\n") {
+            crlf.push_back(matches[i] + others.size() * edit.new_text.size() -
+                           others.size() * edit.old_text.size());
+        } else {
+            others.push_back(matches[i]);
+        }
+    }
+    document.replace(others, edit.old_text.size(), edit.new_text);
+    document.replace(crlf, edit.old_text.size(), with_crlf(edit.new_text));
 }
 
 /// Returns the number of replacements.
@@ -162,7 +198,12 @@ std::uint64_t apply(const Edit& edit, Document& document, const DocumentFacts& f
     if (matches.size() > 1 && !edit.replace_all) {
         refuse_several(document, matches, edit.old_text.size(), place);
     }
-    document.replace(matches, edit.old_text.size(), edit.new_text);
+    if (tolerance.allowed && facts.mixed && !has_newline(edit.old_text) &&
+        has_newline(edit.new_text)) {
+        replace_ended_alike(edit, document, matches);
+    } else {
+        document.replace(matches, edit.old_text.size(), edit.new_text);
+    }
     return matches.size();
 }
 
@@ -170,8 +211,7 @@ std::uint64_t apply(const Edit& edit, Document& document, const DocumentFacts& f
 /// read the whole.
 bool depends_on_facts(const Edit& edit)
 {
-    return edit.old_text.empty() || edit.old_text.find('\n') != std::string::npos ||
-           edit.new_text.find('\n') != std::string::npos ||
+    return edit.old_text.empty() || has_newline(edit.old_text) || has_newline(edit.new_text) ||
            edit.old_text.starts_with(byte_order_mark) || edit.new_text.starts_with(byte_order_mark);
 }
 

@@ -22,6 +22,8 @@ class LineCounter {
     /// "lf", "crlf", "mixed", or empty without any newline.
     [[nodiscard]] std::string line_ending() const;
 
+    [[nodiscard]] bool mixed() const noexcept { return crlf_ > 0 && crlf_ < newlines_; }
+
     [[nodiscard]] bool all_crlf() const noexcept { return newlines_ > 0 && crlf_ == newlines_; }
 
   private:

@@ -50,6 +50,37 @@ std::vector<std::uint64_t> find_text(const Document& document, std::string_view 
     return matches;
 }
 
+std::vector<std::string_view> line_ends_behind(const Document& document,
+                                               const std::vector<std::uint64_t>& offsets)
+{
+    std::vector<std::string_view> ends;
+    DocumentReader reader(document);
+    std::uint64_t base = 0;
+    char last = 0; // of the piece before
+    for (auto piece = reader.next(); !piece.empty() && ends.size() < offsets.size();
+         piece = reader.next()) {
+        std::size_t from = 0;
+        while (ends.size() < offsets.size()) {
+            const std::uint64_t wanted = offsets[ends.size()];
+            from = std::max(from, static_cast<std::size_t>(std::max(wanted, base) - base));
+            from = std::min(from, piece.size());
+            const auto newline = piece.find('\n', from);
+            if (newline == std::string_view::npos) {
+                break;
+            }
+            const char before = newline > 0 ? piece[newline - 1] : last;
+            // One whose carriage return is before the offset ends with the newline alone.
+            const bool crlf = before == '\r' && base + newline > wanted;
+            ends.emplace_back(crlf ? "\r\n" : "\n");
+            from = newline;
+        }
+        base += piece.size();
+        last = piece.back();
+    }
+    ends.resize(offsets.size());
+    return ends;
+}
+
 std::vector<std::uint64_t> lines_of(const Document& document,
                                     const std::vector<std::uint64_t>& positions, std::size_t limit)
 {

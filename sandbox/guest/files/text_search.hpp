@@ -20,6 +20,11 @@ enum class Overlap : unsigned char { skipped, reported };
 [[nodiscard]] std::vector<std::uint64_t> find_text(const Document& document, std::string_view text,
                                                    Overlap overlap);
 
+/// For each of the offsets, which are in order, how the line that it is in ends: with CRLF, LF or,
+/// the last of the document, nothing.
+[[nodiscard]] std::vector<std::string_view>
+line_ends_behind(const Document& document, const std::vector<std::uint64_t>& offsets);
+
 /// The lines (1-based) on which the first `limit` of the positions are.
 [[nodiscard]] std::vector<std::uint64_t>
 lines_of(const Document& document, const std::vector<std::uint64_t>& positions, std::size_t limit);

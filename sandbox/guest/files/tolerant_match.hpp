@@ -65,8 +65,10 @@ inline constexpr std::size_t longest_tolerant = 256 * 1024;
                                                        const std::vector<TextRange>& ranges);
 
 /// What takes a match's place: `new_text`, in which lines that stay are those of the document, and
-/// the others are indented and ended like them.
+/// the others are indented and ended like them. `line_end`: of the line that the match ends within;
+/// empty where it ends with a line, or the document does.
 [[nodiscard]] std::string tolerant_replacement(std::string_view old_text, std::string_view new_text,
-                                               const TolerantMatch& match);
+                                               const TolerantMatch& match,
+                                               std::string_view line_end = {});
 
 } // namespace berth::guest

@@ -76,6 +76,23 @@ TEST_CASE("a text is found through tabs, trailing blanks, line ends and quotes, 
         {"a\r\nb\n", "a\nb\n", "a\nx\ny\nb\n", "a\r\nx\r\ny\r\nb\n", {"line ends"}},
         {"a\r\nb\n", "a\nb\n", "a\nx\ny\n", "a\r\nx\ny\n", {"line ends"}},
         {"a\nb\r\n", "a\nb\n", "x\na\nb\n", "x\na\nb\r\n", {"line ends"}},
+        // a line that stays keeps its own end, though the text ends within it
+        {"a\r\nb\nc\r\n", "a", "a\nXX", "a\r\nXX\r\nb\nc\r\n", {}},
+        {"a\r\nb\nc\r\n", "b", "b\nXX\nYY", "a\r\nb\nXX\nYY\nc\r\n", {}},
+        {"a\r\nb\nc", "c", "XX\nc", "a\r\nb\nXX\nc", {}},
+        {"a\nit\u2019s so\r\n",
+         "it's so",
+         "it's so\nXX\nYY",
+         "a\nit\u2019s so\r\nXX\r\nYY\r\n",
+         {"quotes"}},
+        {"a\nit\u2019s so\r\n", "it's", "XX\nit's", "a\nXX\r\nit\u2019s so\r\n", {"quotes"}},
+        {"a\nit\u2019s\nb\r\n",
+         "it's\nb",
+         "it's\nb\nXX\nYY",
+         "a\nit\u2019s\nb\r\nXX\r\nYY\r\n",
+         {"quotes"}},
+        {"a\nb\r\nc\r\n", "a\nb\nc", "a\nb\nc\nd", "a\nb\r\nc\r\nd\r\n", {"line ends"}},
+        {"x\r\nit\u2019s\n", "it's", "it's\ny", "x\r\nit\u2019s\ny\n", {"quotes"}},
         // quotes
         {"say(\u201Chi\u201D)\n", "say(\"hi\")", "say(\"ho\")", "say(\"ho\")\n", {"quotes"}},
         {"it's\n", "it\u2019s", "it is", "it is\n", {"quotes"}},
@@ -145,6 +162,29 @@ TEST_CASE("a tolerated place must be the only one, unless all are meant")
     const auto reply = edit_file(asked, machine.context);
     CHECK(reply.replacements == 2);
     CHECK(machine.get("f") == "\ty\n  \ty\n");
+}
+
+TEST_CASE("where line ends are mixed each place that is replaced keeps its own")
+{
+    const Machine machine;
+    machine.put("f", "one\r\ntwo one\none one\r\none");
+    auto asked = request_for("f", {"one", "1\n2", true});
+    CHECK(edit_file(asked, machine.context).replacements == 5);
+    CHECK(machine.get("f") == "1\r\n2\r\ntwo 1\n2\n1\r\n2 1\r\n2\r\n1\n2");
+    // Who did not ask for tolerance writes bytes.
+    machine.put("f", "one\r\ntwo\n");
+    asked = request_for("f", {"one", "one\n2", false});
+    asked.tolerant = false;
+    (void)edit_file(asked, machine.context);
+    CHECK(machine.get("f") == "one\n2\r\ntwo\n");
+    // One carriage return in front of another, and at the end of a piece that is read.
+    const std::string row(stream_piece - 4, 'x');
+    machine.put("f", row + "one\r\nb\n");
+    (void)edit_file(request_for("f", {"one", "1\n2", false}), machine.context);
+    CHECK(machine.get("f") == row + "1\r\n2\r\nb\n");
+    machine.put("f", "one\r\nb\n");
+    (void)edit_file(request_for("f", {"one\r", "1\n2\r", false}), machine.context);
+    CHECK(machine.get("f") == "1\n2\r\nb\n");
 }
 
 TEST_CASE("who did not ask for tolerance is told that it would have matched")
