@@ -1,9 +1,9 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
-#include "sandbox/guest/exec/folded_text.hpp"
 #include "sandbox/guest/exec/line_filter.hpp"
 #include "sandbox/guest/exec/output.hpp"
+#include "sandbox/protocol/folded_text.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <cstddef>
@@ -59,7 +59,7 @@ class JobReader {
     [[nodiscard]] protocol::JobStream result(const OutputStream& stream) const;
 
   private:
-    [[nodiscard]] const FoldedText& kept() const noexcept
+    [[nodiscard]] const protocol::FoldedText& kept() const noexcept
     {
         return filter_ ? filter_->kept() : kept_;
     }
@@ -70,7 +70,7 @@ class JobReader {
     std::uint64_t at_;
     std::uint64_t end_ = 0; ///< as fetch() was told
     std::uint64_t dropped_ = 0;
-    FoldedText kept_; ///< without a filter
+    protocol::FoldedText kept_; ///< without a filter
     std::optional<LineFilter> filter_;
     std::string piece_;       ///< fetched
     std::uint64_t found_ = 0; ///< where it begins: behind at_ when bytes are lost

@@ -26,7 +26,7 @@ bool is_plain(std::string_view line) noexcept
 /// Its last state, and what was never folded.
 std::string folded(std::string_view line)
 {
-    FoldedText text(line.size(), 0);
+    protocol::FoldedText text(line.size(), 0);
     text.add(line);
     protocol::StreamOutput out;
     text.put_into(out);

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "sandbox/base/control_characters.hpp"
-#include "sandbox/guest/exec/folded_text.hpp"
 #include "sandbox/guest/search/matcher.hpp"
+#include "sandbox/protocol/folded_text.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +58,7 @@ class LineFilter {
     }
 
     /// With, while one goes on that is longer than is judged as one, what came of it.
-    [[nodiscard]] const FoldedText& kept() const noexcept { return kept_; }
+    [[nodiscard]] const protocol::FoldedText& kept() const noexcept { return kept_; }
 
     [[nodiscard]] std::uint64_t filtered_lines() const noexcept { return filtered_lines_; }
 
@@ -73,7 +73,7 @@ class LineFilter {
     std::shared_ptr<const search::Matcher> matcher_;
     ControlCharacters treatment_;
     std::size_t longest_;
-    FoldedText kept_;
+    protocol::FoldedText kept_;
     std::uint64_t filtered_lines_ = 0;
     std::uint64_t filtered_bytes_ = 0;
 
@@ -83,7 +83,7 @@ class LineFilter {
     bool from_begin_ = true;       ///< window_ begins where the line does
     bool matched_ = false;         ///< a window has
     /// What was kept before a line that is longer than a window: such a one is kept as it comes.
-    std::optional<FoldedText> before_;
+    std::optional<protocol::FoldedText> before_;
 };
 
 } // namespace berth::guest

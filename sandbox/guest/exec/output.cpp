@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t newest_bytes = 8UL * 1024;
 /// Bytes of a UTF-8 sequence that lacks its last one.
 constexpr std::size_t longest_unfinished = 3;
+static_assert(longest_unfinished >= protocol::longest_return);
 
 /// Of the sequence that `byte` begins; 1 where it begins none of several.
 std::size_t sequence_length(unsigned char byte)
@@ -56,7 +57,7 @@ void OutputStream::add(std::string_view data)
         return;
     }
     const bool fits = is_job_ ? newest_.has_room(data.size()) : shown_.has_room(data.size());
-    if (!log_.started() && (!fits || has_rewriting(ending_.ends_with('\r'), data))) {
+    if (!log_.started() && (!fits || protocol::has_rewriting(ending_, data))) {
         spill_all();
     }
     log_.write(total_bytes(), data);
@@ -69,9 +70,9 @@ void OutputStream::add(std::string_view data)
         lines_end_ = total_bytes() + newline + 1;
         is_rewritten_ = false;
     }
-    const auto returned = data.rfind('\r');
-    is_rewritten_ |= returned != std::string_view::npos &&
-                     (newline == std::string_view::npos || returned > newline);
+    is_rewritten_ |= newline == std::string_view::npos
+                         ? protocol::has_return(ending_, data)
+                         : protocol::has_return({}, data.substr(newline + 1));
     newest_.add(data);
     if (!is_job_) {
         shown_.add(data);
@@ -114,7 +115,7 @@ void OutputStream::keep_newest()
         spill_all();
     }
     is_job_ = true;
-    shown_ = FoldedText(0, 0);
+    shown_ = protocol::FoldedText(0, 0);
     log_.rotate();
     if (!pipe_) {
         log_.close();
@@ -164,7 +165,7 @@ std::uint64_t OutputStream::widest() const
 
 void OutputStream::drop_kept() noexcept
 {
-    shown_ = FoldedText(0, 0);
+    shown_ = protocol::FoldedText(0, 0);
     newest_.drop();
 }
 

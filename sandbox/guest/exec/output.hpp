@@ -1,9 +1,9 @@
 #pragma once
 
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/guest/exec/folded_text.hpp"
-#include "sandbox/guest/exec/kept_text.hpp"
 #include "sandbox/guest/exec/stream_log.hpp"
+#include "sandbox/protocol/folded_text.hpp"
+#include "sandbox/protocol/kept_text.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <cstdint>
@@ -94,8 +94,8 @@ class OutputStream {
 
   private:
     UniqueFd pipe_;
-    FoldedText shown_; ///< empty once it is a job's
-    KeptText newest_;  ///< bytes, as they came
+    protocol::FoldedText shown_; ///< empty once it is a job's
+    protocol::KeptText newest_;  ///< bytes, as they came
     StreamLog log_;
     bool is_job_ = false;
     std::uint64_t lines_end_ = 0;

@@ -2,8 +2,8 @@
 
 #include "sandbox/base/control_characters.hpp"
 #include "sandbox/base/utf8.hpp"
-#include "sandbox/guest/exec/folded_text.hpp"
-#include "sandbox/guest/exec/kept_text.hpp"
+#include "sandbox/protocol/folded_text.hpp"
+#include "sandbox/protocol/kept_text.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tools/output_budget.hpp"
@@ -51,8 +51,8 @@ BERTH_FUZZ_TARGET(stream_excerpt)
     const auto [numbers, text] = berth::fuzz::parts_of<2>(input);
     const auto head_limit = berth::fuzz::byte_at(numbers, 0);
     const auto tail_limit = berth::fuzz::byte_at(numbers, 1);
-    berth::guest::KeptText kept(head_limit, tail_limit);
-    berth::guest::FoldedText folded(head_limit, tail_limit);
+    berth::protocol::KeptText kept(head_limit, tail_limit);
+    berth::protocol::FoldedText folded(head_limit, tail_limit);
     berth::fuzz::each_piece(text, [&](std::string_view piece) {
         kept.add(piece);
         folded.add(piece);
@@ -72,7 +72,7 @@ BERTH_FUZZ_TARGET(stream_excerpt)
     require(bar.total_bytes == text.size() && bar.total_lines == stream.total_lines, "totals");
     check_shown(bar, text, numbers);
 
-    berth::guest::FoldedText at_once(head_limit, tail_limit);
+    berth::protocol::FoldedText at_once(head_limit, tail_limit);
     at_once.add(text);
     berth::protocol::StreamOutput same;
     at_once.put_into(same);

@@ -138,6 +138,16 @@ class OutputTest(ParityTest):
                                  "149254\n")
         self.check_memory(before)
 
+    def test_a_bar_drawn_with_escape_sequences_is_folded_too(self):
+        for back in ("\\033[2K\\033[1G", "\\033[G", "\\r\\033[2K"):
+            with self.subTest(back):
+                result = self.run_command(
+                    f"for i in $(seq 9); do printf '{back}step %d' $i; done; printf '{back}end\\n'")
+                self.assertEqual(result.data["stdout"], "end\n")
+                stream = result.data["stdout_stream"]
+                self.assertEqual((stream["folded_updates"], stream["stripped_sequences"]), (9, 0))
+                self.assertEqual(self.output(f"tr -cd 'p' <{stream['spill_path']}"), "p" * 9)
+
     def test_what_is_no_bar_is_left_as_it_is(self):
         for text in ("one\\r\\ntwo\\r\\r\\n", "one\\r\\r", "a\\0\\r\\0\\n\\0"):
             with self.subTest(text):

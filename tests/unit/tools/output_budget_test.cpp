@@ -1,5 +1,5 @@
 #include "sandbox/base/utf8.hpp"
-#include "sandbox/guest/exec/folded_text.hpp"
+#include "sandbox/protocol/folded_text.hpp"
 #include "tools/output_budget.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ protocol::StreamOutput kept(const std::string& whole, std::size_t head_limit,
                             std::size_t tail_limit)
 {
     protocol::StreamOutput stream;
-    berth::guest::FoldedText text(head_limit, tail_limit);
+    berth::protocol::FoldedText text(head_limit, tail_limit);
     text.add(whole);
     text.put_into(stream);
     return stream;

@@ -105,6 +105,30 @@ TEST_CASE("what is folded is in the file as it came, wherever the pieces begin")
     CHECK(plain.result().spill_path.empty());
 }
 
+TEST_CASE("so is what is folded at escape sequences, and a job's line is known to be rewritten")
+{
+    const TemporaryDirectory directory;
+    SpillStore store(directory / "s", 0, 0);
+    const std::string bar = "one\n1\x1b[2K\x1b[1G2\x1b[G3";
+    for (std::size_t piece = 1; piece <= bar.size(); ++piece) {
+        OutputStream stream(UniqueFd(), 100, 100, store, "stdout");
+        for (std::size_t at = 0; at < bar.size(); at += piece) {
+            stream.add(bar.substr(at, piece));
+        }
+        const auto out = stream.result();
+        CAPTURE(piece);
+        REQUIRE(out.head == "one\n3");
+        REQUIRE(out.folded_updates == 2);
+        REQUIRE(content(out.spill_path) == bar);
+        REQUIRE(stream.is_rewritten());
+        stream.add("\n\x1b[31mnext");
+        REQUIRE_FALSE(stream.is_rewritten());
+    }
+    OutputStream plain(UniqueFd(), 100, 100, store, "stdout");
+    plain.add("\x1b[31mone\x1b[K\x1b[0m\n");
+    CHECK(plain.result().spill_path.empty());
+}
+
 TEST_CASE("ten megabytes of a bar between lines, in bounded memory")
 {
     for (const Mode mode : modes()) {

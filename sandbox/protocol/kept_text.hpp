@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace berth::guest {
+namespace berth::protocol {
 
 /// The beginning and the end of a text of any length, with what is between counted. Memory: at most
 /// head_limit + tail_limit bytes.
@@ -70,4 +70,4 @@ class KeptText {
     bool ends_with_newline_ = true;
 };
 
-} // namespace berth::guest
+} // namespace berth::protocol

@@ -1,11 +1,11 @@
-#include "sandbox/guest/exec/kept_text.hpp"
+#include "sandbox/protocol/kept_text.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <utility>
 
-namespace berth::guest {
+namespace berth::protocol {
 namespace {
 
 /// Sees every byte that a command prints, so in lanes, which the compiler adds up at once.
@@ -105,4 +105,4 @@ void KeptText::move_to(std::string& head, std::string& tail) &&
     tail = std::move(ring_);
 }
 
-} // namespace berth::guest
+} // namespace berth::protocol
