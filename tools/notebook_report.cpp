@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/protocol/folded_text.hpp"
 #include "tools/base64.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/picture.hpp"
@@ -30,8 +31,11 @@ std::string with_newline(std::string text)
 
 std::string shortened(std::string_view text)
 {
+    // Bars are drawn over themselves: in a notebook each state of them is kept.
+    protocol::FoldedText folded(text.size(), 0);
+    folded.add(text);
     protocol::StreamOutput stream;
-    stream.head = text;
+    folded.put_into(stream);
     std::string storage;
     // Tracebacks are coloured.
     constexpr auto treatment = ControlCharacters::strip;

@@ -84,6 +84,15 @@ TEST_CASE("cells are shown with their source and what they printed")
     CHECK(result.data->at("next_offset") == 0);
 }
 
+TEST_CASE("of a bar in an output its last state is shown")
+{
+    const json bars = {"  0%|  |\r", " 50%|# |\r", "100%|##|\n", "\x1b[2K\x1b[1Ga\x1b[2K\x1b[1Gb\n",
+                       "c\r\n"};
+    const auto text = report({cell("x", {stream("stderr", bars)})}).text;
+    CHECK(text.find("[stderr]\n100%|##|\nb\nc\r\n") != std::string::npos);
+    CHECK(text.find("50%") == std::string::npos);
+}
+
 TEST_CASE("an error is its name, its value and its traceback without colours")
 {
     const auto result =
