@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
 
 using namespace berth::tools; // NOLINT(google-build-using-namespace): the tested namespace
@@ -43,4 +44,19 @@ TEST_CASE("the description of Bash tells its limits in milliseconds")
     const auto text = bash.describe(settings, backend);
     CHECK(text.find("milliseconds (default 77000, at most 600000)") != std::string::npos);
     CHECK(text.find(backend.description()) != std::string::npos);
+}
+
+TEST_CASE("the description of Read names all that it shows")
+{
+    berth::tests::TemporaryDirectory directory;
+    berth::tests::FakeBackend backend{directory / "machines"};
+    const auto tools = tools_in(find_dialect("claude"));
+    const auto read = std::find_if(tools.begin(), tools.end(),
+                                   [](const auto& tool) { return tool.name == "Read"; });
+    REQUIRE(read != tools.end());
+    const auto text = read->describe(Settings{}, backend);
+    for (const char* kind :
+         {"Pictures", "notebooks by cell", "PDFs by page", "archives by entry"}) {
+        CHECK(text.find(kind) != std::string::npos);
+    }
 }
