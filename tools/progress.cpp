@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/protocol/folded_text.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/render.hpp"
 
@@ -16,14 +17,25 @@ constexpr std::uint64_t apart = 1000;
 constexpr std::string_view blanks = " \t\v\f\r";
 constexpr std::string_view ellipsis = "…";
 
-/// What a terminal would have: each carriage return begins the line anew.
-std::string_view as_it_stands(std::string_view line)
+struct LineState {
+    std::string text;
+    bool is_first = false; ///< the line was not begun anew
+};
+
+/// What a terminal would have: each carriage return, or a sequence that does the same, begins the
+/// line anew.
+LineState as_it_stands(std::string_view line)
 {
-    while (line.ends_with('\r')) {
-        line.remove_suffix(1);
-    }
-    const auto last = line.rfind('\r');
-    return last == std::string_view::npos ? line : line.substr(last + 1);
+    protocol::FoldedText folded(line.size(), 0);
+    folded.add(line);
+    protocol::StreamOutput out;
+    folded.put_into(out);
+    std::string_view state = out.head;
+    state = state.substr(0, state.find_last_not_of('\r') + 1);
+    const auto last = state.rfind('\r'); // of what is too long to be folded
+    const bool begun_anew = last != std::string_view::npos;
+    return {.text = std::string(begun_anew ? state.substr(last + 1) : state),
+            .is_first = !begun_anew && line.starts_with(state)};
 }
 
 std::string_view without_blanks_behind(std::string_view line)
@@ -76,9 +88,8 @@ std::string last_lines(const protocol::PrintedTail& tail, ControlCharacters trea
         const auto full = whole ? rest.substr(newline + 1) : rest;
         rest = whole ? rest.substr(0, newline + 1) : std::string_view();
         const auto line = as_it_stands(full);
-        const bool cut =
-            !whole && line.data() == full.data() && tail.total_bytes > tail.text.size();
-        std::string part = shown(cut ? without_half_a_character(line) : line, treatment);
+        const bool cut = !whole && line.is_first && tail.total_bytes > tail.text.size();
+        std::string part = shown(cut ? without_half_a_character(line.text) : line.text, treatment);
         if (part.empty()) {
             continue;
         }

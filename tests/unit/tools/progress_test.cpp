@@ -49,6 +49,7 @@ TEST_CASE("progress: control characters are what they are in the output")
     // A line of sequences alone says nothing, nor do blanks in front of one.
     CHECK(lines_of("said  \x1b[0m\n\x1b[2K \x1b[1G\n") == "said");
     CHECK(lines_of("50%\r\x1b[2K\x1b[32m60%") == "60%");
+    CHECK(lines_of("a\nstep 1\x1b[2K\x1b[1Gstep 2\x1b[2K\x1b[1G") == "a\nstep 2");
 }
 
 TEST_CASE("progress: bounded, valid, and nothing that a terminal obeys")
