@@ -28,10 +28,11 @@ void throw_violation(const std::string& what)
 
 void throw_silent()
 {
-    throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer",
-                "Nothing of this call was done: try again. If that does not help, the operator "
-                "ends the session with `berth sessions kill`.")
-        .set_retryable(true);
+    throw Error(
+        Error(ErrorCode::backend_error, "the sandbox's guest does not answer",
+              "Nothing of this call was done: try again. If that does not help, the operator ends "
+              "the session with `berth sessions kill`.")
+            .set_retryable(true));
 }
 
 Error remote_error(std::string_view payload)
