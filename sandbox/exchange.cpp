@@ -117,7 +117,7 @@ class Receiver {
     Receiver(GuestConnection& connection, const Exchange& call, const Sender* sender,
              const std::atomic<BootClock::time_point>& stopped)
         : connection_(connection), call_(call), sender_(sender), stopped_(stopped),
-          deadline_(call.deadline)
+          deadline_(call.deadline), silence_(limit_of_silence())
     {
         if (deadline_.at()) {
             given_ = *deadline_.at() - BootClock::now();
@@ -130,8 +130,10 @@ class Receiver {
             auto frame = connection_.receive(next_deadline());
             check_deadlines();
             if (!frame) {
+                look_whether_alive();
                 continue;
             }
+            silence_ = limit_of_silence();
             if (frame->type == FrameType::reply || frame->type == FrameType::error) {
                 return std::move(*frame);
             }
@@ -140,14 +142,34 @@ class Receiver {
     }
 
   private:
-    Deadline next_deadline()
+    [[nodiscard]] Deadline next_deadline() const
     {
         if (!cancelled_.is_never()) {
             return Deadline::earlier(cancelled_, deadline_);
         }
-        return call_.stop.stop_possible()
-                   ? Deadline::earlier(Deadline::after(notice_time), deadline_)
-                   : deadline_;
+        const auto next = Deadline::earlier(silence_, deadline_);
+        return call_.stop.stop_possible() ? Deadline::earlier(Deadline::after(notice_time), next)
+                                          : next;
+    }
+
+    [[nodiscard]] Deadline limit_of_silence() const
+    {
+        return call_.is_alive ? Deadline::after(call_.patience) : Deadline();
+    }
+
+    /// Most calls have no time of their own: one to a guest that was stopped would wait for ever.
+    void look_whether_alive()
+    {
+        if (!cancelled_.is_never() || !silence_.expired()) {
+            return;
+        }
+        if (!call_.is_alive()) {
+            throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer any more",
+                        "What the call began may go on there once it does: look before you repeat "
+                        "it. If nothing answers, the operator ends the session with `berth "
+                        "sessions kill`.");
+        }
+        silence_ = limit_of_silence();
     }
 
     void check_deadlines()
@@ -220,6 +242,7 @@ class Receiver {
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
     std::chrono::nanoseconds given_{0};
     Deadline deadline_;
+    Deadline silence_; ///< when the guest is asked whether it is there
     Deadline cancelled_;
     bool could_read_ = false; ///< the cancel, when `cancelled_` was set
 };

@@ -6,6 +6,8 @@
 #include "sandbox/sandbox.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -23,6 +25,10 @@ struct Exchange {
     Deadline deadline; ///< of the whole call
     /// While true a stop request closes the connection instead of cancelling the operation.
     const std::atomic<bool>* leaving = nullptr;
+    /// Asked each time that the guest has been silent for `patience`: false where it answers nobody
+    /// any more. Empty: not asked.
+    std::function<bool()> is_alive = {};
+    std::chrono::milliseconds patience{0};
 };
 
 /// The guest's answer came, so that the connection can carry another call, or not.

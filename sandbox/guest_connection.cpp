@@ -194,7 +194,6 @@ std::optional<protocol::Frame> GuestConnection::receive(const Deadline& deadline
             throw Error(ErrorCode::session_lost, "the sandbox's guest closed the connection");
         }
         reader_.feed({buffer.data(), size});
-        heard_ = BootClock::now();
     }
 }
 

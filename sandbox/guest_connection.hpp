@@ -6,7 +6,6 @@
 #include "sandbox/protocol/frame.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -51,12 +50,6 @@ class GuestConnection {
     /// the stream and Error(backend_error) for what is not a frame.
     [[nodiscard]] std::optional<protocol::Frame> receive(const Deadline& deadline);
 
-    /// Since the guest was last heard.
-    [[nodiscard]] std::chrono::nanoseconds silence() const noexcept
-    {
-        return BootClock::now() - heard_;
-    }
-
     /// Ends the stream: a receive and a send in progress return with Error(session_lost).
     void shutdown() noexcept { channel_->shutdown(); }
 
@@ -66,7 +59,6 @@ class GuestConnection {
     void flush_cancel() noexcept;
 
     std::unique_ptr<Channel> channel_;
-    BootClock::time_point heard_ = BootClock::now();
     protocol::FrameReader reader_{protocol::max_hello_size};
     std::mutex send_mutex_;
     bool cancel_sent_ = false; ///< guarded by send_mutex_

@@ -16,10 +16,6 @@ using protocol::Operation;
 
 constexpr std::chrono::milliseconds retry_time{20};
 
-/// A guest that was heard within it is taken to be there: of calls that follow close on each other
-/// none waits for a second answer.
-constexpr std::chrono::milliseconds fresh_time{100};
-
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
 /// Of what may take longer than it should: the start of a job, and its output, which may be
@@ -111,44 +107,11 @@ Sandbox::~Sandbox() = default;
 Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
 {
     if (!fresh) {
-        auto connection = idle_->take();
-        if (connection && answers(*connection, stop)) {
+        if (auto connection = idle_->take()) {
             return {std::move(connection), true};
         }
     }
     return {connect(stop), false};
-}
-
-/// Asked before the call is sent: the work of most calls has no time of its own, so that one to a
-/// guest that was stopped would wait for ever. False when it has closed the connection.
-bool Sandbox::answers(GuestConnection& connection, const std::stop_token& stop) const
-{
-    if (connection.silence() < fresh_time) {
-        return true;
-    }
-    const auto deadline = Deadline::after(patience_);
-    const auto payload = protocol::encode(protocol::Empty{});
-    Exchange ping{.operation = Operation::ping, .request = payload};
-    ping.stop = stop;
-    ping.deadline = deadline;
-    try {
-        (void)exchange(connection, ping);
-    } catch (const Error& error) {
-        if (stop.stop_requested()) {
-            throw_not_begun();
-        }
-        if (error.code() == ErrorCode::session_lost) {
-            return false;
-        }
-        if (error.code() == ErrorCode::backend_error && deadline.expired()) {
-            throw_silent();
-        }
-        throw;
-    }
-    if (stop.stop_requested()) {
-        throw_not_begun();
-    }
-    return true;
 }
 
 /// The guest refuses a connection above its number, which other servers of the session may use up;
@@ -193,6 +156,20 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect()
     }
 }
 
+/// Asked on a connection of its own; that all are taken is an answer, too, and of a guest that is
+/// gone the connection of the call tells.
+bool Sandbox::is_alive() const
+{
+    const auto deadline = Deadline::after(patience_);
+    try {
+        GuestConnection connection(machine_->connect(deadline));
+        connection.say_hello(token_, machine_->record().generation, deadline);
+        return true;
+    } catch (const std::exception&) {
+        return !deadline.expired();
+    }
+}
+
 template <class Reply, class Request>
 Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
                     std::chrono::milliseconds time, const DataSink* sink, const DataSource* source,
@@ -209,7 +186,16 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     const auto turn = does_work(operation) ? calls_.enter(stop) : Turns::Turn();
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
-    Answered answered = ask({operation, payload, sink, source, printed, stop, deadline, leaving});
+    Answered answered = ask({.operation = operation,
+                             .request = payload,
+                             .sink = sink,
+                             .source = source,
+                             .printed = printed,
+                             .stop = stop,
+                             .deadline = deadline,
+                             .leaving = leaving,
+                             .is_alive = [this] { return is_alive(); },
+                             .patience = patience_});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
         idle_->give_back(std::move(answered.connection));

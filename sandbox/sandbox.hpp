@@ -62,7 +62,8 @@ class Sandbox {
 
     /// `token`: the guest's secret, which is shown on every new connection together with the
     /// generation of the machine's record. Makes no connection yet.
-    /// `patience`: how long the guest may take to show that it is there, before it is given a call.
+    /// `patience`: how long the guest may be silent until it is asked whether it is there, and
+    /// may take to say so.
     Sandbox(std::unique_ptr<Machine> machine, std::string token,
             std::chrono::milliseconds patience = std::chrono::seconds(10));
     ~Sandbox();
@@ -128,7 +129,7 @@ class Sandbox {
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& exchange);
     [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);
-    [[nodiscard]] bool answers(GuestConnection& connection, const std::stop_token& stop) const;
+    [[nodiscard]] bool is_alive() const;
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect();
 

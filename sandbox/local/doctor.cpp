@@ -8,17 +8,20 @@
 #include "sandbox/sandbox.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <stop_token>
 #include <string>
 #include <utility>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace berth::local {
 namespace {
 
 constexpr const char* sandbox_check = "sandbox";
+constexpr const char* limits_check = "rlimits";
 
 sandbox::MachineSpec throw_away_spec(sandbox::Network network)
 {
@@ -32,6 +35,36 @@ sandbox::MachineSpec throw_away_spec(sandbox::Network network)
     spec.limits.memory = 128ULL << 20U;
     spec.limits.pids = 100;
     return spec;
+}
+
+/// A session's guest is one process that may live for days.
+Check check_limits()
+{
+    struct Limit {
+        __rlimit_resource_t resource;
+        const char* flag;
+        const char* what;
+    };
+
+    constexpr std::array limits{Limit{RLIMIT_CPU, "-t", "seconds of processor time"},
+                                Limit{RLIMIT_AS, "-v", "address space"},
+                                Limit{RLIMIT_DATA, "-d", "memory for data"},
+                                Limit{RLIMIT_FSIZE, "-f", "size of a file"}};
+    Check check{limits_check, true, "no hard limit of this user bounds a sandbox's guest", {}};
+    for (const auto& [resource, flag, what] : limits) {
+        rlimit now{};
+        // Root's are raised (launcher/rlimits.cpp).
+        if (::geteuid() != 0 && ::getrlimit(resource, &now) == 0 && now.rlim_max != RLIM_INFINITY) {
+            check.detail = check.ok ? "hard limits of this user are those of a sandbox's guest and "
+                                      "commands, too, and one that is used up ends it: "
+                                    : check.detail + ", ";
+            check.detail += std::string(what) + " (ulimit -H " + flag + ")";
+            check.remedy = "raise them in /etc/security/limits.conf, or in the service's unit "
+                           "(LimitCPU=, LimitAS=, LimitDATA=, LimitFSIZE=)";
+            check.ok = false;
+        }
+    }
+    return check;
 }
 
 std::string run(sandbox::Sandbox& sandbox, const std::string& script)
@@ -97,7 +130,7 @@ std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandb
 
 std::vector<std::string> check_names()
 {
-    std::vector<std::string> names{sandbox_check};
+    std::vector<std::string> names{sandbox_check, limits_check};
     for (const auto& layer : layers_of({}, {}, {}, {})) {
         names.push_back(layer.name);
     }
@@ -119,6 +152,7 @@ std::vector<Check> run_doctor(sandbox::Backend& backend, sandbox::Network networ
     if (!availability.available) {
         return checks;
     }
+    checks.push_back(check_limits());
     try {
         const auto spec = throw_away_spec(network);
         auto machine = backend.create(spec);

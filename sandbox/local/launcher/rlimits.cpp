@@ -3,14 +3,41 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/failure.hpp"
 
+#include <algorithm>
+
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 namespace berth::local {
+namespace {
+
+using Resource = __rlimit_resource_t;
+
+/// As far as it may be: root raises what cannot be raised again by others.
+void widen(Resource resource, rlim_t least = RLIM_INFINITY)
+{
+    rlimit now{};
+    require(::getrlimit(resource, &now) == 0, "rlimits", "getrlimit");
+    const rlimit wanted{.rlim_cur = std::max(now.rlim_cur, least), .rlim_max = RLIM_INFINITY};
+    if (::setrlimit(resource, &wanted) != 0) {
+        now.rlim_cur = std::min(now.rlim_max, wanted.rlim_cur);
+        require(::setrlimit(resource, &now) == 0, "rlimits", "setrlimit");
+    }
+}
+
+} // namespace
 
 void set_resource_limits()
 {
+    // Those of the shell that happened to start the first server are nobody's wish for a machine
+    // that serves all who come: a guest under `ulimit -t` is killed in the midst of a later call.
+    for (const auto resource :
+         {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_AS, RLIMIT_NPROC, RLIMIT_RTTIME}) {
+        widen(resource);
+    }
+    constexpr rlim_t usual_stack = 8UL * 1024 * 1024; // without a limit the kernel lays out memory
+    widen(RLIMIT_STACK, usual_stack);                 // in another way
     // A core file holds what the process knew, and a host's core_pattern runs a program on it.
     const rlimit none{.rlim_cur = 0, .rlim_max = 0};
     require(::setrlimit(RLIMIT_CORE, &none) == 0, "rlimits", "RLIMIT_CORE");

@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include <sys/resource.h>
+
 using namespace berth;
 using namespace berth::local::test;
 
@@ -37,7 +39,45 @@ sandbox::MachineSpec small_spec()
     return spec;
 }
 
+/// This process's, of one resource, for as long as it lives.
+class LowLimit {
+  public:
+    LowLimit(__rlimit_resource_t resource, rlim_t low) : resource_(resource)
+    {
+        REQUIRE(::getrlimit(resource, &before_) == 0);
+        // As root the hard one too, as a shell's ulimit does.
+        const rlimit now{.rlim_cur = low, .rlim_max = is_root() ? low : before_.rlim_max};
+        REQUIRE(::setrlimit(resource, &now) == 0);
+    }
+
+    ~LowLimit() { ::setrlimit(resource_, &before_); }
+
+    LowLimit(const LowLimit&) = delete;
+    LowLimit& operator=(const LowLimit&) = delete;
+
+    /// What a shell says of a limit that is not there any more.
+    [[nodiscard]] std::string gone() const
+    {
+        const bool raised = is_root() || before_.rlim_max == RLIM_INFINITY;
+        return raised ? "unlimited\n" : std::to_string(before_.rlim_max) + '\n';
+    }
+
+  private:
+    __rlimit_resource_t resource_;
+    rlimit before_{};
+};
+
 } // namespace
+
+TEST_CASE("the limits of the process that made a machine are not the machine's")
+{
+    const LowLimit seconds(RLIMIT_CPU, 3600);
+    const LowLimit stack(RLIMIT_STACK, 1UL << 20U);
+    Bench bench;
+    bench.make();
+    CHECK(bench.run("ulimit -t") == seconds.gone());
+    CHECK(bench.run("ulimit -s") == "8192\n");
+}
 
 TEST_CASE("as root a limit is in force where the host's kernel has its controller")
 {
