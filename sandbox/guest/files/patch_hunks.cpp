@@ -88,7 +88,7 @@ class Hunks {
         auto behind = near ? behind_line(*near, is_same) : std::nullopt;
         behind = behind ? behind : behind_line(from, is_like);
         if (!behind) {
-            refuse_header(header, [&](std::string_view line) { return is_like(line); });
+            refuse_header(header, is_like);
         }
         position_ = document_.size() - (original_.size() - *behind);
     }
@@ -134,22 +134,44 @@ class Hunks {
         throw_not_found(document_, header, what);
     }
 
+    /// The original's last lines, as many as the text has; nothing where some are above position_.
+    std::vector<TextRange> last_lines(std::string_view text)
+    {
+        const std::uint64_t from = original_position();
+        std::vector<std::uint64_t> begins(static_cast<std::size_t>(std::ranges::count(text, '\n')));
+        std::size_t count = 0;
+        const auto look = [&](const WalkedLine& line) {
+            begins[count++ % begins.size()] = from + line.begin;
+        };
+        LineSplitter lines;
+        for (std::uint64_t at = from; at < original_.size();) {
+            const auto piece = original_.at(at, original_.size() - at);
+            lines.feed(piece, look);
+            at += piece.size();
+        }
+        lines.finish(look);
+        if (count < begins.size()) {
+            return {};
+        }
+        return {{.begin = begins[count % begins.size()], .end = original_.size()}};
+    }
+
     /// Those that are exactly so, if there are any; of these, behind headers, the first alone.
     std::vector<TolerantMatch> places_of(const PatchHunk& hunk)
     {
-        auto places = find_tolerant(original_,
-                                    {.text = hunk.old_text,
-                                     .most = most_places,
-                                     .whole_lines = true,
-                                     .to_exact = !hunk.headers.empty() && !hunk.at_end},
-                                    places_.ranges_of(hunk.old_text, original_position()));
+        if (hunk.old_text.size() > longest_tolerant) {
+            return {}; // before its lines cost anything
+        }
+        auto places =
+            find_tolerant(original_,
+                          {.text = hunk.old_text,
+                           .most = most_places,
+                           .whole_lines = true,
+                           .to_exact = !hunk.headers.empty()},
+                          hunk.at_end ? last_lines(hunk.old_text)
+                                      : places_.ranges_of(hunk.old_text, original_position()));
         for (auto& place : places) {
             place.begin = document_.size() - (original_.size() - place.begin);
-        }
-        if (hunk.at_end) {
-            std::erase_if(places, [&](const TolerantMatch& place) {
-                return place.begin + place.actual.size() != document_.size();
-            });
         }
         const auto is_exact = [](const TolerantMatch& place) { return place.through == 0; };
         if (std::ranges::any_of(places, is_exact)) {

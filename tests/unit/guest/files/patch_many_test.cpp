@@ -172,6 +172,27 @@ TEST_CASE("many hunks in lines of which most are the same")
           after + "other");
 }
 
+TEST_CASE("a hunk at the file's end is found there, however often its lines are above it")
+{
+    std::string above;
+    for (int i = 0; i < 3000; ++i) {
+        above += "same\n";
+    }
+    for (const std::string end : {"", "\n"}) {
+        CAPTURE(end);
+        const std::string hunk = " same\n-same\n+other\n*** End of File\n";
+        CHECK(patched(above + "same" + end, "@@\n" + hunk).content == above + "other" + end);
+        CHECK(
+            patched("first\n" + above + "same" + end, "@@ first\n-same\n+1\n@@\n" + hunk).content ==
+            "first\n1\n" + above.substr(5) + "other" + end);
+    }
+    // Not above the header, nor of lines that the hunk before it has made.
+    CHECK(patched("same\nsame\n", "@@ same\n same\n-same\n+other\n*** End of File\n").error ==
+          "text_not_found");
+    CHECK(patched("same\na\n", "@@\n same\n-a\n+same\n@@\n same\n-same\n+b\n*** End of File\n")
+              .error == "text_not_found");
+}
+
 TEST_CASE("many hunks in a file of millions of lines, and in one with a line without end")
 {
     const std::string empty(4'100'000, '\n');
