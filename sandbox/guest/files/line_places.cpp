@@ -7,18 +7,18 @@
 #include "sandbox/guest/files/patch_text.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace berth::guest {
 namespace {
 
-/// Different lines that are looked for, and places of all of them (16 bytes each): beyond that
-/// nothing is known.
-constexpr std::size_t most_lines = 200'000;
-constexpr std::size_t most_places = 1'000'000;
-/// A line that is in more places, such as an empty one, says little of where a text is.
-constexpr std::size_t most_of_one = 10'000;
-constexpr std::size_t most_marks = 250'000;
+/// Different lines that are looked for, some 100 bytes each: beyond that nothing is known. As many
+/// threads as the guest has may do this at the same time, and it has 256 MiB for everything.
+constexpr std::size_t most_lines = 30'000;
+/// Of all lines, 16 bytes each, and up to as much again that a list has in reserve.
+constexpr std::size_t most_places = 200'000;
+constexpr std::size_t most_marks = 62'500;
 
 void fold_line(std::string_view line, Behind behind, std::string& folded)
 {
@@ -77,7 +77,7 @@ void LinePlaces::scan(OriginalReader& original)
                 piece.substr(0, newline == std::string_view::npos ? newline : newline + 1);
             piece.remove_prefix(part.size());
             // Blanks without end are folded as they come in pieces.
-            if (begun.size() + part.size() > longest_blanks || places_ > most_places) {
+            if (begun.size() + part.size() > longest_blanks) {
                 return;
             }
             if (newline == std::string_view::npos) {
@@ -120,13 +120,35 @@ void LinePlaces::add_place(Wanted& wanted, std::string_view line, const Place& p
         return;
     }
     Places& places = found->second;
-    if (places.list.size() == most_of_one) {
-        places_ -= std::exchange(places.list, {}).size();
-        places.too_many = true;
+    if (places.list.size() >= most_of_one_) {
+        forget(places);
         return;
     }
     places.list.push_back(place);
-    ++places_;
+    if (++places_ > most_places) {
+        forget_frequent();
+    }
+}
+
+void LinePlaces::forget(Places& places)
+{
+    places_ -= std::exchange(places.list, {}).size();
+    places.too_many = true;
+}
+
+/// Lines that are in many places go first: they say least of where a text is.
+void LinePlaces::forget_frequent()
+{
+    while (places_ > most_places / 2) {
+        most_of_one_ /= 2;
+        for (Wanted* const wanted : {&folded_, &trimmed_}) {
+            for (auto& [line, places] : *wanted) {
+                if (places.list.size() > most_of_one_) {
+                    forget(places);
+                }
+            }
+        }
+    }
 }
 
 void LinePlaces::mark_line()
@@ -161,7 +183,7 @@ std::uint64_t LinePlaces::begin_behind(std::uint64_t line) const
 LinePlaces::Lists LinePlaces::lists_of(std::string_view text) const
 {
     Lists lists;
-    std::size_t fewest = most_of_one + 1;
+    std::size_t fewest = std::numeric_limits<std::size_t>::max();
     for (const auto line : split_lines(text)) {
         const auto found = folded_.find(folded_line(line));
         const bool counts = found != folded_.end() && !found->second.too_many;

@@ -17,7 +17,7 @@ namespace berth::guest {
 /// Where some lines are in a document's original, found for all of them in one pass: who looks for
 /// many texts does not go through the whole for each. What it says is never too little: where it
 /// does not know, a text may be anywhere. Offsets are the original's. Memory: the lines that are
-/// looked for, and at most `most_places` places.
+/// looked for, and at most 10 MB.
 class LinePlaces {
   public:
     /// `size`: of the original.
@@ -73,18 +73,22 @@ class LinePlaces {
     void want(Wanted& wanted, std::string line);
     void look_at(std::string_view line, bool last);
     void add_place(Wanted& wanted, std::string_view line, const Place& place);
+    void forget(Places& places);
+    void forget_frequent();
     void mark_line();
     [[nodiscard]] Lists lists_of(std::string_view text) const;
     [[nodiscard]] std::uint64_t begin_before(std::uint64_t line) const;
     [[nodiscard]] std::uint64_t begin_behind(std::uint64_t line) const;
 
-    Wanted folded_;                    ///< lines of texts, as fold_text() makes them
-    Wanted trimmed_;                   ///< single lines
-    bool known_ = false;               ///< scan() came to the end
-    std::uint64_t size_;               ///< of the original
-    std::uint64_t line_ = 0;           ///< the present one, from 0
-    std::uint64_t begin_ = 0;          ///< its beginning
-    std::size_t places_ = 0;           ///< in all lists
+    Wanted folded_;           ///< lines of texts, as fold_text() makes them
+    Wanted trimmed_;          ///< single lines
+    bool known_ = false;      ///< scan() came to the end
+    std::uint64_t size_;      ///< of the original
+    std::uint64_t line_ = 0;  ///< the present one, from 0
+    std::uint64_t begin_ = 0; ///< its beginning
+    std::size_t places_ = 0;  ///< in all lists
+    /// A line that is in more places, such as an empty one, says little of where a text is.
+    std::size_t most_of_one_ = 10'000;
     std::uint64_t distance_ = 16;      ///< lines from one of marks_ to the next
     std::vector<std::uint64_t> marks_; ///< beginnings of lines
     std::string buffer_;               ///< of the present line, folded

@@ -204,6 +204,55 @@ TEST_CASE("many hunks in a file of millions of lines, and in one with a line wit
           row + "\nfirst\n\n2\n\n3\n");
 }
 
+TEST_CASE("of more places than are kept those of rare lines are")
+{
+    // Of 500 lines each is in 600 places, and a rare one between them.
+    const Machine machine;
+    std::string text;
+    std::string wanted;
+    for (int i = 0; i < 300'000; ++i) {
+        text += "line " + std::to_string(i % 500) + "\n";
+        text += i == 200'000 ? "rare\n" : "";
+        wanted += i < 500 ? "line " + std::to_string(i) + "\n" : "";
+    }
+    machine.put("f", text);
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    OriginalReader reader(file.get(), text.size(), machine.home, machine.context);
+    LinePlaces places(text.size());
+    places.want_text(wanted);
+    places.want_text("rare\n");
+    places.scan(reader);
+    const auto anywhere = places.ranges_of("line 0\nline 1\n", 0);
+    REQUIRE(anywhere.size() == 1);
+    CHECK(anywhere[0].begin == 0);
+    CHECK(anywhere[0].end == text.size());
+    const auto near = places.ranges_of("line 0\nrare\nline 1\n", 0);
+    REQUIRE(near.size() == 1);
+    CHECK(near[0].begin <= text.find("line 0\nrare\n"));
+    CHECK(near[0].end >= text.find("line 2\n", text.find("rare\n")));
+    CHECK(near[0].end - near[0].begin < 1000);
+}
+
+TEST_CASE("of more lines than are looked for nothing is told")
+{
+    const Machine machine;
+    std::string text;
+    for (int i = 0; i < 40'000; ++i) {
+        text += std::to_string(i) + "\n";
+    }
+    machine.put("f", text);
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    OriginalReader reader(file.get(), text.size(), machine.home, machine.context);
+    LinePlaces places(text.size());
+    places.want_text(text);
+    places.want_line("39999");
+    places.scan(reader);
+    REQUIRE(places.ranges_of("39999\n", 0).size() == 1);
+    CHECK(places.ranges_of("39999\n", 0)[0].end - places.ranges_of("39999\n", 0)[0].begin ==
+          text.size());
+    CHECK(places.near_line("39999", 2) == 2U);
+}
+
 TEST_CASE("where lines are is told too widely, never too narrowly")
 {
     const Machine machine;
