@@ -141,8 +141,10 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
             error, "open " + shown,
             "no directory on the way to it can be opened; end the session to have a new machine");
     }
-    require_readable(found.path, context, path);
     const std::string base = found.path == "/" ? "" : found.path;
+    // Behind a link the name that was given says nothing of where that is.
+    require_readable(found.path, context,
+                     path.starts_with(base + "/") ? path : base + "/" + found.missing);
     const UniqueFd entry(
         ::openat(found.directory.get(), found.missing.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (entry && error == ENOTDIR) {

@@ -109,6 +109,12 @@ TEST_CASE("reading looks anywhere, unless the policy narrows it to the home")
         CHECK(error_of([&] { (void)open_readable(path, machine.context); }).code() ==
               ErrorCode::invalid_path);
     }
+    const auto said_of = [&](const char* path) {
+        const auto error = error_of([&] { (void)open_readable(path, machine.context); });
+        return std::string(error.what());
+    };
+    CHECK(said_of("/no-such-directory/x").starts_with("/no-such-directory/x is outside of "));
+    CHECK(said_of("etc/no-such/file").starts_with("/etc/no-such is outside of "));
 }
 
 TEST_CASE("the narrow policy lets what is kept of commands' outputs be read, and no more")
