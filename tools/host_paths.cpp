@@ -7,25 +7,28 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace berth::tools {
 namespace {
 
-/// What follows `source` in the path with which `message` begins; nothing where it is another.
-std::optional<std::string_view> rest_below(std::string_view message, std::string_view source)
+/// The path with which `message` begins.
+std::optional<std::string_view> path_of(std::string_view message)
 {
-    if (!message.starts_with(source)) {
-        return std::nullopt;
-    }
-    message.remove_prefix(source.size());
     constexpr std::array<std::string_view, 2> ends{" does not exist", " is outside of "};
     for (const auto end : ends) {
         const auto at = message.find(end);
-        if (at != message.npos && (at == 0 || message.front() == '/')) {
+        if (at != message.npos && message.starts_with('/')) {
             return message.substr(0, at);
         }
     }
     return std::nullopt;
+}
+
+bool is_below(std::string_view path, std::string_view folder)
+{
+    return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
 Error with_hint(const Error& error, const std::string& hint)
@@ -40,18 +43,41 @@ Error with_hint(const Error& error, const std::string& hint)
 
 } // namespace
 
+std::optional<std::string> path_in_sandbox(std::string_view message,
+                                           const std::vector<sandbox::Mount>& mounts)
+{
+    const auto path = path_of(message);
+    if (!path) {
+        return std::nullopt;
+    }
+    std::string source; // of a mount within another one's the inner
+    std::string target;
+    for (const auto& mount : mounts) {
+        if (is_below(*path, visible(mount.target))) {
+            return std::nullopt;
+        }
+        auto shown = visible(mount.source);
+        if (shown.size() > source.size() && is_below(*path, shown)) {
+            source = std::move(shown);
+            target = visible(mount.target);
+        }
+    }
+    return source.empty() ? std::nullopt
+                          : std::optional(target + std::string(path->substr(source.size())));
+}
+
 Error in_paths_of_sandbox(Context& context, const Error& error)
 {
     if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::invalid_path) {
         return error;
     }
     try {
-        for (const auto& mount : context.sessions.facts(context.session).mounts) {
-            const auto rest = rest_below(error.what(), visible(mount.source));
-            if (rest && mount.source != mount.target) {
-                return with_hint(error, "That is a path of the host. In the sandbox it is " +
-                                            visible(mount.target) + std::string(*rest) + '.');
-            }
+        const auto facts = context.sessions.facts(context.session);
+        const auto there = path_in_sandbox(error.what(), facts.mounts);
+        if (there) {
+            return with_hint(
+                error, "That is a path of the host. In the sandbox it is " + *there + '.' +
+                           (error.hint().empty() ? "" : " If it is not meant so: " + error.hint()));
         }
     } catch (const std::exception&) {
         return error; // what is asked for is told all the same

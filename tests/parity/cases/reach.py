@@ -138,6 +138,7 @@ class MountTest(ParityTest):
             with self.subTest(tool):
                 error = self.berth.call_tool(tool, {"path": f"{self.outer}/below/f", **arguments})
                 self.assertIn("In the sandbox it is /home/user/o/below/f.", error.text)
+                self.assertIn("If it is not meant so: ", error.text)
         error = self.berth.call_tool("read_file", {"path": f"{self.outer}2/f"})
         self.assertNotIn("In the sandbox it is", error.text)
 
