@@ -5,13 +5,12 @@
 #include <sys/resource.h>
 
 namespace berth {
-
 namespace {
 
-bool is_limited(__rlimit_resource_t resource)
+bool is_file_size_limited()
 {
     rlimit limit{};
-    return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 } // namespace
@@ -31,7 +30,7 @@ std::optional<HostLimit> host_limit(int error)
         return HostLimit{"the host has as many files open as it may have",
                          "sysctl -w fs.file-max=1000000"};
     case EFBIG: // also of a file system that has no files as large
-        if (!is_limited(RLIMIT_FSIZE)) {
+        if (!is_file_size_limited()) {
             return std::nullopt;
         }
         return HostLimit{"berth may not write files as large as it must",

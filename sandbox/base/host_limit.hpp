@@ -16,8 +16,9 @@ struct HostLimit {
 /// limits are others.
 [[nodiscard]] std::optional<HostLimit> host_limit(int error);
 
-/// That this process is ended by SIGSEGV where another would have room on its stack; to be asked
-/// first of all. Threads get a stack of that size too.
+/// That `ulimit -s` leaves this process too little stack: it would end by SIGSEGV, since its
+/// threads get no more either. To be asked before anything that needs some. Nothing where there is
+/// enough.
 [[nodiscard]] std::optional<HostLimit> small_stack();
 
 } // namespace berth

@@ -25,10 +25,10 @@ inline constexpr std::size_t longest_return = 3;
 /// KeptText of what a command wants to be seen: of a line that it rewrites, as progress bars do,
 /// the last rewriting alone, whole, whatever was longer before it. The others are counted. What
 /// takes the line back is a carriage return or an escape sequence that does the same (ESC [ G,
-/// ESC [ 1 G, ESC [ 2 K); such sequences are never kept. Not folded are: carriage returns before a
-/// newline, which end the line with it (longest_line_end); those at the end of the text; rewritings
-/// that are too long for a bar, or have a NUL, as UTF-16 has. Every byte that was added is kept,
-/// omitted or folded. Memory: KeptText's and 4 KiB.
+/// ESC [ 0 G, ESC [ 1 G, ESC [ 2 K); such sequences are never kept. Not folded are: carriage
+/// returns before a newline, which end the line with it (longest_line_end); those at the end of the
+/// text; rewritings that are too long for a bar, or have a NUL, as UTF-16 has. Every byte that was
+/// added is kept, omitted or folded. Memory: KeptText's and 4 KiB.
 class FoldedText {
   public:
     FoldedText(std::uint64_t head_limit, std::uint64_t tail_limit) : kept_(head_limit, tail_limit)

@@ -133,9 +133,8 @@ std::string Read::describe(const Settings& settings, sandbox::Backend& /*backend
            " characters; a last line in brackets says where to go on when that was not all. offset "
            "is the number of the first line to show, limit how many.\n\n"
            "Pictures (PNG, JPEG, GIF, WebP) are shown, notebooks by cell with their outputs, PDFs "
-           "by "
-           "page (pages: \"1-5\") and archives by entry. Other binary files and directories are "
-           "not: use a program in the sandbox, or Glob.\n\n"
+           "by page (pages: \"1-5\") and archives by entry. Other binary files and directories "
+           "are not: use a program in the sandbox, or Glob.\n\n"
            "Any path in the sandbox can be read, relative ones start at the working directory. To "
            "change what you read, pass text without the line numbers to Edit.\n\n"
            "Example: {\"file_path\": \"src/main.c\", \"offset\": 101, \"limit\": 50}";

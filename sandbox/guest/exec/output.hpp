@@ -74,7 +74,8 @@ class OutputStream {
         return unfinished_since_;
     }
 
-    /// The last line, if it is unfinished, has a carriage return in it.
+    /// The last line, if it is unfinished, has a carriage return in it, or an escape sequence that
+    /// does the same (protocol::has_return).
     [[nodiscard]] bool is_rewritten() const noexcept { return is_rewritten_; }
 
     [[nodiscard]] int fd() const noexcept { return pipe_.get(); }
