@@ -114,6 +114,23 @@ Existing deepest_existing(const std::string& path)
                       "host hold");
 }
 
+/// `base`: the path of the directory, with which those of its entries begin.
+std::string hint_of_what_is_there(const Existing& found, const std::string& base)
+{
+    std::string hint;
+    if (!found.is_last) {
+        hint = "the directory " + visible(base + "/" + found.missing) + " does not exist";
+    }
+    const std::string nearest = nearest_entry(found.directory.get(), found.missing);
+    if (!nearest.empty()) {
+        hint +=
+            (hint.empty() ? "" : "; ") + ("did you mean " + visible(base + "/" + nearest)) + "?";
+    } else if (hint.empty()) {
+        hint = "list the directory " + visible(found.path) + " to see what is there";
+    }
+    return hint;
+}
+
 } // namespace
 
 void throw_open_error(int error, const std::string& path, const CallContext& context)
@@ -152,22 +169,9 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
                     visible(base + "/" + found.missing) + " is a file, not a directory",
                     "name the file itself, or a path that is not below it");
     }
-    std::string hint;
-    if (entry) {
-        hint = visible(base + "/" + found.missing) +
-               " is a symbolic link to something that does not exist";
-    } else {
-        const std::string nearest = nearest_entry(found.directory.get(), found.missing);
-        if (!found.is_last) {
-            hint = "the directory " + visible(base + "/" + found.missing) + " does not exist";
-        }
-        if (!nearest.empty()) {
-            hint += (hint.empty() ? "" : "; ") + ("did you mean " + visible(base + "/" + nearest)) +
-                    "?";
-        } else if (hint.empty()) {
-            hint = "list the directory " + visible(found.path) + " to see what is there";
-        }
-    }
+    const std::string hint = entry ? visible(base + "/" + found.missing) +
+                                         " is a symbolic link to something that does not exist"
+                                   : hint_of_what_is_there(found, base);
     throw Error(Error(ErrorCode::not_found, shown + " does not exist", hint)
                     .with_detail("cwd", visible(context.session.cwd())));
 }

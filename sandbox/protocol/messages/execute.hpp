@@ -77,7 +77,7 @@ struct ExecuteRequest {
 enum class Fate : std::uint8_t { exited, signaled, timed_out, cancelled, oom_killed, lost };
 
 /// One stream of a command: its beginning and end, and where the whole of it is. Lines that it
-/// rewrote with carriage returns are as they were at last; the file has all of them. head + tail +
+/// rewrote (FoldedText) are as they were at last; the file has all of them. head + tail +
 /// omitted_bytes + folded_bytes is total_bytes.
 struct StreamOutput {
     std::string head;
