@@ -20,6 +20,9 @@ constexpr std::size_t most_lines = 30'000;
 constexpr std::size_t most_places = 200'000;
 constexpr std::size_t most_marks = 62'500;
 
+/// Of a line, in bytes; of what is longer only how many signs it has at least is counted.
+constexpr std::size_t longest_kept = 64UL * 1024;
+
 void fold_line(std::string_view line, Behind behind, std::string& folded)
 {
     folded.clear();
@@ -57,6 +60,7 @@ void LinePlaces::want_line(std::string_view trimmed_line)
 
 void LinePlaces::want(Wanted& wanted, std::string line)
 {
+    longest_wanted_ = std::max(longest_wanted_, line.size());
     if (folded_.size() + trimmed_.size() < most_lines) {
         wanted.try_emplace(std::move(line));
     }
@@ -67,7 +71,6 @@ void LinePlaces::scan(OriginalReader& original)
     if (folded_.size() + trimmed_.size() >= most_lines) {
         return;
     }
-    std::string begun; // of a line
     for (std::uint64_t at = 0; at < size_;) {
         auto piece = original.at(at, size_ - at);
         at += piece.size();
@@ -76,32 +79,48 @@ void LinePlaces::scan(OriginalReader& original)
             const auto part =
                 piece.substr(0, newline == std::string_view::npos ? newline : newline + 1);
             piece.remove_prefix(part.size());
-            // Blanks without end are folded as they come in pieces.
-            if (begun.size() + part.size() > longest_blanks) {
+            add_part(part);
+            if (newline != std::string_view::npos && !end_line(/*last=*/false)) {
                 return;
-            }
-            if (newline == std::string_view::npos) {
-                begun += part;
-            } else if (begun.empty()) {
-                look_at(part, /*last=*/false);
-            } else {
-                look_at(begun += part, /*last=*/false);
-                begun.clear();
             }
         }
     }
-    if (!begun.empty()) {
-        look_at(begun, /*last=*/true);
-    }
-    known_ = true;
+    known_ = present_.bytes == 0 || end_line(/*last=*/true);
 }
 
-/// `last`: it has no newline.
-void LinePlaces::look_at(std::string_view line, bool last)
+void LinePlaces::add_part(std::string_view part)
+{
+    present_.kept += part.substr(0, longest_kept - present_.kept.size());
+    present_.bytes += part.size();
+    if (present_.bytes > longest_kept) {
+        present_.signs += static_cast<std::uint64_t>(std::ranges::count_if(
+            part, [](char c) { return c > ' ' && static_cast<unsigned char>(c) < 0x80; }));
+    }
+}
+
+/// False where it cannot be told what line that was.
+bool LinePlaces::end_line(bool last)
+{
+    // Blanks without end are one sign, and the line may be any.
+    const bool whole = present_.bytes == present_.kept.size();
+    if (!whole && present_.signs <= longest_wanted_) {
+        return false;
+    }
+    look_at(present_.kept, whole, last);
+    begin_ += present_.bytes;
+    ++line_;
+    present_.kept.clear();
+    present_.bytes = 0;
+    present_.signs = 0;
+    return true;
+}
+
+/// `whole`: else it is how a line begins that is none of a text's. `last`: it has no newline.
+void LinePlaces::look_at(std::string_view line, bool whole, bool last)
 {
     mark_line();
     const Place place{.line = line_, .begin = begin_};
-    if (!folded_.empty()) {
+    if (whole && !folded_.empty()) {
         fold_line(line, last ? Behind::nothing : Behind::anything, buffer_);
         buffer_ += last ? "\n" : "";
         add_place(folded_, buffer_, place);
@@ -109,8 +128,6 @@ void LinePlaces::look_at(std::string_view line, bool last)
     if (!trimmed_.empty()) {
         add_place(trimmed_, compared(line, line_ == 0), place);
     }
-    ++line_;
-    begin_ += line.size();
 }
 
 void LinePlaces::add_place(Wanted& wanted, std::string_view line, const Place& place)

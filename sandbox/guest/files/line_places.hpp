@@ -71,7 +71,9 @@ class LinePlaces {
     };
 
     void want(Wanted& wanted, std::string line);
-    void look_at(std::string_view line, bool last);
+    void add_part(std::string_view part);
+    [[nodiscard]] bool end_line(bool last);
+    void look_at(std::string_view line, bool whole, bool last);
     void add_place(Wanted& wanted, std::string_view line, const Place& place);
     void forget(Places& places);
     void forget_frequent();
@@ -80,13 +82,22 @@ class LinePlaces {
     [[nodiscard]] std::uint64_t begin_before(std::uint64_t line) const;
     [[nodiscard]] std::uint64_t begin_behind(std::uint64_t line) const;
 
-    Wanted folded_;           ///< lines of texts, as fold_text() makes them
-    Wanted trimmed_;          ///< single lines
-    bool known_ = false;      ///< scan() came to the end
-    std::uint64_t size_;      ///< of the original
-    std::uint64_t line_ = 0;  ///< the present one, from 0
-    std::uint64_t begin_ = 0; ///< its beginning
-    std::size_t places_ = 0;  ///< in all lists
+    /// The line that is being read.
+    struct Present {
+        std::string kept; ///< how it begins
+        std::uint64_t bytes = 0;
+        std::uint64_t signs = 0; ///< of a long one: so many of it do not fold away, or more
+    };
+
+    Present present_;
+    std::size_t longest_wanted_ = 0; ///< line, folded
+    Wanted folded_;                  ///< lines of texts, as fold_text() makes them
+    Wanted trimmed_;                 ///< single lines
+    bool known_ = false;             ///< scan() came to the end
+    std::uint64_t size_;             ///< of the original
+    std::uint64_t line_ = 0;         ///< the present one, from 0
+    std::uint64_t begin_ = 0;        ///< its beginning
+    std::size_t places_ = 0;         ///< in all lists
     /// A line that is in more places, such as an empty one, says little of where a text is.
     std::size_t most_of_one_ = 10'000;
     std::uint64_t distance_ = 16;      ///< lines from one of marks_ to the next

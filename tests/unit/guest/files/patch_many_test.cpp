@@ -283,3 +283,40 @@ TEST_CASE("where lines are is told too widely, never too narrowly")
     CHECK(places.near_line("line 42", 0) == text.find("line 42\n"));
     CHECK(places.near_line("line 42", text.rfind("line 42\n") + 1) == std::nullopt);
 }
+
+TEST_CASE(
+    "a line that is too long to be kept hides no other, unless it may be one that is looked for")
+{
+    const Machine machine;
+    std::string text = "head\n";
+    for (int i = 0; i < 1000; ++i) {
+        text += "line " + std::to_string(i) + "\n";
+    }
+    bool known = true;
+    SUBCASE("of signs")
+    {
+        text += "begun " + std::string(700'000, 'x') + "\nlast\n";
+    }
+    SUBCASE("of signs, at the end")
+    {
+        text += "last\nbegun " + std::string(700'000, 'x');
+    }
+    SUBCASE("of blanks")
+    {
+        text += "begun " + std::string(700'000, ' ') + "\nlast\n"; // "begun" once it is folded
+        known = false;
+    }
+    machine.put("f", text);
+    const UniqueFd file(::open((machine.home + "/f").c_str(), O_RDONLY | O_CLOEXEC));
+    OriginalReader reader(file.get(), text.size(), machine.home, machine.context);
+    LinePlaces places(text.size());
+    places.want_text("begun\n");
+    places.want_text("last\n");
+    places.scan(reader);
+    const auto last = places.ranges_of("last\n", 0);
+    REQUIRE(last.size() == 1);
+    CHECK(last[0].begin <= text.find("last"));
+    CHECK(last[0].end >= text.find("last") + 5);
+    CHECK((last[0].begin > 0) == known);
+    CHECK(places.ranges_of("begun\n", 0).empty() == known);
+}
