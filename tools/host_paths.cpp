@@ -47,7 +47,8 @@ std::optional<std::string> path_in_sandbox(std::string_view message,
                                            const std::vector<sandbox::Mount>& mounts)
 {
     const auto path = path_of(message);
-    if (!path) {
+    // What ".." leads to is not to be told by the text.
+    if (!path || path->find("/../") != path->npos || path->ends_with("/..")) {
         return std::nullopt;
     }
     std::string source; // of a mount within another one's the inner

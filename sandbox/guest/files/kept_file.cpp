@@ -69,6 +69,12 @@ void KeptFile::take_away()
     if (result != 0 && errno == EINVAL) { // a file system that does not know the flag
         result = ::renameat(directory, target_.name.c_str(), directory, name.c_str());
     }
+    if (result != 0 && errno == EBUSY) {
+        throw Error(ErrorCode::unsupported,
+                    visible(target_.path()) +
+                        " is mounted by itself: it cannot be deleted or moved",
+                    "Change what is in it, or copy it and leave it where it is.");
+    }
     if (result != 0) {
         throw_write_error(errno, directory, "delete " + visible(target_.path()));
     }

@@ -294,11 +294,20 @@ class Hunks {
     }
 
     /// Below its header, or at the file's end.
+    /// How a line ends that is not in the patch: of a file whose lines end in both ways the one in
+    /// front tells. The document is as it was from the line on that begins at `begin`.
+    [[nodiscard]] bool has_crlf_before(std::uint64_t begin)
+    {
+        const std::uint64_t at = original_.size() - (document_.size() - begin);
+        return at >= 2 && original_.at(at - 1, 1).starts_with('\n') &&
+               original_.at(at - 2, 1).starts_with('\r');
+    }
+
     void add(const PatchHunk& hunk)
     {
         const bool at_header = !hunk.headers.empty() && !hunk.at_end;
         const std::uint64_t begin = at_header ? position_ : document_.size();
-        std::string text = hunk.new_text;
+        std::string text = has_crlf_before(begin) ? with_crlf(hunk.new_text) : hunk.new_text;
         const std::uint64_t empty = facts_.bom ? byte_order_mark.size() : 0;
         if (begin == document_.size() && begin > empty && !ends_with_newline(document_)) {
             // The last line gets its newline, and the file ends as before.

@@ -226,6 +226,16 @@ class MountTest(ParityTest):
         self.output("echo new >n && cat n >/mnt/one")
         self.assertEqual((self.outer / "f").read_text(), "new\n")
 
+    def test_a_single_file_is_not_moved_or_deleted_by_a_patch(self):
+        self.mounted(f"{self.outer}/f:/home/user/one:rw")
+        for change in ("*** Delete File: one\n",
+                       "*** Update File: one\n*** Move to: two\n@@\n-outer\n+x\n"):
+            error = self.refused("unsupported", "edit_file",
+                                 patch=f"*** Begin Patch\n{change}*** End Patch\n").error
+            self.assertIn("/home/user/one is mounted by itself", error["message"])
+        self.assertEqual((self.outer / "f").read_text(), "outer\n")
+        self.assertEqual(self.output("ls ~"), "one\n")
+
     def test_what_the_host_made_anew_is_the_old_one_until_the_session_ends(self):
         self.mounted(f"{self.inner}:/mnt/o:rw", f"{self.outer}/f:/home/user/one:rw")
         self.output("cat /mnt/o/f ~/one")

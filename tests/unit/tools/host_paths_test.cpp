@@ -37,7 +37,8 @@ TEST_CASE("what is the sandbox's own path, or none, is not told to be the host's
     for (const char* message :
          {"/srv/pp/f does not exist", "/srv does not exist", "srv/p/f does not exist",
           "/home/user/q/f does not exist", "/home/user/r/f does not exist",
-          "/data/f does not exist", "/srv/p/f is a directory", "there is no job 7", ""}) {
+          "/data/f does not exist", "/srv/p/../q/f does not exist", "/srv/p/.. does not exist",
+          "/srv/p/f is a directory", "there is no job 7", ""}) {
         CAPTURE(message);
         CHECK(told(message) == "nothing");
     }

@@ -123,6 +123,10 @@ TEST_CASE("where a hunk belongs")
         // the file's own line ends, mark and end
         {"a\r\nb\r\n", " a\n-b\n+c\n+d\n", "a\r\nc\r\nd\r\n"},
         {"a\r\n", "+b\n", "a\r\nb\r\n"},
+        // of a file with both ends those of the line in front
+        {"a\nb\r\nc\n", "@@ b\n+x\n+y\n@@ c\n+z\n", "a\nb\r\nx\r\ny\r\nc\nz\n"},
+        {"a\nb\r\n", "+x\n", "a\nb\r\nx\r\n"},
+        {"a\r\nb\n", "@@\n+x\n*** End of File\n", "a\r\nb\nx\n"},
         {"\xef\xbb\xbf"
          "a\nb\n",
          "-a\n+c\n b\n",
