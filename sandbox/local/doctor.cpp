@@ -37,6 +37,17 @@ sandbox::MachineSpec throw_away_spec(sandbox::Network network)
     return spec;
 }
 
+/// Whether a launcher of this process is bound by it: it raises what it may (launcher/rlimits.cpp).
+bool is_bound(__rlimit_resource_t resource)
+{
+    rlimit before{};
+    if (::getrlimit(resource, &before) != 0 || before.rlim_max == RLIM_INFINITY) {
+        return false;
+    }
+    const rlimit raised{.rlim_cur = before.rlim_cur, .rlim_max = RLIM_INFINITY};
+    return ::setrlimit(resource, &raised) != 0 || ::setrlimit(resource, &before) != 0;
+}
+
 /// A session's guest is one process that may live for days.
 Check check_limits()
 {
@@ -50,17 +61,18 @@ Check check_limits()
                                 Limit{RLIMIT_AS, "-v", "address space"},
                                 Limit{RLIMIT_DATA, "-d", "memory for data"},
                                 Limit{RLIMIT_FSIZE, "-f", "size of a file"}};
-    Check check{limits_check, true, "no hard limit of this user bounds a sandbox's guest", {}};
+    Check check{
+        limits_check, true, "no hard limit of this shell or user bounds a sandbox's guest", {}};
     for (const auto& [resource, flag, what] : limits) {
-        rlimit now{};
-        // Root's are raised (launcher/rlimits.cpp).
-        if (::geteuid() != 0 && ::getrlimit(resource, &now) == 0 && now.rlim_max != RLIM_INFINITY) {
-            check.detail = check.ok ? "hard limits of this user are those of a sandbox's guest and "
-                                      "commands, too, and one that is used up ends it: "
-                                    : check.detail + ", ";
+        if (is_bound(resource)) {
+            check.detail =
+                check.ok ? "hard limits of this shell or user are those of a sandbox's guest and "
+                           "commands, too, and one that is used up ends it: "
+                         : check.detail + ", ";
             check.detail += std::string(what) + " (ulimit -H " + flag + ")";
-            check.remedy = "raise them in /etc/security/limits.conf, or in the service's unit "
-                           "(LimitCPU=, LimitAS=, LimitDATA=, LimitFSIZE=)";
+            check.remedy = "raise them in the shell that starts berth, in "
+                           "/etc/security/limits.conf, or in the service's unit (LimitCPU=, "
+                           "LimitAS=, LimitDATA=, LimitFSIZE=)";
             check.ok = false;
         }
     }

@@ -1,7 +1,7 @@
 #include "sandbox/guest/files/line_places.hpp"
 
 #include "sandbox/guest/files/document_facts.hpp"
-#include "sandbox/guest/files/folded_text.hpp"
+#include "sandbox/guest/files/folded_signs.hpp"
 #include "sandbox/guest/files/line_diff.hpp"
 #include "sandbox/guest/files/line_walk.hpp"
 #include "sandbox/guest/files/patch_text.hpp"

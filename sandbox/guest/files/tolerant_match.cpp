@@ -1,7 +1,7 @@
 #include "sandbox/guest/files/tolerant_match.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/files/folded_text.hpp"
+#include "sandbox/guest/files/folded_signs.hpp"
 
 #include <algorithm>
 #include <array>

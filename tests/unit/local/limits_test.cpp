@@ -45,8 +45,8 @@ class LowLimit {
     LowLimit(__rlimit_resource_t resource, rlim_t low) : resource_(resource)
     {
         REQUIRE(::getrlimit(resource, &before_) == 0);
-        // As root the hard one too, as a shell's ulimit does.
-        const rlimit now{.rlim_cur = low, .rlim_max = is_root() ? low : before_.rlim_max};
+        // Not the hard one: not every root may have it back.
+        const rlimit now{.rlim_cur = low, .rlim_max = before_.rlim_max};
         REQUIRE(::setrlimit(resource, &now) == 0);
     }
 
@@ -58,8 +58,8 @@ class LowLimit {
     /// What a shell says of a limit that is not there any more.
     [[nodiscard]] std::string gone() const
     {
-        const bool raised = is_root() || before_.rlim_max == RLIM_INFINITY;
-        return raised ? "unlimited\n" : std::to_string(before_.rlim_max) + '\n';
+        return before_.rlim_max == RLIM_INFINITY ? "unlimited\n"
+                                                 : std::to_string(before_.rlim_max) + '\n';
     }
 
   private:

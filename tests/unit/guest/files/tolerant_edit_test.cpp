@@ -1,4 +1,4 @@
-#include "sandbox/guest/files/folded_text.hpp"
+#include "sandbox/guest/files/folded_signs.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 

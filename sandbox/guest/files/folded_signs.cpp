@@ -1,4 +1,4 @@
-#include "sandbox/guest/files/folded_text.hpp"
+#include "sandbox/guest/files/folded_signs.hpp"
 
 namespace berth::guest {
 namespace {
