@@ -17,7 +17,7 @@ namespace {
 /// threads as the guest has may do this at the same time, and it has 256 MiB for everything.
 constexpr std::size_t most_lines = 30'000;
 /// Of all lines, 16 bytes each, and up to as much again that a list has in reserve.
-constexpr std::size_t most_places = 200'000;
+constexpr std::size_t most_kept_places = 200'000;
 constexpr std::size_t most_marks = 62'500;
 
 /// Of a line, in bytes; of what is longer only how many signs it has at least is counted.
@@ -142,7 +142,7 @@ void LinePlaces::add_place(Wanted& wanted, std::string_view line, const Place& p
         return;
     }
     places.list.push_back(place);
-    if (++places_ > most_places) {
+    if (++places_ > most_kept_places) {
         forget_frequent();
     }
 }
@@ -156,7 +156,7 @@ void LinePlaces::forget(Places& places)
 /// Lines that are in many places go first: they say least of where a text is.
 void LinePlaces::forget_frequent()
 {
-    while (places_ > most_places / 2) {
+    while (places_ > most_kept_places / 2) {
         most_of_one_ /= 2;
         for (Wanted* const wanted : {&folded_, &trimmed_}) {
             for (auto& [line, places] : *wanted) {
