@@ -5,6 +5,10 @@
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <fnmatch.h>
 
 namespace berth::guest::search {
 
@@ -138,30 +142,137 @@ constexpr FileType file_types[] = {
     {"zsh", "*.zsh .zlogin .zlogout .zprofile .zshenv .zshrc zlogin zlogout zprofile zshenv zshrc"},
 };
 
-char small(char c) noexcept
+/// What languages and files are called that have another type here. In small letters.
+constexpr std::pair<std::string_view, std::string_view> other_names[] = {
+    {"assembler", "asm"},
+    {"assembly", "asm"},
+    {"c#", "cs"},
+    {"c++", "cpp"},
+    {"delphi", "pascal"},
+    {"ecmascript", "js"},
+    {"emacs", "elisp"},
+    {"f#", "fsharp"},
+    {"golang", "go"},
+    {"hcl", "tf"},
+    {"javascript", "js"},
+    {"jsonlines", "jsonl"},
+    {"latex", "tex"},
+    {"node", "js"},
+    {"nodejs", "js"},
+    {"notebook", "jupyter"},
+    {"objective-c", "objc"},
+    {"objective-c++", "objcpp"},
+    {"objectivec", "objc"},
+    {"plain", "txt"},
+    {"plaintext", "txt"},
+    {"powershell", "ps"},
+    {"pwsh", "ps"},
+    {"python", "py"},
+    {"python3", "py"},
+    {"restructuredtext", "rst"},
+    {"scheme", "lisp"},
+    {"shell", "sh"},
+    {"terraform", "tf"},
+    {"text", "txt"},
+    {"typescript", "ts"},
+    {"visualbasic", "vb"},
+};
+
+std::string small(std::string_view text)
 {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    std::string folded(text);
+    for (char& c : folded) {
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+    return folded;
+}
+
+std::vector<std::string> globs_of(const FileType& type)
+{
+    std::vector<std::string> globs;
+    std::string_view rest = type.globs;
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find(' '), rest.size());
+        globs.emplace_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return globs;
+}
+
+/// The types that a file with this ending has; those first that begin as it does ("rb": ruby, then
+/// puppet).
+std::vector<std::string> types_of_ending(const std::string& ending)
+{
+    std::vector<std::string> types;
+    for (const FileType& type : file_types) {
+        const auto globs = globs_of(type);
+        const auto matches = [&](const std::string& glob) {
+            return ::fnmatch(glob.c_str(), ("x." + ending).c_str(), 0) == 0 ||
+                   ::fnmatch(glob.c_str(), ending.c_str(), 0) == 0; // Makefile
+        };
+        if (std::ranges::any_of(globs, matches)) {
+            types.emplace_back(type.name);
+        }
+    }
+    std::ranges::stable_partition(
+        types, [&](const std::string& type) { return type.front() == ending.front(); });
+    return types;
+}
+
+/// The types that `word` can mean: by its name in other letters, its ending, what others call it,
+/// or but for slips. `names`: those of types that begin with the same letter.
+std::vector<std::string> meant_by(std::string_view word, const std::vector<std::string>& names)
+{
+    constexpr std::size_t longest = 64; // no ending has as many letters
+    if (word.empty() || word.size() > longest) {
+        return {};
+    }
+    const auto folded = small(word);
+    if (std::ranges::find(names, folded) != names.end()) {
+        return {folded};
+    }
+    for (const auto& ending : {std::string(word), folded}) {
+        if (auto types = types_of_ending(ending); !types.empty()) {
+            return types;
+        }
+    }
+    for (const auto& [other, type] : other_names) {
+        if (other == folded) {
+            return {std::string(type)};
+        }
+    }
+    const auto near = nearest(word, names);
+    return near.empty() ? std::vector<std::string>() : std::vector{near};
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& between)
+{
+    std::string text;
+    for (const auto& word : words) {
+        text += (text.empty() ? "" : between) + word;
+    }
+    return text;
 }
 
 std::string hint_for(std::string_view type)
 {
-    // Who gives several means the first one at least.
-    const auto first = type.substr(0, type.find_first_of(", "));
+    // Who gives several means the first one at least, and "*.rs" and ".rs" are endings too.
+    const bool several = type.find_first_of(", ") != std::string_view::npos;
+    auto first = type.substr(0, type.find_first_of(", "));
+    first.remove_prefix(first.starts_with("*.") ? 2 : first.starts_with('.') ? 1 : 0);
+    const auto letter = small(first.substr(0, 1));
     std::vector<std::string> names;
-    std::string alike;
     for (const FileType& known : file_types) {
-        if (!first.empty() && known.name.front() == small(first.front())) {
+        if (!letter.empty() && known.name.starts_with(letter)) {
             names.emplace_back(known.name);
-            alike += (alike.empty() ? "" : ", ") + names.back();
         }
     }
-    const auto near = nearest(first, names);
-    return (first.size() < type.size() ? "a type is one name; " : "") +
-           (near.empty() ? "" : "did you mean " + near + "? ") +
-           (alike.empty() ? "types are names such as c, py or rust"
-                          : "known types that begin alike: " + alike) +
-           "; or give `include` " +
-           (first.size() < type.size() ? "globs such as *.{c,h}" : "a glob such as *.ext");
+    const auto meant = meant_by(first, names);
+    return (several ? "a type is one name; " : "") +
+           (meant.empty() ? "" : "did you mean " + joined(meant, " or ") + "? ") +
+           (names.empty() ? "types are names such as c, py or rust"
+                          : "known types that begin alike: " + joined(names, ", ")) +
+           "; or give `include` " + (several ? "globs such as *.{c,h}" : "a glob such as *.ext");
 }
 
 } // namespace
@@ -173,14 +284,7 @@ std::vector<std::string> file_type_globs(std::string_view type)
         throw Error(ErrorCode::invalid_argument,
                     "unknown file type \"" + visible_beginning(type, 60) + "\"", hint_for(type));
     }
-    std::vector<std::string> globs;
-    std::string_view rest = found->globs;
-    while (!rest.empty()) {
-        const std::size_t end = std::min(rest.find(' '), rest.size());
-        globs.emplace_back(rest.substr(0, end));
-        rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    return globs;
+    return globs_of(*found);
 }
 
 } // namespace berth::guest::search
