@@ -1,5 +1,6 @@
 #include "server/cli/reports.hpp"
 
+#include "sandbox/session/lifecycle.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/version.hpp"
@@ -34,23 +35,36 @@ json session_json(const session::SessionFacts& facts)
             {"home", facts.home}};
 }
 
-/// Of sessions that have that name, but were made with another template of the key, tells what ends
-/// them. Not done unasked: whose they are, the template has kept apart.
-std::string advice_on_missing(session::SessionManager& sessions, const session::SessionId& id)
+/// Why nothing was ended, and what to do.
+struct NothingEnded {
+    std::string reason;
+    std::string remedy;
+};
+
+/// A session that has ended is there as long as its home is. Of sessions that have that name, but
+/// were made with another template of the key, tells what ends them. Not done unasked: whose they
+/// are, the template has kept apart.
+NothingEnded why_nothing_ended(session::SessionManager& sessions, const session::SessionId& id,
+                               const std::string& name)
 {
+    const auto key = session::key_hash(id);
     std::string commands;
     for (const auto& facts : sessions.list()) {
-        if (facts.session == id.session && facts.principal == id.principal &&
-            facts.key != session::key_hash(id)) { // else it has ended, and is kept
+        const bool named = facts.key == key || facts.key == name || facts.sandbox_id == name;
+        if (named && facts.state == to_string(session::State::ended)) {
+            return {"session " + one_line(name) + " has ended already; its home is kept",
+                    "The same command with --purge removes it, with the files in its home."};
+        }
+        if (facts.session == id.session && facts.principal == id.principal && facts.key != key) {
             commands +=
                 (commands.empty() ? "" : " or ") + ("`berth sessions kill " + facts.key) + '`';
         }
     }
-    return commands.empty()
-               ? "`berth sessions list` shows those there are; --principal names "
-                 "another owner."
-               : "One of that name was made with another session.key or --var: " + commands +
-                     " ends it.";
+    return {"there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
+            commands.empty()
+                ? "`berth sessions list` shows those there are; --principal names another owner."
+                : "One of that name was made with another session.key or --var: " + commands +
+                      " ends it."};
 }
 
 /// What helps against this check's failure, told with the last check that it helps against.
@@ -144,17 +158,16 @@ int kill_session(session::SessionManager& sessions, const session::SessionId& id
 {
     collect_leftovers(sessions);
     const bool killed = sessions.kill(id, purge) || sessions.kill_listed(name, purge);
-    const auto reason = killed ? std::string()
-                               : "there is no session \"" + one_line(id.session) + "\" of " +
-                                     one_line(id.principal);
-    const auto remedy = killed ? std::string() : advice_on_missing(sessions, id);
+    const auto why = killed ? NothingEnded() : why_nothing_ended(sessions, id, name);
     if (as_json) {
-        print_json(
-            {{"session", id.session}, {"killed", killed}, {"reason", reason}, {"remedy", remedy}});
+        print_json({{"session", id.session},
+                    {"killed", killed},
+                    {"reason", why.reason},
+                    {"remedy", why.remedy}});
     } else if (killed) {
         print("session " + one_line(id.session) + " has ended");
     } else {
-        complain(reason, remedy);
+        complain(why.reason, why.remedy);
     }
     return killed ? 0 : 1;
 }

@@ -130,7 +130,28 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
     const auto again = captured(STDERR_FILENO, [&] {
         CHECK(cli::kill_session(sessions, work, "work", false, false) == 1); // it has ended
     });
-    CHECK(again.find("`berth sessions list`") != std::string::npos);
+    CHECK(again.starts_with("berth: session work has ended already; its home is kept\n"));
+    CHECK(again.find("--purge removes it") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a session that has ended is told as that by whatever names it")
+{
+    const session::SessionId work{"ann", "work", {}};
+    (void)sessions.acquire(work);
+    const auto shown = sessions.facts(work).sandbox_id;
+    REQUIRE(sessions.kill(work, false));
+    for (const auto& name : {shown, session::key_hash(work)}) {
+        const auto told = json::parse(captured(STDOUT_FILENO, [&] {
+            CHECK(cli::kill_session(sessions, {"ann", name, {}}, name, false, true) == 1);
+        }));
+        CHECK(told["killed"] == false);
+        CHECK(told["reason"] == "session " + name + " has ended already; its home is kept");
+    }
+    (void)captured(STDOUT_FILENO,
+                   [&] { CHECK(cli::kill_session(sessions, work, "work", true, false) == 0); });
+    CHECK(captured(STDERR_FILENO, [&] {
+              (void)cli::kill_session(sessions, work, "work", false, false);
+          }).find("there is no session") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what the list shows")
