@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -50,6 +51,32 @@ class FileHold : public Registry::Hold {
     std::string path_;
     UniqueFd fd_;
 };
+
+bool is_folder(int folder, const char* name)
+{
+    struct stat status{};
+    return ::fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
+}
+
+/// Also a folder with all that is in it, where somebody has put one. `path`: that of `folder`.
+void remove_entry(int folder, const std::string& path, const std::string& name)
+{
+    if (::unlinkat(folder, name.c_str(), 0) != 0 && errno == EISDIR) {
+        std::error_code ignored;
+        std::filesystem::remove_all(std::filesystem::path(path) / name, ignored);
+    }
+}
+
+/// When the session's folder was made; nothing where the file system does not note it.
+std::optional<std::chrono::system_clock::time_point> birth_of(int folder)
+{
+    struct statx status{};
+    if (::statx(folder, "", AT_EMPTY_PATH, STATX_BTIME, &status) != 0 ||
+        (status.stx_mask & STATX_BTIME) == 0) {
+        return std::nullopt;
+    }
+    return std::chrono::system_clock::from_time_t(status.stx_btime.tv_sec);
+}
 
 /// Whether that error of reading a file will stay until somebody puts a proper file there.
 bool is_damage(const std::system_error& error)
@@ -92,8 +119,8 @@ class FileRegistry : public Registry {
             if (!folder) {
                 return std::nullopt;
             }
-            const UniqueFd file(
-                ::openat(folder.get(), record_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+            const UniqueFd file(::openat(folder.get(), record_name,
+                                         O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
             if (!file) {
                 if (errno == ENOENT) {
                     return std::nullopt;
@@ -122,6 +149,11 @@ class FileRegistry : public Registry {
     {
         const UniqueFd folder = make_folder(key);
         const auto last_used = std::max(record.last_used, noted_use(folder.get()));
+        for (const char* name : {record_name, token_name}) {
+            if (is_folder(folder.get(), name)) { // no file can be renamed over it
+                remove_entry(folder.get(), path(key), name);
+            }
+        }
         try {
             // Not flushed: after a power loss no machine lives, and an empty record says so.
             write_file_atomically(folder.get(), token_name, record.token, 0600, false);
@@ -144,15 +176,15 @@ class FileRegistry : public Registry {
         // The record first: without it there is no session, whatever is left. The lock last: who
         // waits for it writes files of its own here as soon as it is gone.
         for (const char* name : {record_name, token_name}) {
-            ::unlinkat(folder.get(), name, 0);
+            remove_entry(folder.get(), path(key), name);
         }
         for (const auto& name : directory_names(folder.get())) {
             if (name.find(".tmp.") != std::string::npos) { // of a write that was killed
-                ::unlinkat(folder.get(), name.c_str(), 0);
+                remove_entry(folder.get(), path(key), name);
             }
         }
         for (const char* name : {claim_name, lock_name}) {
-            ::unlinkat(folder.get(), name, 0);
+            remove_entry(folder.get(), path(key), name);
         }
         // Fails while the backend keeps a home there; then the folder stays for it.
         ::rmdir(path(key).c_str());
@@ -241,7 +273,9 @@ class FileRegistry : public Registry {
 
     [[nodiscard]] static bool has_record(int sessions, const std::string& name)
     {
-        return ::faccessat(sessions, (name + "/" + record_name).c_str(), F_OK, 0) == 0;
+        struct stat status{};
+        return ::fstatat(sessions, (name + "/" + record_name).c_str(), &status,
+                         AT_SYMLINK_NOFOLLOW) == 0;
     }
 
     [[nodiscard]] static UniqueFd open_below(int parent, const char* name, const std::string& path)
@@ -274,10 +308,14 @@ class FileRegistry : public Registry {
         if (::fstat(file, &status) != 0) {
             throw_errno("look at it");
         }
+        if (!S_ISREG(status.st_mode)) {
+            throw std::runtime_error("it is damaged: no file");
+        }
         Record record;
         const auto last_used = std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
         if (status.st_size == 0) {
             record.last_used = last_used;
+            record.created = std::min(birth_of(folder).value_or(last_used), last_used);
             record.state = State::lost;
             record.why = "the host lost power before its record reached the disk";
             return record;

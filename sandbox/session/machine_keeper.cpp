@@ -103,8 +103,11 @@ bool is_unused(const Record& record)
 void take_over(const std::string& key, Record& record)
 {
     record.id.session = key;
-    record.created = std::chrono::system_clock::now();
-    record.last_used = std::max(record.last_used, record.created);
+    const auto now = std::chrono::system_clock::now();
+    if (record.created == std::chrono::system_clock::time_point{}) {
+        record.created = now;
+    }
+    record.last_used = std::max(record.last_used, now);
     record.why = "its record was damaged, and it was ended on request";
 }
 
@@ -369,7 +372,7 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
         return true;
     }
     apply(*record, Event::end);
-    if (record->created == std::chrono::system_clock::time_point{}) {
+    if (record->id.session.empty()) {
         take_over(key, *record);
     }
     registry_.put(key, *record);

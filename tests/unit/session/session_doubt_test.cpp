@@ -11,6 +11,8 @@
 #include <fstream>
 #include <thread>
 
+#include <sys/stat.h>
+
 // What cannot be found out is neither gone nor damaged, and what came to nothing leaves nothing.
 
 using namespace berth;
@@ -95,6 +97,62 @@ TEST_SUITE("session/doubt")
         CHECK(backend->count("purge") == 1);
         CHECK(manager->list().empty());
         CHECK_FALSE(std::filesystem::exists(folder(work)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a record that is no file is a damaged one, and ended as such")
+    {
+        const auto key = key_hash(work);
+        const auto record = folder(work) + "/record.json";
+        for (const std::string kind : {"folder", "pipe", "link", "token"}) {
+            for (const bool end_first : {false, true}) {
+                CAPTURE(kind);
+                CAPTURE(end_first);
+                (void)start()->acquire(work);
+                const auto manager = start();
+                if (kind == "token") {
+                    std::filesystem::remove(folder(work) + "/token");
+                    std::filesystem::create_directories(folder(work) + "/token/in it");
+                } else {
+                    std::filesystem::remove(record);
+                }
+                if (kind == "folder") {
+                    std::filesystem::create_directories(record + "/in/it");
+                } else if (kind == "pipe") {
+                    REQUIRE(::mkfifo(record.c_str(), 0600) == 0);
+                } else if (kind == "link") {
+                    std::filesystem::create_symlink("nothing", record);
+                }
+                REQUIRE(manager->list().size() == 1);
+                CHECK(manager->list()[0].state == "damaged");
+                if (end_first) {
+                    CHECK(manager->kill_listed(key, false));
+                    CHECK(manager->list().at(0).state == "ended");
+                    CHECK(std::filesystem::exists(backend->home(key)));
+                }
+                CHECK(manager->kill_listed(key, true));
+                CHECK(manager->list().empty());
+                CHECK_FALSE(std::filesystem::exists(folder(work)));
+                CHECK_FALSE(std::filesystem::exists(backend->home(key)));
+            }
+        }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a session whose record was emptied was made when its folder was")
+    {
+        (void)start()->acquire(work);
+        const auto begun = start()->facts(work).created;
+        std::ofstream(folder(work) + "/record.json", std::ios::trunc).close();
+        const auto manager = start();
+        const auto sensible = [&](const std::string& created) {
+            return created.substr(0, 10) >= begun.substr(0, 10); // no day before it
+        };
+        CHECK(manager->facts(work).state == "lost");
+        CHECK(sensible(manager->facts(work).created));
+        CHECK(sensible(manager->list().at(0).created));
+        CHECK(manager->kill(work, false));
+        CHECK(sensible(manager->facts(work).created));
+        (void)manager->acquire(work);
+        CHECK(sensible(manager->facts(work).created));
     }
 
     TEST_CASE_FIXTURE(Fixture, "a damaged session that was ended is listed until it is purged")

@@ -47,9 +47,10 @@ TEST_SUITE("session/leftovers")
             std::ofstream(home) << "years of work";
         }
         backend->before_ready = [&] {
-            // Nothing can be renamed over a folder that is not empty.
-            std::filesystem::remove(folder(work) + "/record.json");
-            std::filesystem::create_directories(folder(work) + "/record.json/in the way");
+            // No folder of a session can be made in a file.
+            const auto sessions = settings.state_directory + "/sessions";
+            std::filesystem::rename(sessions, sessions + ".aside");
+            std::ofstream(sessions).flush();
         };
         CHECK_THROWS_AS((void)start()->acquire(work), Error);
         CHECK(backend->count("create") == 1);
