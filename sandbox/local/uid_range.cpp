@@ -1,6 +1,7 @@
 #include "sandbox/local/uid_range.hpp"
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/io.hpp"
@@ -11,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -37,7 +39,7 @@ std::optional<unsigned> parse(const std::string& text)
 {
     unsigned value = 0;
     const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec != std::errc{} || value == 0) {
+    if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value == 0) {
         return std::nullopt;
     }
     return value;
@@ -53,6 +55,42 @@ std::string read_small(int state, const std::string& path)
         }
         throw;
     }
+}
+
+/// Of a file that berth has not written so.
+constexpr const char* garbage = "?";
+
+/// What the session's folder says of its uid; empty without such a file, `garbage` of one that is
+/// none of ours.
+std::string read_record(int state, const std::string& name)
+{
+    try {
+        const auto text = read_small(state, record_path(name));
+        if (parse(text)) {
+            return text;
+        }
+        const bool exists =
+            !text.empty() || ::faccessat(state, record_path(name).c_str(), F_OK, 0) == 0;
+        return exists ? garbage : std::string();
+    } catch (const std::length_error&) {
+        return garbage;
+    }
+}
+
+/// All uids that say that they are that session's.
+std::vector<unsigned> claims_of(int state, const std::string& name)
+{
+    const UniqueFd folder(::openat(state, "uids", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (!folder) {
+        throw_errno("open the folder of uids");
+    }
+    std::vector<unsigned> uids;
+    for (const auto& entry : directory_names(folder.get())) {
+        if (const auto uid = parse(entry); uid && read_small(state, claim_path(*uid)) == name) {
+            uids.push_back(*uid);
+        }
+    }
+    return uids;
 }
 
 /// The exclusive lock, freed with the descriptor. Its file also remembers where the last search
@@ -105,19 +143,31 @@ UidRange::UidRange(int state, unsigned base, unsigned count)
 bool UidRange::is_taken(unsigned uid) const
 {
     const std::string owner = read_small(state_, claim_path(uid));
-    return !owner.empty() && parse(read_small(state_, record_path(owner))) == uid;
+    if (owner.empty()) {
+        return false;
+    }
+    // A folder whose file is damaged may have files of that uid.
+    const auto recorded = read_record(state_, owner);
+    return recorded == garbage || parse(recorded) == uid;
 }
 
 UidRange::Claim UidRange::choose(const std::string& name) const
 {
     Claim claim{.uid = 0, .name = name, .lock = lock_uids(state_), .state = state_};
-    const auto recorded = parse(read_small(state_, record_path(name)));
+    const auto text = read_record(state_, name);
+    const auto recorded = parse(text);
     if (recorded && read_small(state_, claim_path(*recorded)) == name) {
         claim.uid = *recorded;
         claim.lock.reset(); // it is on the disk
         return claim;
     }
     unsigned offset = next_offset(claim.lock);
+    if (const auto claimed = text == garbage ? claims_of(state_, name) : std::vector<unsigned>();
+        claimed.size() == 1) {
+        claim.uid = claimed.front(); // and its home's: the damaged file is written anew
+        claim.next = offset;
+        return claim;
+    }
     for (unsigned tried = 0; tried < count_; ++tried, ++offset) {
         const unsigned uid = base_ + offset % count_;
         if (!is_taken(uid)) {
@@ -160,13 +210,16 @@ void UidRange::release(const std::string& name) noexcept
 {
     try {
         const UniqueFd lock = lock_uids(state_);
-        const auto recorded = parse(read_small(state_, record_path(name)));
-        if (!recorded) {
+        const auto text = read_record(state_, name);
+        if (text.empty()) {
             return;
         }
+        const auto recorded = parse(text);
+        const bool known = recorded && read_small(state_, claim_path(*recorded)) == name;
+        const auto uids = known ? std::vector{*recorded} : claims_of(state_, name);
         ::unlinkat(state_, record_path(name).c_str(), 0);
-        if (read_small(state_, claim_path(*recorded)) == name) {
-            ::unlinkat(state_, claim_path(*recorded).c_str(), 0);
+        for (const unsigned uid : uids) {
+            ::unlinkat(state_, claim_path(uid).c_str(), 0);
         }
     } catch (const std::exception&) {
         // The claim stays: a uid less, never one with two owners.

@@ -10,7 +10,8 @@ namespace berth::local {
 /// Host uids for sessions, one each. Claims are files `<state>/uids/<uid>` that hold the name of
 /// the session's folder below `<state>/sessions`; a claim holds as long as that folder says the
 /// same in its file `uid`. So no uid is given away while files of its session may exist, and a
-/// folder that was removed by hand frees its uid.
+/// folder that was removed by hand frees its uid. A folder whose file `uid` is damaged keeps the
+/// uid that claims to be its own.
 class UidRange {
   public:
     /// `state`: an open directory that only berth can write.

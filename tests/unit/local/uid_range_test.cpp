@@ -5,7 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -48,6 +50,35 @@ TEST_CASE("a folder that was removed by hand frees its uid")
     // It came back, with a uid file of its own telling: the uid is b's now.
     state.add("sessions/a/uid", "5000");
     CHECK_THROWS_AS((void)range.claim("a"), Error);
+}
+
+TEST_CASE("a session whose uid file is damaged keeps its uid until it is released")
+{
+    const TemporaryTree state;
+    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UidRange range(fd.get(), 5000, 2);
+    const auto at = [&](const char* path) { return state.path() + "/" + path; };
+    for (const auto& damage : {std::string("garbage"), std::string("5000 or so"), std::string(),
+                               std::string(1000, '5')}) {
+        CAPTURE(damage);
+        for (const char* name : {"a", "b", "c"}) {
+            state.add_directory(std::string("sessions/") + name);
+        }
+        const unsigned mine = range.claim("a");
+        const unsigned other = range.claim("b");
+        state.add("sessions/a/uid", damage);
+        CHECK_THROWS_AS((void)range.claim("c"), Error); // its files would be a's
+        CHECK(range.claim("a") == mine);
+        state.add("sessions/a/uid", damage);
+        range.release("a");
+        CHECK_FALSE(std::filesystem::exists(at("sessions/a/uid")));
+        CHECK_FALSE(std::filesystem::exists(at("uids/") + std::to_string(mine)));
+        CHECK(range.claim("b") == other);
+        CHECK(range.claim("c") == mine);
+        for (const char* name : {"b", "c"}) {
+            range.release(name);
+        }
+    }
 }
 
 TEST_CASE("claims at the same time never meet")
