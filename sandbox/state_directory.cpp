@@ -191,8 +191,14 @@ Error write_error(int error, const std::string& what, const std::string& doing,
     if (auto full = full_disk(error, what)) {
         return *std::move(full);
     }
+    return access_error(error, doing, hint);
+}
+
+Error access_error(int error, const std::string& doing, const std::string& hint)
+{
     const auto limit = host_limit(error);
-    return errno_error(error, doing, limit ? limit->remedy : hint);
+    return errno_error(error, limit ? doing + ": " + limit->reason : doing,
+                       limit ? limit->remedy : hint);
 }
 
 } // namespace berth::sandbox

@@ -27,9 +27,12 @@ namespace berth::sandbox {
 /// could not be done. Names no path: the model reads it too.
 [[nodiscard]] std::optional<Error> full_disk(int error, const std::string& what);
 
-/// The same, and for any other `error` what errno_error() makes of `doing` and `hint`; of a limit
-/// of the server with what raises it instead.
+/// The same, and for any other `error` access_error().
 [[nodiscard]] Error write_error(int error, const std::string& what, const std::string& doing,
                                 const std::string& hint);
+
+/// Of what failed there and writes nothing: what errno_error() makes of `doing` and `hint`; of a
+/// limit of the server with its name, and with what raises it instead.
+[[nodiscard]] Error access_error(int error, const std::string& doing, const std::string& hint);
 
 } // namespace berth::sandbox

@@ -21,7 +21,6 @@
 #include <csignal>
 #include <exception>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <unistd.h>
@@ -185,12 +184,10 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
     } catch (const Error& error) {
         cli::complain(error.what(), error.hint());
         return error.code() == ErrorCode::invalid_argument ? 2 : 1;
-    } catch (const std::system_error& error) {
-        const auto limit = host_limit(error.code().value());
-        cli::complain(error.what(), limit ? limit->remedy : std::string());
-        return 1;
     } catch (const std::exception& error) {
-        cli::complain(error.what());
+        const auto limit = host_limit(error);
+        cli::complain(limit ? limit->reason + " (" + error.what() + ')' : error.what(),
+                      limit ? limit->remedy : std::string());
         return 1;
     }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -11,10 +12,14 @@ struct HostLimit {
     std::string remedy;
 };
 
-/// Of an errno of the server or of a launcher: EAGAIN of a new process or thread, EMFILE, ENFILE,
-/// EFBIG where this process has a limit. Nothing for any other. Not for what a session met: its own
-/// limits are others.
+/// Of an errno of the server or of a launcher: EAGAIN of a new process or thread, EMFILE, ENFILE;
+/// EFBIG and ENOMEM where this process has a limit that says so. EAGAIN of a thread whose stack has
+/// no room is told as that. Nothing for any other. Not for what a session met: its own limits are
+/// others.
 [[nodiscard]] std::optional<HostLimit> host_limit(int error);
+
+/// Of a std::system_error its code's; std::bad_alloc is ENOMEM.
+[[nodiscard]] std::optional<HostLimit> host_limit(const std::exception& error);
 
 /// That `ulimit -s` leaves this process too little stack: it would end by SIGSEGV, since its
 /// threads get no more either. To be asked before anything that needs some. Nothing where there is

@@ -282,7 +282,7 @@ class FileRegistry : public Registry {
     {
         UniqueFd folder(::openat(parent, name, directory_flags));
         if (!folder && errno != ENOENT) {
-            throw errno_error(errno, "open " + path, state_hint);
+            throw sandbox::access_error(errno, "open " + path, state_hint);
         }
         return folder;
     }
@@ -336,9 +336,10 @@ class FileRegistry : public Registry {
         const std::string place = "the session's record " + path(key) + "/" + record_name;
         const auto* failed = dynamic_cast<const std::system_error*>(&why);
         if (failed != nullptr && !is_damage(*failed)) {
-            throw Error(errno_error(failed->code().value(), "read " + place,
-                                    std::string("Try again in a few seconds. ") + state_hint)
-                            .set_retryable(true));
+            throw Error(
+                sandbox::access_error(failed->code().value(), "read " + place,
+                                      std::string("Try again in a few seconds. ") + state_hint)
+                    .set_retryable(true));
         }
         throw DamagedRecord(ErrorCode::backend_error, place + " cannot be used: " + why.what(),
                             "end the session with `berth sessions kill " + key +

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <system_error>
 #include <utility>
 
 namespace berth::mcp {
@@ -102,8 +101,7 @@ json error_object(const std::exception& failure, std::string_view tool,
 {
     const auto* error = dynamic_cast<const Error*>(&failure);
     if (error == nullptr) {
-        const auto* system = dynamic_cast<const std::system_error*>(&failure);
-        const auto limit = host_limit(system != nullptr ? system->code().value() : 0);
+        const auto limit = host_limit(failure);
         return {{"code", to_string(ErrorCode::internal)},
                 {"message", (limit ? limit->reason + ": " : std::string()) + failure.what()},
                 {"hint", limit ? "The operator can help: " + limit->remedy

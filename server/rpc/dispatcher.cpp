@@ -1,6 +1,7 @@
 #include "server/rpc/dispatcher.hpp"
 
 #include "sandbox/base/cut_off.hpp"
+#include "sandbox/base/host_limit.hpp"
 #include "server/rpc/outline.hpp"
 
 #include <nlohmann/json.hpp>
@@ -273,9 +274,13 @@ void Dispatcher::start(Message message, const Origin& origin)
     try {
         run(call, origin.bytes);
     } catch (const std::system_error& error) {
-        refuse(*call, Error(ErrorCode::busy,
-                            std::string("no thread can be started for it: ") + error.what(),
-                            "Try again in a few seconds."));
+        const auto limit = host_limit(error);
+        refuse(*call,
+               Error(ErrorCode::busy,
+                     std::string("no thread can be started for it: ") +
+                         (limit ? limit->reason + ": " : std::string()) + error.what(),
+                     "Try again in a few seconds." +
+                         (limit ? " The operator can help: " + limit->remedy : std::string())));
     }
 }
 

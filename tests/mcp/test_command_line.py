@@ -231,10 +231,32 @@ class CommandLineTest(Bench):
                     self.assertEqual(done.returncode, 1, done.stderr)
                     self.assertIn("`ulimit -n 1024`", done.stdout + done.stderr)
 
+    def test_with_too_few_descriptors_the_state_directory_is_not_blamed(self):
+        key = "0" * 64
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o700)
+            os.makedirs(os.path.join(folder, "sessions", key))
+            open(os.path.join(folder, "sessions", key, "record.json"), "w").close()
+            seen = 0
+            for most in range(7, 16):
+                for arguments in (("call", "session_info"), ("sessions", "kill", key)):
+                    with self.subTest(most=most, arguments=arguments):
+                        done = subprocess.run(
+                            ["sh", "-c", f'ulimit -n {most}; exec "$@"', "sh", binary_path(),
+                             *arguments, "--state-dir", folder],
+                            text=True, capture_output=True, timeout=30)
+                        told = done.stdout + done.stderr
+                        self.assertNotIn("may write to", told)
+                        if "Too many open files" in told:
+                            seen += 1
+                            self.assertIn("`ulimit -n 1024`", told)
+            self.assertGreater(seen, 0)
+
     def test_other_limits_of_its_shell_are_named_with_what_raises_them(self):
         with tempfile.TemporaryDirectory() as folder:
             for limit, remedy in (("-s 64", "`ulimit -s 8192`"), ("-f 0", "`ulimit -f unlimited`"),
-                                  ("-f 1", "`ulimit -f unlimited`")):
+                                  ("-f 1", "`ulimit -f unlimited`"),
+                                  ("-d 8000", "`ulimit -d unlimited`")):
                 with self.subTest(limit):
                     done = subprocess.run(
                         ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", binary_path(), "call",

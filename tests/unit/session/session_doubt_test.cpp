@@ -79,6 +79,8 @@ TEST_SUITE("session/doubt")
                 FAIL("damaged");
             } catch (const Error& error) {
                 CHECK(std::string(error.what()).find("open files") != std::string::npos);
+                CHECK(error.hint().find("ulimit -n") != std::string::npos);
+                CHECK(error.hint().find("may write to") == std::string::npos);
             }
         }
         CHECK(registry->find(key_hash(work)).has_value());
