@@ -64,13 +64,13 @@ class NarrowMemory {
 
 TEST_CASE("a thread that found no room for its stack is one of the limit that leaves none")
 {
-    constexpr std::size_t limit = std::size_t{1} << 46U; // what the tests have themselves is less
+    constexpr std::size_t limit = std::size_t{1} << 47U; // more than a process can have
     constexpr std::size_t usual = std::size_t{1} << 20U;
     for (const auto& [resource, remedy] :
          {std::pair(RLIMIT_AS, "ulimit -v"), std::pair(RLIMIT_DATA, "ulimit -d")}) {
         CAPTURE(remedy);
         {
-            const NarrowMemory narrow(resource, limit, limit / 2);
+            const NarrowMemory narrow(resource, limit, limit);
             for (const int error : {EAGAIN, ENOMEM}) {
                 CHECK(host_limit(error)->remedy.find(remedy) != std::string::npos);
             }
