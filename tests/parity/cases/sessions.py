@@ -189,6 +189,36 @@ class SessionsTest(ParityTest):
         self.assertFalse(folder.exists())
 
     @local_only
+    def test_a_session_whose_record_is_a_folder_is_purged_whole(self):
+        for first in ((), ("--purge",)):
+            self.output("echo kept >f")
+            (folder,) = (self.state.path / "sessions").iterdir()
+            (folder / "record.json").unlink()
+            (folder / "record.json/in/it").mkdir(parents=True)
+            self.command_line("sessions", "kill", folder.name, *first)
+            if not first:
+                self.assertEqual([each["state"] for each in self.sessions()], ["ended"])
+                self.assertIn("has ended already",
+                              self.command_line("sessions", "kill", folder.name, "--json", status=1))
+                self.command_line("sessions", "kill", folder.name, "--purge")
+            self.assertEqual(self.sessions(), [])
+            self.assertFalse(folder.exists())
+
+    @local_only
+    def test_a_session_whose_uid_file_is_damaged_is_purged_whole(self):
+        self.output("echo kept >f")
+        (folder,) = (self.state.path / "sessions").iterdir()
+        if not (folder / "uid").exists():
+            self.skipTest("sessions of an ordinary user have no uid of their own")
+        (folder / "uid").write_text("garbage")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.output("cat f"), "kept\n")  # with the uid that its home has
+        (folder / "uid").write_text("garbage")
+        self.command_line("sessions", "kill", "work", "--purge")
+        self.assertFalse(folder.exists())
+        self.assertEqual([each.name for each in (self.state.path / "uids").iterdir()], ["lock"])
+
+    @local_only
     def test_what_is_left_of_a_damaged_session_is_purged_by_its_key(self):
         self.output("echo kept >f")
         (folder,) = (self.state.path / "sessions").iterdir()

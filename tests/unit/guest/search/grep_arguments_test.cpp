@@ -55,7 +55,7 @@ TEST_CASE("grep: an unknown file type is told which was probably meant")
 
     const Case cases[] = {
         {"C", "did you mean c? known types that begin alike: c, clojure"},
-        {"Python", "known types that begin alike: pascal, perl, php"},
+        {"Python", "did you mean py? known types that begin alike: pascal, perl, php"},
         {"TS", "did you mean ts?"},
         {"rutS", "did you mean rust?"},
         {"C,h", "a type is one name; did you mean c? known types that begin alike: c, clojure"},
