@@ -199,9 +199,11 @@ int run(int argc, const char* const* argv, const Composition& composition)
     cli::hold_standard_streams();
     // A write beyond `ulimit -f` is to fail like any other, not to end every session.
     ::signal(SIGXFSZ, SIG_IGN); // NOLINT(bugprone-signal-handler)
-    if (const auto limit = small_stack()) {
-        cli::complain(limit->reason, limit->remedy);
-        return 1;
+    for (const auto& limit : {small_stack(), little_time()}) {
+        if (limit) {
+            cli::complain(limit->reason, limit->remedy);
+            return 1;
+        }
     }
     int status = 0;
     if (const auto line = cli::parse(argc, argv, status)) {

@@ -94,6 +94,23 @@ std::optional<HostLimit> host_limit(int error)
     }
 }
 
+std::optional<HostLimit> little_time()
+{
+    constexpr rlim_t least = 60;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_CPU, &limit) != 0 || limit.rlim_max >= least) {
+        return std::nullopt;
+    }
+    const rlimit raised{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_CPU, &raised) == 0) {
+        return std::nullopt;
+    }
+    return HostLimit{"berth and its sandboxes may use no more than " +
+                         std::to_string(limit.rlim_max) + " s of processor time each",
+                     "raise that limit: `ulimit -t unlimited` in the shell that starts berth, "
+                     "LimitCPU= of a service"};
+}
+
 std::optional<HostLimit> small_stack()
 {
     constexpr rlim_t least = 256UL * 1024;

@@ -26,4 +26,9 @@ struct HostLimit {
 /// enough.
 [[nodiscard]] std::optional<HostLimit> small_stack();
 
+/// That `ulimit -t` would soon end this process and the guests that it makes, which live on and
+/// serve others: too few seconds, and this process may not raise them. Nothing where there are
+/// enough.
+[[nodiscard]] std::optional<HostLimit> little_time();
+
 } // namespace berth
