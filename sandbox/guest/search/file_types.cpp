@@ -204,6 +204,7 @@ std::vector<std::string> globs_of(const FileType& type)
 std::vector<std::string> types_of_ending(const std::string& ending)
 {
     std::vector<std::string> types;
+    std::vector<std::string> others;
     for (const FileType& type : file_types) {
         const auto globs = globs_of(type);
         const auto matches = [&](const std::string& glob) {
@@ -211,11 +212,10 @@ std::vector<std::string> types_of_ending(const std::string& ending)
                    ::fnmatch(glob.c_str(), ending.c_str(), 0) == 0; // Makefile
         };
         if (std::ranges::any_of(globs, matches)) {
-            types.emplace_back(type.name);
+            (type.name.front() == ending.front() ? types : others).emplace_back(type.name);
         }
     }
-    std::ranges::stable_partition(
-        types, [&](const std::string& type) { return type.front() == ending.front(); });
+    types.insert(types.end(), others.begin(), others.end());
     return types;
 }
 
