@@ -267,6 +267,15 @@ class CommandLineTest(Bench):
                     self.assertEqual(done.returncode, 1, done.stderr)
                     self.assertIn(remedy, done.stdout + done.stderr)
 
+    def test_too_little_processor_time_is_refused_unless_it_can_be_raised(self):
+        raised = subprocess.run(["sh", "-c", "ulimit -t 50; ulimit -t unlimited"],
+                                capture_output=True).returncode == 0
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(["sh", "-c", 'ulimit -t 50; exec "$@"', "sh", binary_path(), "status",
+                                   "--state-dir", folder], text=True, capture_output=True, timeout=30)
+        self.assertEqual(done.returncode, 0 if raised else 1, done.stderr)
+        self.assertEqual("`ulimit -t unlimited`" in done.stderr, not raised, done.stderr)
+
     def test_an_unusable_state_directory_is_the_same_to_everyone_and_stays_as_it_is(self):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o777)
