@@ -65,7 +65,7 @@ constexpr const char* garbage = "?";
 std::string read_record(int state, const std::string& name)
 {
     try {
-        const auto text = read_small(state, record_path(name));
+        auto text = read_small(state, record_path(name));
         if (parse(text)) {
             return text;
         }
