@@ -170,6 +170,18 @@ std::string path_of(int fd)
     return path;
 }
 
+std::optional<std::string> place_of(int fd)
+{
+    try {
+        return path_of(fd);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_found) {
+            throw;
+        }
+        return std::nullopt;
+    }
+}
+
 void require_readable(const std::string& real, const CallContext& context,
                       const std::string& wanted)
 {
@@ -240,13 +252,8 @@ Opened open_existing(std::string_view path, const CallContext& context, int extr
     const std::string absolute = absolute_path(path, context);
     Opened opened;
     UniqueFd location;
-    // A file that is replaced between the open and the look at where it is has no name any more:
-    // its successor has. Many times, since a busy writer can win more often than not; a file that
-    // was really deleted ends this at the next open.
-    constexpr int attempts = 1000;
-    int i = 0;
-    do {
-        ++i;
+    std::optional<std::string> place;
+    for (int i = 0; !place && i < open_attempts; ++i) {
         // First as a mere location: to open a FIFO would wake its writer, to open a device may act.
         const int fd = open_without_magic(AT_FDCWD, absolute,
                                           O_PATH | (extra_flags & (O_NOFOLLOW | O_DIRECTORY)));
@@ -254,14 +261,9 @@ Opened open_existing(std::string_view path, const CallContext& context, int extr
             throw_open_error(errno, absolute, context);
         }
         location.reset(fd);
-        try {
-            opened.path = path_of(fd);
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::not_found || i == attempts) {
-                throw;
-            }
-        }
-    } while (opened.path.empty());
+        place = place_of(fd);
+    }
+    opened.path = place ? *place : path_of(location.get()); // which says why there is none
     require_readable(opened.path, context);
     if (::fstat(location.get(), &opened.status) != 0) {
         throw errno_error(errno, "look at " + visible(opened.path));

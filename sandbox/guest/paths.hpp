@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/call_context.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,13 @@ namespace berth::guest {
 
 /// Where an open descriptor really is. Throws Error(not_found) when it was deleted.
 [[nodiscard]] std::string path_of(int fd);
+
+/// As path_of(); nothing when the file has no name any more. It may have been replaced by a rename
+/// since it was opened: then its successor is what the caller asked for, so open the name again, up
+/// to `open_attempts` times. Many, since a busy writer can win more often than not; a file that was
+/// really deleted ends this at the next open.
+[[nodiscard]] std::optional<std::string> place_of(int fd);
+constexpr int open_attempts = 1000;
 
 /// Whether `path`, from path_of(), is the /proc directory of the guest or of one of its threads, or
 /// in it. The guest reads with its own identity: its environ or mem would show commands what the

@@ -130,17 +130,25 @@ void send_file(Outgoing& out, int fd, protocol::TransferHeader header, const std
     reply.bytes += size;
 }
 
-/// Opens a file of the tree again; never through a link that has taken its place meanwhile.
-UniqueFd open_below(int root, const std::string& name, const std::string& path)
+/// Opens a file of the tree again, and judges it; never through a link that has taken its place
+/// meanwhile.
+UniqueFd open_below(int root, const std::string& name, const std::string& path,
+                    const CallContext& context)
 {
     open_how how = {};
     how.flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    UniqueFd fd(sys::openat2(root, name.c_str(), how));
-    if (!fd) {
-        throw_changed(path);
+    for (int i = 0; i < open_attempts; ++i) {
+        UniqueFd fd(sys::openat2(root, name.c_str(), how));
+        if (!fd) {
+            break;
+        }
+        if (const auto place = place_of(fd.get())) {
+            require_readable(*place, context);
+            return fd;
+        }
     }
-    return fd;
+    throw_changed(path);
 }
 
 void require_size(std::uint64_t bytes, const ExportRequest& request, const std::string& path)
@@ -164,8 +172,7 @@ ExportReply export_tree(int root, const std::string& root_path, const ExportRequ
     Outgoing out(context);
     for (const auto& file : tree.files) {
         const std::string path = root_path + "/" + file.name;
-        const UniqueFd fd = open_below(root, file.name, path);
-        require_readable(path_of(fd.get()), context);
+        const UniqueFd fd = open_below(root, file.name, path, context);
         struct stat status = {};
         if (::fstat(fd.get(), &status) == 0) {
             // It may have grown since it was listed.

@@ -110,19 +110,6 @@ std::string read_link(int link, const WriteTarget& target)
     return destination;
 }
 
-/// As path_of(); nothing when the file has no name any more.
-std::optional<std::string> place_of(int file)
-{
-    try {
-        return path_of(file);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::not_found) {
-            throw;
-        }
-        return std::nullopt;
-    }
-}
-
 /// Opens the name as it is; nothing when it does not exist.
 void open_location(WriteTarget& target, const CallContext& context)
 {
@@ -165,7 +152,7 @@ bool follow_or_judge(WriteTarget& target, std::string& path, const CallContext& 
 {
     std::optional<std::string> real;
     // Again when another call's rename has just replaced it, which a busy writer does often.
-    for (int i = 0; target.missing.empty() && !real && i < 1000; ++i) {
+    for (int i = 0; target.missing.empty() && !real && i < open_attempts; ++i) {
         open_location(target, context);
         if (!target.file) {
             break;

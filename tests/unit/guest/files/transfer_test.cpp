@@ -5,6 +5,7 @@
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/guest/files/content_waiter.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
+#include "tests/unit/guest/replacing.hpp"
 
 #include <functional>
 #include <stop_token>
@@ -270,6 +271,17 @@ TEST_CASE("an export that is too much, or not there, is refused before anything 
     CHECK(code("none/*.txt", 100, 100) == ErrorCode::not_found);
     CHECK(code("tree/pipe", 100, 100) == ErrorCode::not_a_file);
     CHECK_NOTHROW((void)export_it(machine, "tree", 6, 4));
+}
+
+TEST_CASE("a file that is replaced again and again is exported all the same")
+{
+    const Machine machine;
+    ::mkdir((machine.home + "/d").c_str(), 0755);
+    machine.put("d/f", "content");
+    const tests::Replacing replacing(machine.home + "/d/f", machine.home + "/next", "content");
+    for (int i = 0; i < 10000; ++i) {
+        REQUIRE(export_it(machine, "d").reply.files == 1);
+    }
 }
 
 TEST_CASE("names of a transfer that choose their own place are refused")

@@ -1,4 +1,5 @@
 #include "tests/unit/error_of.hpp"
+#include "tests/unit/guest/replacing.hpp"
 #include "tests/unit/guest/search/search_fixture.hpp"
 
 #include <doctest/doctest.h>
@@ -469,4 +470,15 @@ TEST_CASE("grep: the guest's own process is not searched")
           ErrorCode::permission_denied);
     CHECK(error_of([&] { (void)tree.grep({.pattern = "a", .path = "/proc/thread-self"}); }) ==
           ErrorCode::permission_denied);
+}
+
+TEST_CASE("a file that is replaced again and again is searched all the same")
+{
+    const SearchTree tree;
+    tree.write("f", "needle\n");
+    const berth::tests::Replacing replacing(tree.path() + "/f", tree.path() + "/next", "needle\n");
+    const berth::protocol::GrepRequest request{.pattern = "needle", .path = "f"};
+    for (int i = 0; i < 3000; ++i) {
+        REQUIRE(tree.grep(request).total_matches == 1);
+    }
 }
