@@ -149,9 +149,9 @@ bool Commands::State::start(const protocol::ExecuteRequest& request, const Done&
         return false;
     }
     try {
-        launch(request, "", with_room(request, done));
+        launch(request, "", with_room({request, done}));
     } catch (const OutOfProcesses&) {
-        if (!make_room(request, done)) {
+        if (!find_room({request, done})) {
             throw;
         }
         return false;

@@ -14,7 +14,15 @@ namespace berth::guest {
 namespace {
 
 constexpr std::chrono::milliseconds look_again{5};
+constexpr std::chrono::milliseconds between_tries{20};
 constexpr std::chrono::seconds patience{1};
+/// A command that is larger than that, with its input, has one try.
+constexpr std::size_t kept_for_another = 256UL * 1024;
+
+bool is_kept(const protocol::ExecuteRequest& request)
+{
+    return request.command.size() + (request.input ? request.input->size() : 0) <= kept_for_another;
+}
 
 std::shared_ptr<Command> greediest(const std::vector<std::shared_ptr<Command>>& commands,
                                    std::size_t& processes)
@@ -46,20 +54,37 @@ bool is_out_of_processes(const std::exception_ptr& error)
 
 } // namespace
 
-Commands::Done Commands::State::with_room(const protocol::ExecuteRequest& request, Done done)
+Commands::Done Commands::State::with_room(const Waiting& command,
+                                          std::optional<BootClock::time_point> give_up)
 {
-    constexpr std::size_t kept_for_that = 256UL * 1024;
-    if (job_count() == 0 ||
-        request.command.size() + (request.input ? request.input->size() : 0) > kept_for_that) {
-        return done;
+    if (!is_kept(command.request)) {
+        return command.done;
     }
-    return [this, request, done = std::move(done)](protocol::ExecuteReply reply,
-                                                   std::exception_ptr error) {
-        if (is_out_of_processes(error) && make_room(request, done)) {
+    return [this, command, give_up](protocol::ExecuteReply reply, std::exception_ptr error) {
+        if (is_out_of_processes(error) && find_room(command, give_up)) {
             return;
         }
-        done(std::move(reply), std::move(error));
+        command.done(std::move(reply), std::move(error));
     };
+}
+
+bool Commands::State::find_room(const Waiting& command,
+                                std::optional<BootClock::time_point> give_up)
+{
+    if (!give_up && make_room(command.request, command.done)) {
+        return true;
+    }
+    // What has ended counts until it is reaped, and that is soon: what a stopped storm leaves must
+    // not be told as the state of the session.
+    const auto now = BootClock::now();
+    const auto until = give_up.value_or(now + patience);
+    if (now >= until || !is_kept(command.request)) {
+        return false;
+    }
+    const std::string& id = command.request.id;
+    waiting.insert_or_assign(id, command);
+    (void)host.loop.call_at(now + between_tries, [this, id, until] { start_waiting(id, until); });
+    return true;
 }
 
 bool Commands::State::is_crowded() const
@@ -104,7 +129,12 @@ void Commands::State::start_waiting(const std::string& id, BootClock::time_point
     const Waiting next = std::move(found->second);
     waiting.erase(found);
     try {
-        launch(next.request, next.notice, next.done);
+        launch(next.request, next.notice, with_room(next, give_up));
+    } catch (const OutOfProcesses&) {
+        if (!find_room(next, give_up)) {
+            next.done({}, std::current_exception());
+        }
+        return;
     } catch (...) {
         next.done({}, std::current_exception());
         return;

@@ -21,11 +21,11 @@ namespace berth::guest {
 
 /// What the files commands*.cpp share, and nobody else sees.
 struct Commands::State {
-    /// A command that will be started when a job has been stopped.
+    /// A command that will be started when there is room for its processes.
     struct Waiting {
         protocol::ExecuteRequest request;
         Done done;
-        std::string notice;
+        std::string notice = {};
         bool detached = false;
     };
 
@@ -47,12 +47,19 @@ struct Commands::State {
 
     // ---- commands_room.cpp
 
-    /// `done`, but that a command which finds no process free gets a second chance once the job
-    /// that has them all is stopped.
-    [[nodiscard]] Done with_room(const protocol::ExecuteRequest& request, Done done);
+    /// Its `done`, but that a command which finds no process free goes to find_room() first.
+    [[nodiscard]] Done with_room(const Waiting& command,
+                                 std::optional<BootClock::time_point> give_up = std::nullopt);
+    /// Of a command that found no process free: whether it gets another try. One by make_room(),
+    /// and then some until `give_up`, which is a second after the first failure (nothing: this was
+    /// it).
+    [[nodiscard]] bool find_room(const Waiting& command,
+                                 std::optional<BootClock::time_point> give_up = std::nullopt);
     /// No room for the shell and what it starts, though the shim itself may still find one:
     /// RLIMIT_NPROC does not bind it, and of a cgroup's processes one may just have ended.
     [[nodiscard]] bool is_crowded() const;
+    /// Stops the job that has most of the processes; the command is started then. False: there is
+    /// no such job.
     [[nodiscard]] bool make_room(const protocol::ExecuteRequest& request, const Done& done);
     void start_waiting(const std::string& id, BootClock::time_point give_up);
     [[nodiscard]] bool cancel_waiting(const std::string& id);

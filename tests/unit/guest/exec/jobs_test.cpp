@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -157,6 +158,44 @@ TEST_CASE("a job that has taken every process is stopped for the next command, a
             result |= done.reply.notice.find("job-1 (perl -e ") == 0 ? 0 : 16;
             result |= guest.commands->jobs().empty() ? 0 : 32;
             result |= guest.run("echo on").reply.notice.empty() ? 0 : 64;
+        }
+        return result;
+    });
+}
+
+TEST_CASE("a command for which no process is free waits a second, and is told then")
+{
+    as_ordinary_user(64997, [] {
+        int result = 0;
+        {
+            // Of the guest too, as by a cgroup: that of its configuration is for commands.
+            const struct rlimit limit = {100, 100};
+            result |= ::setrlimit(RLIMIT_NPROC, &limit) == 0 ? 0 : 128;
+            Guest guest(Mode::subreaper);
+            // No job, so that nothing may be stopped. It has all processes for a while.
+            const auto greedy = [](const std::string& seconds) {
+                return Guest::request("perl -e 'my @all; while (1) { my $p = fork; "
+                                      "last if !defined $p; if (!$p) { sleep 60; exit } "
+                                      "push @all, $p } open(F, \">\", \"full\"); "
+                                      "select(undef, undef, undef, " +
+                                      seconds + "); kill 9, @all; wait for @all; unlink \"full\"'");
+            };
+            const auto run_when_full = [&guest, &greedy](const std::string& seconds) {
+                const auto full = guest.home() + "/full";
+                const auto other = guest.start(greedy(seconds));
+                const bool is_full = guest.until([&] { return std::filesystem::exists(full); });
+                auto done = guest.run("echo on");
+                const bool ended = guest.until([&] { return guest.outcome(other).has_value(); });
+                return std::pair(is_full && ended, std::move(done));
+            };
+            const auto [was_full, done] = run_when_full("0.4");
+            result |= was_full && !done.error && done.reply.out.head == "on\n" ? 0 : 4;
+            result |= done.reply.notice.empty() && done.took > milliseconds(200) ? 0 : 8;
+            const auto [was_full_again, refused] = run_when_full("2.5");
+            result |= was_full_again && refused.error ? 0 : 16;
+            result |=
+                refused.took > milliseconds(900) && refused.took < milliseconds(2300) ? 0 : 32;
+            result |= guest.run("echo on").reply.out.head == "on\n" ? 0 : 64;
         }
         return result;
     });
