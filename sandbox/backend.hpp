@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/channel.hpp"
+#include "sandbox/protocol/on_disconnect.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -51,7 +52,9 @@ struct MachineSpec {
     /// An unnamed session ends with its server: the guest holds the read end of a pipe whose write
     /// end only this server has.
     bool ends_with_server = false;
-    std::chrono::milliseconds idle_end{0}; ///< the guest ends itself after so long without use
+    std::chrono::milliseconds idle_end{0};   ///< the guest ends itself after so long without use
+    std::chrono::milliseconds idle_pause{0}; ///< and pauses after so long without call and job
+    protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
 };
 
 /// What must be remembered to find a machine again, in any process. Written to the registry.

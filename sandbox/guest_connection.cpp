@@ -62,7 +62,7 @@ GuestConnection::GuestConnection(std::unique_ptr<Channel> channel) noexcept
 }
 
 void GuestConnection::say_hello(const std::string& token, const std::string& generation,
-                                const Deadline& deadline)
+                                bool as_client, const Deadline& deadline)
 {
     protocol::Hello hello;
     hello.oldest = protocol::protocol_oldest;
@@ -70,6 +70,7 @@ void GuestConnection::say_hello(const std::string& token, const std::string& gen
     hello.build = BERTH_VERSION;
     hello.token = token;
     hello.generation = generation;
+    hello.client = as_client;
     send(protocol::FrameType::hello, protocol::encode(hello), 0, 0);
     const auto frame = receive(deadline);
     if (!frame) {

@@ -23,8 +23,9 @@ class GuestConnection {
   public:
     explicit GuestConnection(std::unique_ptr<Channel> channel) noexcept;
 
-    /// Throws Error: what the guest refused it for, backend_error when it is not berth's guest.
-    void say_hello(const std::string& token, const std::string& generation,
+    /// `as_client`: see protocol::Hello. Throws Error: what the guest refused it for, backend_error
+    /// when it is not berth's guest.
+    void say_hello(const std::string& token, const std::string& generation, bool as_client,
                    const Deadline& deadline);
 
     /// The beginning of a call: forgets the cancel of the last one.

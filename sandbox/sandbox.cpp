@@ -15,6 +15,9 @@ namespace {
 using protocol::Operation;
 
 constexpr std::chrono::milliseconds retry_time{20};
+/// Of a guest that is stuck the first call says so.
+constexpr std::chrono::seconds attend_time{1};
+constexpr std::chrono::seconds attend_again{1};
 
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
@@ -57,14 +60,12 @@ std::string_view name_of(Operation operation) noexcept
         return "writing to a job";
     case Operation::job_kill:
         return "ending a job";
+    case Operation::pause:
+        return "pausing";
+    case Operation::resume:
+        return "waking";
     }
     return "a call";
-}
-
-bool does_work(Operation operation) noexcept
-{
-    return operation != Operation::ping && operation != Operation::info &&
-           operation != Operation::shutdown;
 }
 
 [[noreturn]] void throw_lost(const Error& error, Operation operation)
@@ -106,6 +107,9 @@ Sandbox::~Sandbox() = default;
 
 Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
 {
+    if (attends_) {
+        keep_attending();
+    }
     if (!fresh) {
         if (auto connection = idle_->take()) {
             return {std::move(connection), true};
@@ -121,7 +125,7 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
     const auto patience = Deadline::after(patience_);
     for (;;) {
         try {
-            return try_to_connect();
+            return try_to_connect(Deadline::after(patience_));
         } catch (const Error& error) {
             if (error.code() != ErrorCode::busy) {
                 throw;
@@ -139,12 +143,11 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
     }
 }
 
-std::unique_ptr<GuestConnection> Sandbox::try_to_connect()
+std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadline, bool as_client)
 {
-    const auto deadline = Deadline::after(patience_);
     try {
         auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
-        connection->say_hello(token_, machine_->record().generation, deadline);
+        connection->say_hello(token_, machine_->record().generation, as_client, deadline);
         return connection;
     } catch (const Error& error) {
         // A token that is refused is that of a machine whose place another has taken.
@@ -163,7 +166,7 @@ bool Sandbox::is_alive() const
     const auto deadline = Deadline::after(patience_);
     try {
         GuestConnection connection(machine_->connect(deadline));
-        connection.say_hello(token_, machine_->record().generation, deadline);
+        connection.say_hello(token_, machine_->record().generation, /*as_client=*/false, deadline);
         return true;
     } catch (const std::exception&) {
         return !deadline.expired();
@@ -183,7 +186,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                     "Send less at once: a long file in pieces with write_file and mode append.");
     }
     // Whoever asks how things are must hear it when all places are taken by calls that are stuck.
-    const auto turn = does_work(operation) ? calls_.enter(stop) : Turns::Turn();
+    const auto turn = !protocol::only_manages(operation) ? calls_.enter(stop) : Turns::Turn();
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
     Answered answered = ask({.operation = operation,
@@ -260,6 +263,70 @@ void Sandbox::ping(const std::stop_token& stop)
 protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request)
 {
     return call<protocol::InfoReply>(Operation::info, request, stop, answer_time);
+}
+
+protocol::InfoReply Sandbox::look(const Deadline& deadline)
+{
+    const auto connection = try_to_connect(deadline);
+    const auto request = protocol::encode(protocol::Empty{});
+    const auto answer = sandbox::exchange(
+        *connection, {.operation = Operation::info, .request = request, .deadline = deadline});
+    if (answer.is_error) {
+        throw Error(remote_error(answer.payload));
+    }
+    try {
+        return protocol::decode<protocol::InfoReply>(answer.payload);
+    } catch (const protocol::WireError& malformed) {
+        throw_violation(malformed.what());
+    }
+}
+
+void Sandbox::attend() noexcept
+{
+    attends_ = true;
+    keep_attending();
+}
+
+void Sandbox::keep_attending() noexcept
+{
+    const std::unique_lock lock(attending_mutex_, std::try_to_lock);
+    if (!lock || attending_ || BootClock::now() < attend_again_) {
+        return;
+    }
+    try {
+        attending_ = try_to_connect(Deadline::after(attend_time), true);
+    } catch (const std::exception&) {
+        attend_again_ = BootClock::now() + attend_again;
+    }
+}
+
+/// Of a guest from before pauses the plain answer is that it knows no such operation.
+template <class Reply>
+Reply Sandbox::manage(Operation operation)
+{
+    try {
+        return call<Reply>(operation, protocol::Empty{}, {}, answer_time);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::unsupported) {
+            throw;
+        }
+        throw Error(ErrorCode::unsupported,
+                    "this session's machine was made by an earlier release of berth, which cannot "
+                    "pause (" +
+                        std::string(error.what()) + ")",
+                    "It goes on as it is. `berth sessions kill` ends it and keeps its home; the "
+                    "next call makes one that can.");
+    }
+}
+
+protocol::PauseReply Sandbox::pause()
+{
+    return manage<protocol::PauseReply>(Operation::pause);
+}
+
+protocol::ResumeReply Sandbox::resume()
+{
+    return manage<protocol::ResumeReply>(Operation::resume);
 }
 
 protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,

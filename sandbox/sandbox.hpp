@@ -75,6 +75,20 @@ class Sandbox {
     void ping(const std::stop_token& stop = {});
     [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {},
                                            const protocol::InfoRequest& request = {});
+
+    /// As info(), on a connection of its own, of a guest that may be stuck.
+    [[nodiscard]] protocol::InfoReply look(const Deadline& deadline);
+
+    /// From now on, until this is destroyed, the guest knows that somebody works here, whether or
+    /// not there is a call: what it does when the last client leaves is not done. When the guest
+    /// cannot be reached now, the next calls try again.
+    void attend() noexcept;
+
+    /// Freezes what runs in the machine until the next call, or resume(). Throws Error(busy) while
+    /// a call is in flight, Error(unsupported) for a guest of a release that could not.
+    [[nodiscard]] protocol::PauseReply pause();
+    [[nodiscard]] protocol::ResumeReply resume();
+
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
     /// `receipt`: filled for a request with `acknowledge`, which may not go without; it has the
     /// call's connection until then.
@@ -131,7 +145,11 @@ class Sandbox {
     [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);
     [[nodiscard]] bool is_alive() const;
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop);
-    [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect();
+    [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,
+                                                                  bool as_client = false);
+    void keep_attending() noexcept;
+    template <class Reply>
+    Reply manage(protocol::Operation operation);
 
     std::unique_ptr<Machine> machine_;
     std::string token_;
@@ -140,6 +158,10 @@ class Sandbox {
     Turns calls_{most_calls};
     Turns commands_{most_commands};
     std::shared_ptr<ConnectionPool> idle_ = std::make_shared<ConnectionPool>(most_idle);
+    std::atomic<bool> attends_ = false;
+    std::mutex attending_mutex_;                 ///< guards what follows
+    std::unique_ptr<GuestConnection> attending_; ///< never used
+    BootClock::time_point attend_again_;
 };
 
 } // namespace berth::sandbox

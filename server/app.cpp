@@ -8,6 +8,7 @@
 #include "server/cli/command_line.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
+#include "server/cli/sessions.hpp"
 #include "server/cli/status.hpp"
 #include "server/log.hpp"
 #include "server/mcp/catalog.hpp"
@@ -155,6 +156,13 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     if (line.command == "sessions-kill") {
         return cli::kill_session(sessions, options.keys.apply(options.session.principal, line.key),
                                  line.key, line.purge, line.json);
+    }
+    if (line.command.starts_with("sessions-")) {
+        const cli::Asked asked{options.keys.apply(options.session.principal, line.key), line.key,
+                               line.json};
+        return line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
+               : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
+                                                   : cli::show_session(sessions, asked, options);
     }
     return cli::show_status(sessions, options, line.json);
 }

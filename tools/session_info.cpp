@@ -51,20 +51,29 @@ SessionInfo::Args SessionInfo::decode(const nlohmann::json& arguments)
 std::string SessionInfo::describe(const Settings& /*settings*/, sandbox::Backend& /*backend*/)
 {
     return "Tells about this session: its sandbox and whether that runs, working directory, what "
-           "runs in the background, limits in force, what isolates it, network, and when it ends. "
-           "Starts nothing.\n\nExample: {}";
+           "runs in the background, limits in force, what isolates it, network, and when it pauses "
+           "and ends. Starts and wakes nothing.\n\nExample: {}";
 }
 
 Result SessionInfo::run(Context& context, const Args& /*args*/)
 {
-    const auto facts = context.sessions.facts(context.session);
+    auto facts = context.sessions.facts(context.session);
     // Without a machine: the limits that one would have here.
     Machine machine;
     // Only of a machine that is there: asking must not make one.
     if (facts.state == "running") {
         machine = ask_machine(context);
+        if (machine.info.pause && machine.info.pause->paused) {
+            facts.state = "paused"; // to ask does not wake it
+        }
     } else {
-        machine.layers = context.sessions.backend().limit_layers();
+        auto& backend = context.sessions.backend();
+        machine.layers = backend.limit_layers();
+        if (const auto availability = backend.availability(); !availability.available) {
+            machine.can_be_made = false;
+            facts.why = "no sandbox can be made here now: " + availability.reason +
+                        (availability.remedy.empty() ? "" : "; " + availability.remedy);
+        }
     }
     return render(facts, machine, context.settings);
 }

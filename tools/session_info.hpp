@@ -25,6 +25,7 @@ struct SessionInfo {
     struct Machine {
         protocol::InfoReply info;
         std::vector<sandbox::Layer> layers;
+        bool can_be_made = true; ///< where there is none; `why` of the facts has what is in the way
     };
 
     [[nodiscard]] static std::span<const Alias> aliases();

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "tools/pause_report.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -167,11 +168,16 @@ json ended_jobs_data(const std::vector<protocol::JobEntry>& jobs)
     return list;
 }
 
-std::string headline(const session::SessionFacts& facts)
+std::string headline(const session::SessionFacts& facts, const SessionInfo::Machine& machine)
 {
-    return "Session " + (facts.session.empty() ? "(unnamed)" : visible(facts.session)) + ": " +
-           (facts.state == "absent" ? "no sandbox yet; the first call that needs one makes it"
-                                    : "sandbox " + facts.state);
+    std::string text =
+        "Session " + (facts.session.empty() ? "(unnamed)" : visible(facts.session)) + ": ";
+    if (!machine.can_be_made) {
+        return text + "no sandbox, and none can be made";
+    }
+    return text + (facts.state == "absent"
+                       ? "no sandbox yet; the first call that needs one makes it"
+                       : "sandbox " + facts.state);
 }
 
 } // namespace
@@ -179,17 +185,18 @@ std::string headline(const session::SessionFacts& facts)
 std::string session_text(const session::SessionFacts& facts, const SessionInfo::Machine& machine,
                          const Settings& settings)
 {
-    return headline(facts) + "\n" + field("backend", facts.backend) +
+    return headline(facts, machine) + "\n" + field("backend", facts.backend) +
            field("sandbox", facts.sandbox_id) + field("principal", visible(facts.principal)) +
            field("created", facts.created) + field("last used", facts.last_used) +
-           field("lifetime", facts.why) + field("working directory", visible(machine.info.cwd)) +
+           field("lifetime", facts.why) + field("pause", visible(pause_text(machine.info))) +
+           field("working directory", visible(machine.info.cwd)) +
            field("home", visible(machine.info.home)) +
            field("network", std::string(network_word(facts.network))) +
            field("mounts", mounts_text(facts.mounts)) +
            field("limits", limits_text(facts.limits, machine.layers, settings)) +
            jobs_text(machine.info.jobs) + ended_jobs_text(machine.info.ended) +
            layers_text(machine.layers) +
-           (facts.state == "running" || machine.layers.empty()
+           (facts.state == "running" || facts.state == "paused" || machine.layers.empty()
                 ? ""
                 : "  what else isolates a sandbox is told once there is one\n");
 }
@@ -208,13 +215,14 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
                           {"detail", utf8::sanitize(layer.detail)}});
     }
     return {
-        {"message", headline(facts)},
+        {"message", headline(facts, machine)},
         {"principal", facts.principal},
         {"sandbox_id", facts.sandbox_id},
         {"state", facts.state},
         {"created", facts.created},
         {"last_used", facts.last_used},
         {"lifetime", facts.why},
+        {"pause", pause_data(machine.info)},
         {"cwd", utf8::sanitize(machine.info.cwd)},
         {"home", utf8::sanitize(machine.info.home)},
         {"uptime_ms", machine.info.uptime},

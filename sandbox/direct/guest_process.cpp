@@ -57,6 +57,8 @@ protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::st
     config.max_calls = spec.limits.calls;
     config.max_jobs = spec.limits.jobs;
     config.idle_end = static_cast<std::uint64_t>(spec.idle_end.count());
+    config.idle_pause = static_cast<std::uint64_t>(spec.idle_pause.count());
+    config.on_disconnect = spec.on_disconnect;
     config.listen_fd = listen_fd;
     config.ready_fd = ready_fd;
     config.lifetime_fd = spec.ends_with_server ? lifetime_fd : -1;

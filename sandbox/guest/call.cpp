@@ -36,6 +36,7 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
 {
     loop_.post([self = shared_from_this(), type, payload = std::move(payload),
                 after_sent = std::move(after_sent)]() mutable {
+        self->ticket_.reset(); // whoever has the answer finds the call ended
         if (const auto connection = self->connection_.lock()) {
             connection->finish(*self, type, std::move(payload), std::move(after_sent));
         } else if (after_sent) {
@@ -121,6 +122,9 @@ void Call::gone()
     if (tell) {
         tell();
     }
+    // Nobody waits for it: a worker that hangs on a dead mount must not keep the session awake, and
+    // its machine alive, for ever.
+    ticket_.reset();
 }
 
 void Call::acknowledged()

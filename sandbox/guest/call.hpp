@@ -2,6 +2,7 @@
 
 #include "sandbox/guest/data_queue.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/pause/call_book.hpp"
 #include "sandbox/guest/payload_budget.hpp"
 #include "sandbox/protocol/frame.hpp"
 
@@ -73,6 +74,17 @@ class Call : public std::enable_shared_from_this<Call> {
     /// Kept while anybody has the call.
     void keep_room(std::shared_ptr<PayloadBudget::Ticket> room) { room_ = std::move(room); }
 
+    /// That it is in flight, until it is answered, or nobody has it any more.
+    void keep_ticket(std::shared_ptr<CallBook::Ticket> ticket) { ticket_ = std::move(ticket); }
+
+    /// For whoever asks what is in flight.
+    void say(std::string what)
+    {
+        if (ticket_) {
+            ticket_->say(std::move(what));
+        }
+    }
+
     /// The operation takes data frames.
     void accept_data() noexcept { input_open_ = true; }
 
@@ -105,6 +117,7 @@ class Call : public std::enable_shared_from_this<Call> {
     EventLoop& loop_;
     const std::weak_ptr<Connection> connection_;
     std::shared_ptr<PayloadBudget::Ticket> room_; ///< of the request
+    std::shared_ptr<CallBook::Ticket> ticket_;    ///< let go of on the loop's thread
     std::stop_source stop_;
     std::atomic<bool> claimed_ = false;
     Task on_cancel_;

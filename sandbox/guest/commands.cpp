@@ -104,6 +104,7 @@ Commands::State::State(EventLoop& loop, Workers& workers, const protocol::GuestC
            config,
            session,
            spill,
+           clock,
            buffer,
            [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
            [this] {
@@ -116,6 +117,9 @@ Commands::State::State(EventLoop& loop, Workers& workers, const protocol::GuestC
            [this](const Command& command) { news.printed(command.id()); },
            [this](const Command& command) {
                job_calls.changed(command.job_id(), command.is_job());
+               if (!command.is_job() && job_ended) {
+                   job_ended();
+               }
            }},
       news(loop, [this](const std::string& id) { return newest_output(id); }),
       cgroups(config.commands_cgroup_fd >= 0),

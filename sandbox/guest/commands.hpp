@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/process_stat.hpp"
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/oom_score.hpp"
@@ -10,6 +11,7 @@
 #include "sandbox/protocol/messages.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -85,6 +87,30 @@ class Commands {
     tell_output(const std::string& id, std::chrono::milliseconds apart, OutputNews::Tell tell);
 
     [[nodiscard]] std::size_t running() const noexcept;
+
+    // ---- for a pause of the session (commands_pause.cpp)
+
+    [[nodiscard]] std::size_t job_count() const;
+
+    /// Nothing is in flight that the guest itself has to go on with: every command is a job inside
+    /// its time limit, or has ended without remains.
+    [[nodiscard]] bool is_settled() const;
+
+    /// `ended` is called, perhaps from within a callback of any command, when a job has.
+    void on_job_end(std::function<void()> ended);
+
+    /// Time limits stand still, and go on. Only while is_settled().
+    void hold_clocks();
+    void resume_clocks();
+
+    /// Every process of the session but the guest and the shims. Reads /proc; `unread`, if given,
+    /// is set when there may be more.
+    [[nodiscard]] std::vector<ProcessStat> processes(bool* unread = nullptr) const;
+
+    /// All that runs is in the cgroup that the config names.
+    [[nodiscard]] bool in_cgroups() const noexcept;
+
+    // ----
 
     /// What stops a command for sure here: "cgroup-kill" or "subreaper", plus other layers.
     [[nodiscard]] std::vector<std::string> layers() const;

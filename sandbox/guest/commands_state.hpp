@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,6 +111,7 @@ struct Commands::State {
     std::string machine; ///< behind the number of a job
     std::array<char, 64UL * 1024> buffer{};
     SpillStore spill;
+    RunningClock clock;
     CommandHost host;
     OutputNews news; ///< outlives the calls below, which end theirs
     bool cgroups;    ///< commands get one each
@@ -118,7 +120,8 @@ struct Commands::State {
     std::unordered_map<std::string, Waiting> waiting;                   ///< for room, by id
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.
     std::unordered_map<std::string, EndedJob> unacknowledged;
-    std::deque<EndedJob> ended; ///< oldest first; iterated by nobody while the loop turns
+    std::function<void()> job_ended; ///< set by on_job_end()
+    std::deque<EndedJob> ended;      ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;
     std::vector<CommandCgroup> emptied; ///< that the kernel would not remove yet
     Reaper reaper;

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/errors.hpp"
+#include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <algorithm>
@@ -205,11 +206,16 @@ void Connection::take_hello(const protocol::Frame& frame)
     if (frame.type != protocol::FrameType::hello) {
         violate("a connection begins with a hello");
     }
-    const auto reply = owner_.welcome(protocol::decode<protocol::Hello>(frame.payload));
+    const auto hello = protocol::decode<protocol::Hello>(frame.payload);
+    const auto reply = owner_.welcome(hello);
     loop_.cancel(timer_);
     state_ = State::ready;
     reader_.set_limit(protocol::max_payload_size);
     output_.push(protocol::FrameType::hello_reply, protocol::encode(reply));
+    if (hello.client) {
+        client_ = true;
+        owner_.client_came();
+    }
     send();
 }
 
@@ -264,6 +270,10 @@ void Connection::take_request(protocol::Frame frame)
     }
     loop_.cancel(timer_);
     take_acknowledgement(); // by whoever goes on
+    // One of an earlier release does not say what it is.
+    const auto operation = static_cast<protocol::Operation>(frame.operation);
+    client_ =
+        client_ || (operation <= protocol::newest_operation && !protocol::only_manages(operation));
     const auto call = std::make_shared<Call>(loop_, weak_from_this());
     call_ = call;
     call->keep_room(std::exchange(room_, nullptr));

@@ -30,6 +30,9 @@ class ConnectionOwner {
     /// Judges the hello. Throws Error to refuse it.
     virtual protocol::HelloReply welcome(const protocol::Hello& hello) = 0;
 
+    /// Of a connection that is_client().
+    virtual void client_came() = 0;
+
     /// Begins a call. What it throws is the call's answer.
     virtual void begin(const std::shared_ptr<Call>& call, protocol::Frame request) = 0;
 
@@ -66,6 +69,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     [[nodiscard]] bool greeted() const noexcept { return state_ == State::ready; }
 
+    /// Of a server that works here, as its hello said or its calls have shown.
+    [[nodiscard]] bool is_client() const noexcept { return greeted() && client_; }
+
     // ---- for Call, by way of the loop ----
 
     void finish(const Call& call, protocol::FrameType type, std::string payload,
@@ -100,6 +106,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     UniqueFd socket_;
     ConnectionOwner& owner_;
     State state_ = State::new_comer;
+    bool client_ = false;
     std::uint32_t events_ = 0;
     EventLoop::TimerId timer_ = 0;
     protocol::FrameReader reader_{protocol::max_hello_size};

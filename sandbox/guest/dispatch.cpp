@@ -1,6 +1,7 @@
 #include "sandbox/guest/dispatch.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -86,7 +87,36 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
     if (decoded.claim_unseen) {
         services.commands.seen_all();
     }
+    reply.pause = services.pauses.describe();
+    if (const auto left = services.ends_in()) {
+        reply.pause->ends_in =
+            static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*left).count());
+    }
     call->reply(protocol::encode(reply));
+}
+
+void pause(const LoopContext& context, const std::shared_ptr<Call>& call,
+           std::string_view /*request*/)
+{
+    context.services.pauses.pause(
+        [call](const protocol::PauseReply& reply, const std::exception_ptr& error) {
+            answer(*call, reply, error);
+        });
+}
+
+void resume(const LoopContext& context, const std::shared_ptr<Call>& call,
+            std::string_view /*request*/)
+{
+    call->reply(protocol::encode(context.services.pauses.resume()));
+}
+
+/// As a person would name it.
+std::string words_for(std::string_view command)
+{
+    constexpr std::size_t longest = 60;
+    const auto line = command.substr(0, command.find('\n'));
+    const auto shown = utf8::prefix_bytes(line, longest);
+    return "the command `" + std::string(shown) + (shown.size() < command.size() ? "…" : "") + "`";
 }
 
 /// The events that a request asks for; the result ends them. `progress`: as in the request.
@@ -109,6 +139,7 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
 {
     const auto decoded = protocol::decode<protocol::ExecuteRequest>(request);
     Commands& commands = context.services.commands;
+    call->say(words_for(decoded.command));
     call->on_cancel([&commands, id = decoded.id] { commands.cancel(id); });
     call->on_gone([&commands, id = decoded.id] { commands.detach(id); });
     if (decoded.acknowledge) {
@@ -148,6 +179,7 @@ void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
 {
     Commands& commands = context.services.commands;
     const auto decoded = protocol::decode<protocol::JobOutputRequest>(request);
+    call->say("reading the output of " + decoded.job_id.substr(0, 60));
     const auto waiting = commands.job_output(
         decoded, [call, news = tell_output(call, commands, decoded.job_id, decoded.progress)](
                      const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
@@ -183,6 +215,7 @@ void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,
 
 struct Entry {
     Operation operation;
+    std::string_view words{}; ///< for whoever asks what is in flight
     FileOperation on_worker = nullptr;
     LoopOperation on_loop = nullptr;
     Workers::Kind kind = Workers::Kind::brief;
@@ -192,28 +225,44 @@ struct Entry {
 constexpr std::array table = {
     Entry{.operation = Operation::ping, .on_loop = ping},
     Entry{.operation = Operation::info, .on_loop = info},
-    Entry{.operation = Operation::execute, .on_loop = execute},
-    Entry{.operation = Operation::read_file, .on_worker = on_files<read_file>},
-    Entry{.operation = Operation::write_file, .on_worker = on_files<write_file>},
-    Entry{.operation = Operation::edit_file, .on_worker = on_files<edit_file>},
-    Entry{.operation = Operation::patch_files, .on_worker = on_files<patch_files>},
+    Entry{.operation = Operation::execute, .words = "a command", .on_loop = execute},
+    Entry{.operation = Operation::read_file,
+          .words = "reading a file",
+          .on_worker = on_files<read_file>},
+    Entry{.operation = Operation::write_file,
+          .words = "writing a file",
+          .on_worker = on_files<write_file>},
+    Entry{.operation = Operation::edit_file,
+          .words = "editing a file",
+          .on_worker = on_files<edit_file>},
+    Entry{.operation = Operation::patch_files,
+          .words = "patching files",
+          .on_worker = on_files<patch_files>},
     Entry{.operation = Operation::glob,
+          .words = "finding files",
           .on_worker = on_files<glob_files>,
           .kind = Workers::Kind::listing},
     Entry{.operation = Operation::grep,
+          .words = "searching files",
           .on_worker = on_files<grep_files>,
           .kind = Workers::Kind::search},
     Entry{.operation = Operation::export_files,
+          .words = "taking files out",
           .on_worker = on_files<export_files>,
           .kind = Workers::Kind::transfer},
     Entry{.operation = Operation::import_files,
+          .words = "bringing files in",
           .on_worker = on_files<import_files>,
           .kind = Workers::Kind::transfer,
           .takes_data = true},
     Entry{.operation = Operation::shutdown, .on_loop = shutdown},
-    Entry{.operation = Operation::job_output, .on_loop = job_output},
-    Entry{.operation = Operation::job_input, .on_loop = job_input},
-    Entry{.operation = Operation::job_kill, .on_loop = job_kill},
+    Entry{.operation = Operation::job_output,
+          .words = "reading a job's output",
+          .on_loop = job_output},
+    Entry{.operation = Operation::job_input, .words = "writing to a job", .on_loop = job_input},
+    Entry{.operation = Operation::job_kill, .words = "ending a job", .on_loop = job_kill},
+    Entry{.operation = Operation::pause, .on_loop = pause},
+    Entry{.operation = Operation::resume, .on_loop = resume},
 };
 
 void run_on_worker(FileOperation operation, const Services& services,
@@ -263,6 +312,9 @@ void Dispatcher::begin(const std::shared_ptr<Call>& call, protocol::Frame reques
                     "this guest (" BERTH_VERSION ") has no operation " +
                         std::to_string(request.operation),
                     "end the session: a new one gets a guest of the server's version");
+    }
+    if (!protocol::only_manages(entry->operation)) {
+        call->keep_ticket(services_.pauses.begin_call(entry->words));
     }
     if (entry->on_loop != nullptr) {
         entry->on_loop({services_, started_}, call, request.payload);

@@ -3,6 +3,7 @@
 #include "sandbox/guest/call.hpp"
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/commands.hpp"
+#include "sandbox/guest/pause/pauses.hpp"
 #include "sandbox/guest/workers.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/guest_config.hpp"
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace berth::guest {
 
@@ -19,12 +21,16 @@ struct Services {
     SessionState& session;
     Workers& workers;
     Commands& commands;
+    Pauses& pauses;
     std::function<std::size_t()> connections;
+    /// Until the machine ends for want of use; nothing while it is in use, or if it never does.
+    std::function<std::optional<BootClock::duration>()> ends_in;
     std::function<void()> end; ///< ends the guest
 };
 
 /// Maps protocol::Operation to what does it: the one table of the guest. Decodes requests, encodes
-/// replies. Belongs to the loop's thread.
+/// replies. Wakes the session for every operation that does not only manage the machine. Belongs to
+/// the loop's thread.
 class Dispatcher {
   public:
     explicit Dispatcher(Services services);

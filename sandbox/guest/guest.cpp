@@ -8,6 +8,7 @@
 #include "sandbox/guest/exec/oom_score.hpp"
 #include "sandbox/guest/files/append_note.hpp"
 #include "sandbox/guest/lifetime.hpp"
+#include "sandbox/guest/pause/pauses.hpp"
 #include "sandbox/guest/server.hpp"
 #include "sandbox/guest/startup.hpp"
 #include "sandbox/guest/workers.hpp"
@@ -34,6 +35,11 @@ Credentials take_credentials(protocol::GuestConfig& config)
     return credentials;
 }
 
+std::chrono::milliseconds milliseconds(std::uint64_t count)
+{
+    return std::chrono::milliseconds(static_cast<std::int64_t>(count));
+}
+
 void tell_ready(int fd)
 {
     if (fd >= 0) {
@@ -51,27 +57,43 @@ void tell_ready(int fd)
     auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
                                                ShellProgram::find(), random_hex(2));
     const auto end = [&loop] { loop.stop(); };
-    const Server* connections = nullptr;
+    Server* clients = nullptr;
+    const Lifetime* life = nullptr;
+    Pauses pauses(loop, *commands,
+                  {.policy = {.idle_pause = milliseconds(config.idle_pause),
+                              .on_disconnect = config.on_disconnect},
+                   .commands_cgroup_fd = config.commands_cgroup_fd,
+                   .clients = [&] { return clients != nullptr ? clients->clients() : 0; },
+                   .end = end});
     const Dispatcher dispatcher({.config = config,
                                  .session = session,
                                  .workers = workers,
                                  .commands = *commands,
-                                 .connections = [&] { return connections->connections(); },
+                                 .pauses = pauses,
+                                 .connections = [&] { return clients->connections(); },
+                                 .ends_in = [&] { return life->ends_in(); },
                                  .end = end});
-    const Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
-                        [&](const auto& call, protocol::Frame request) {
-                            dispatcher.begin(call, std::move(request));
-                        });
-    connections = &server;
+    Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
+                  [&](const auto& call, protocol::Frame request) {
+                      dispatcher.begin(call, std::move(request));
+                  });
+    clients = &server;
+    server.on_clients_changed([&pauses] { pauses.clients_changed(); });
     const auto in_use = [&] {
-        return server.connections() > 0 || commands->running() > 0 || !commands->jobs().empty();
+        return server.clients() > 0 || pauses.calls() > 0 ||
+               (commands->job_count() > 0 && !pauses.is_paused());
     };
-    const auto idle_end = std::chrono::milliseconds(static_cast<std::int64_t>(config.idle_end));
-    const Lifetime lifetime(
-        loop, {.lifetime_fd = config.lifetime_fd, .idle_end = idle_end, .in_use = in_use}, end);
+    const Lifetime lifetime(loop,
+                            {.lifetime_fd = config.lifetime_fd,
+                             .idle_end = milliseconds(config.idle_end),
+                             .in_use = in_use},
+                            end);
+    life = &lifetime;
     tell_ready(config.ready_fd);
     loop.run();
+    pauses.close();
     commands.reset();
+    pauses.release();
     // The rest is not taken apart: a worker on a hung mount would hold up the end for ever.
     ::_exit(0);
 }

@@ -88,6 +88,14 @@ void Lifetime::take_lifetime()
     end_();
 }
 
+std::optional<BootClock::duration> Lifetime::ends_in() const
+{
+    if (options_.idle_end.count() <= 0 || options_.in_use()) {
+        return std::nullopt;
+    }
+    return std::max(last_use_ + options_.idle_end - BootClock::now(), BootClock::duration(0));
+}
+
 void Lifetime::check_use()
 {
     const auto now = BootClock::now();

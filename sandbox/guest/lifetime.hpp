@@ -4,6 +4,7 @@
 #include "sandbox/guest/event_loop.hpp"
 
 #include <functional>
+#include <optional>
 
 namespace berth::guest {
 
@@ -14,7 +15,7 @@ class Lifetime {
     struct Options {
         int lifetime_fd = -1;            ///< owned from here on
         BootClock::duration idle_end{0}; ///< 0: never
-        std::function<bool()> in_use;    ///< a connection, call or job is there
+        std::function<bool()> in_use;    ///< a client, a call, or a job that does not sleep
     };
 
     /// SIGTERM must be blocked. `end` is called at most a few times.
@@ -22,6 +23,10 @@ class Lifetime {
     ~Lifetime();
     Lifetime(const Lifetime&) = delete;
     Lifetime& operator=(const Lifetime&) = delete;
+
+    /// Until it ends for want of use if none comes, a step of the looks exact; nothing while it is
+    /// in use, or if it never ends so.
+    [[nodiscard]] std::optional<BootClock::duration> ends_in() const;
 
   private:
     void take_signals();

@@ -42,6 +42,7 @@ Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Hand
 
 Server::~Server()
 {
+    changed_ = nullptr;
     loop_.cancel(resume_);
     if (resume_ == 0) {
         loop_.unwatch(listener_.get());
@@ -56,6 +57,20 @@ std::size_t Server::connections() const noexcept
     return static_cast<std::size_t>(
         std::count_if(connections_.begin(), connections_.end(),
                       [](const auto& connection) { return connection->greeted(); }));
+}
+
+std::size_t Server::clients() const noexcept
+{
+    return static_cast<std::size_t>(
+        std::count_if(connections_.begin(), connections_.end(),
+                      [](const auto& connection) { return connection->is_client(); }));
+}
+
+void Server::client_came()
+{
+    if (changed_) {
+        changed_();
+    }
 }
 
 void Server::accept()
@@ -143,6 +158,9 @@ void Server::closed(Connection& connection) noexcept
                      [&](const auto& element) { return element.get() == &connection; });
     if (found != connections_.end()) {
         connections_.erase(found);
+    }
+    if (changed_) {
+        changed_();
     }
 }
 

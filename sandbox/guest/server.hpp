@@ -44,6 +44,12 @@ class Server : public ConnectionOwner {
     /// Connections that have said hello.
     [[nodiscard]] std::size_t connections() const noexcept;
 
+    /// Those of servers that work here.
+    [[nodiscard]] std::size_t clients() const noexcept;
+
+    /// `changed` is called when clients() may be another.
+    void on_clients_changed(std::function<void()> changed) { changed_ = std::move(changed); }
+
     protocol::HelloReply welcome(const protocol::Hello& hello) override;
     void begin(const std::shared_ptr<Call>& call, protocol::Frame request) override;
     std::shared_ptr<PayloadBudget::Ticket> room_for(const protocol::FrameReader::Announced& request,
@@ -54,6 +60,7 @@ class Server : public ConnectionOwner {
         return budget_.patience();
     }
 
+    void client_came() override;
     void closed(Connection& connection) noexcept override;
 
   private:
@@ -64,6 +71,7 @@ class Server : public ConnectionOwner {
     UniqueFd listener_;
     const Credentials credentials_;
     const Handler handler_;
+    std::function<void()> changed_;
     PayloadBudget budget_;
     std::vector<std::shared_ptr<Connection>> connections_; ///< oldest first
     EventLoop::TimerId resume_ = 0;

@@ -85,6 +85,9 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     config.max_calls = spec.limits.calls;
     config.max_jobs = spec.limits.jobs;
     config.idle_end = static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_end.count()));
+    config.idle_pause =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_pause.count()));
+    config.on_disconnect = spec.on_disconnect;
     config.limit_nofile = spec.limits.nofile;
     // The kernel counts these per user namespace: the host's processes of the same uid do not
     // count.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sandbox/protocol/on_disconnect.hpp"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -55,6 +57,9 @@ struct GuestConfig {
 
     std::vector<std::string> read_only_mounts; ///< of the user: told as that, not as out of bounds
 
+    std::uint64_t idle_pause = 0; ///< ms without call and job until it pauses; 0: never
+    OnDisconnect on_disconnect = OnDisconnect::idle;
+
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
@@ -85,6 +90,8 @@ struct GuestConfig {
         field(25, self.read_only_mounts);
         field(26, self.limit_pids);
         field(27, self.refuse_setid);
+        field(28, self.idle_pause);
+        field(29, self.on_disconnect);
     }
 };
 

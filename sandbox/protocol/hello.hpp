@@ -17,6 +17,9 @@ struct Hello {
     std::string token; ///< the session's secret, from its 0600 file
     std::string
         generation; ///< of the machine: a guest of an older machine under the same key refuses
+    /// Of a server that works here and means to stay, even if this connection carries no call:
+    /// while there is one, nobody has left. Also taken for one is who begins a call that works.
+    bool client = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -26,6 +29,7 @@ struct Hello {
         field(3, self.build);
         field(4, self.token);
         field(5, self.generation);
+        field(6, self.client);
     }
 };
 

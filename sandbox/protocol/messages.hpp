@@ -10,6 +10,7 @@
 #include "sandbox/protocol/messages/info.hpp"
 #include "sandbox/protocol/messages/jobs.hpp"
 #include "sandbox/protocol/messages/patch.hpp"
+#include "sandbox/protocol/messages/pause.hpp"
 #include "sandbox/protocol/messages/search.hpp"
 #include "sandbox/protocol/messages/transfer.hpp"
 
@@ -35,7 +36,21 @@ enum class Operation : std::uint16_t {
     job_input = 13,
     job_kill = 14,
     patch_files = 16,
+    pause = 17,
+    resume = 18,
 };
+
+/// The last that this release knows.
+inline constexpr Operation newest_operation = Operation::resume;
+
+/// Operations that are about the machine and do nothing in it: they neither wake one that is paused
+/// nor keep one awake, and who has asked for nothing else is no client.
+[[nodiscard]] constexpr bool only_manages(Operation operation) noexcept
+{
+    return operation == Operation::ping || operation == Operation::info ||
+           operation == Operation::shutdown || operation == Operation::pause ||
+           operation == Operation::resume;
+}
 
 /// Sent in an error frame; mirrors berth::Error.
 struct ErrorMessage {

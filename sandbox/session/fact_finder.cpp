@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/side_by_side.hpp"
 
 #include <algorithm>
@@ -13,6 +14,10 @@
 
 namespace berth::session {
 namespace {
+
+/// Of a guest that is stuck the books tell enough.
+constexpr std::chrono::seconds look_time{1};
+constexpr std::chrono::seconds look_time_of_all{5};
 
 std::string duration_text(std::chrono::seconds duration)
 {
@@ -100,11 +105,42 @@ SessionFacts FactFinder::describe_key(const std::string& key) const
     }
 }
 
-std::vector<SessionFacts> FactFinder::all() const
+std::optional<Sight> FactFinder::sight_of(const std::string& key) const
+{
+    Sight sight;
+    sight.facts = describe_key(key);
+    if (sight.facts.state.empty()) {
+        return std::nullopt;
+    }
+    if (sight.facts.state == to_string(State::running)) {
+        ask_guest(sight, Deadline::after(look_time));
+    }
+    return sight;
+}
+
+void FactFinder::ask_guest(Sight& sight, const Deadline& deadline) const
+{
+    try {
+        const auto record = registry_.find(sight.facts.key);
+        const auto sandbox = record ? reach_machine(backend_, *record) : nullptr;
+        if (sandbox) {
+            sight.layers = sandbox->machine().layers();
+            sight.info = sandbox->look(deadline);
+        }
+    } catch (const std::exception& error) {
+        sight.trouble = error.what();
+    }
+    if (sight.info.pause && sight.info.pause->paused) {
+        sight.facts.state = "paused";
+    }
+}
+
+std::vector<SessionFacts>
+FactFinder::collect(const std::function<SessionFacts(const std::string& key)>& describe) const
 {
     const auto keys = registry_.keys();
     std::vector<SessionFacts> all(keys.size());
-    side_by_side(keys.size(), [&](std::size_t i) { all[i] = describe_key(keys[i]); });
+    side_by_side(keys.size(), [&](std::size_t i) { all[i] = describe(keys[i]); });
     // Of one without a state the session was ended meanwhile.
     std::erase_if(all, [](const SessionFacts& facts) { return facts.state.empty(); });
     std::sort(all.begin(), all.end(), [](const SessionFacts& a, const SessionFacts& b) {
@@ -114,14 +150,31 @@ std::vector<SessionFacts> FactFinder::all() const
     return all;
 }
 
+std::vector<SessionFacts> FactFinder::all() const
+{
+    return collect([this](const std::string& key) { return describe_key(key); });
+}
+
+std::vector<SessionFacts> FactFinder::all_asked() const
+{
+    const auto patience = Deadline::after(look_time_of_all);
+    return collect([&](const std::string& key) {
+        Sight sight;
+        sight.facts = describe_key(key);
+        if (sight.facts.state == to_string(State::running) && !patience.expired()) {
+            ask_guest(sight, Deadline::after(look_time));
+        }
+        return sight.facts;
+    });
+}
+
 std::optional<Activity> FactFinder::activity_of(const std::string& key,
                                                 const Deadline& patience) const
 {
     Activity activity;
     try {
         const auto record = registry_.find(key);
-        if (!record || record->state != State::running ||
-            record->machine.backend != backend_.name()) {
+        if (!record) {
             return std::nullopt;
         }
         activity.session = record->id.session;
@@ -130,11 +183,11 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
             activity.trouble = "not asked: others took too long to answer";
             return activity;
         }
-        auto machine = backend_.attach(record->machine);
-        if (!machine) {
+        const auto sandbox = reach_machine(backend_, *record);
+        if (!sandbox) {
             return std::nullopt;
         }
-        activity.info = sandbox::Sandbox(std::move(machine), record->token).info();
+        activity.info = sandbox->info();
     } catch (const Error& error) {
         activity.trouble = error.what();
     }

@@ -6,6 +6,7 @@
 #include "sandbox/session/session_facts.hpp"
 #include "sandbox/session/settings.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +23,15 @@ class FactFinder {
     /// Of a session without a record: that it has no sandbox yet.
     [[nodiscard]] SessionFacts of(const SessionId& id, const std::string& key) const;
 
-    /// By principal, then by name.
+    /// By principal, then by name, as the books have them.
     [[nodiscard]] std::vector<SessionFacts> all() const;
+
+    /// The same, and each guest is asked whether it is paused: all at the same time, a second each,
+    /// five for all of them. Of one that does not answer the books tell.
+    [[nodiscard]] std::vector<SessionFacts> all_asked() const;
+
+    /// Nothing where there is no session of the key. The guest has a second.
+    [[nodiscard]] std::optional<Sight> sight_of(const std::string& key) const;
 
     /// Of every machine that lives, asked of its guest; all at the same time, as one that does not
     /// answer takes ten seconds. Of more than 32 of those the rest is not asked.
@@ -32,6 +40,9 @@ class FactFinder {
   private:
     [[nodiscard]] SessionFacts describe(Record record) const;
     [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
+    void ask_guest(Sight& sight, const Deadline& deadline) const;
+    [[nodiscard]] std::vector<SessionFacts>
+    collect(const std::function<SessionFacts(const std::string& key)>& describe) const;
     [[nodiscard]] std::optional<Activity> activity_of(const std::string& key,
                                                       const Deadline& patience) const;
 

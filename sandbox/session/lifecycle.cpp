@@ -19,6 +19,10 @@ constexpr std::array rules{
     Rule{State::creating, Event::purge, {State::absent, "it was deleted with its files"}},
     Rule{State::running, Event::gone, {State::lost, "its machine is gone and nobody ended it"}},
     Rule{State::running, Event::expired, {State::ended, "it was not used for its time to live"}},
+    Rule{
+        State::running,
+        Event::left,
+        {State::ended, "its last client left (session.on_disconnect = kill), or it was lost then"}},
     Rule{State::running, Event::end, {State::ended, "it was ended on request"}},
     Rule{State::running, Event::purge, {State::absent, "it was deleted with its files"}},
     Rule{State::ended, Event::create, {State::creating, "a call needs a machine again"}},

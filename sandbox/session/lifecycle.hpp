@@ -6,7 +6,8 @@
 
 namespace berth::session {
 
-/// The states of a session, as its record has them.
+/// The states of a session, as its record has them. That a running one is paused is not among them:
+/// the guest decides and tells it (docs/adr/0014-pause.md).
 enum class State : unsigned char {
     absent,   ///< no record
     creating, ///< a server makes the machine, or died while it did
@@ -20,6 +21,7 @@ enum class Event : unsigned char {
     created, ///< its guest answered
     gone,    ///< the backend does not have it any more
     expired, ///< the same, after longer than the time to live without use
+    left,    ///< the same, of one that ends when its last client leaves
     end,     ///< somebody ended it
     purge,   ///< somebody ended it with its home
 };

@@ -62,9 +62,14 @@ std::string settings_notice(const Settings& settings, const Record& record)
                      record.machine.id + "` on the host ends it and keeps its home";
 }
 
-/// Whether a machine that is gone ended itself for want of use, or was lost.
-Event gone_event(const Record& record, std::chrono::seconds default_ttl)
+/// Whether a machine that is gone ended itself, as nobody used it or was there any more, or was
+/// lost. `attended`: somebody was.
+Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool attended)
 {
+    if (!attended && !record.unnamed && record.made_with &&
+        record.made_with->on_disconnect == protocol::OnDisconnect::kill) {
+        return Event::left;
+    }
     const auto ttl = record.made_with ? record.made_with->ttl : default_ttl;
     return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired : Event::gone;
 }
@@ -225,7 +230,7 @@ void MachineKeeper::check(Record& record) const noexcept
     try {
         if (record.state == State::running && record.machine.backend == backend_.name() &&
             !backend_.attach(record.machine)) {
-            apply(record, gone_event(record, settings_.ttl));
+            apply(record, gone_event(record, settings_.ttl, false));
         }
     } catch (const std::exception&) {
         return; // cannot be told now: the books stand
@@ -234,10 +239,10 @@ void MachineKeeper::check(Record& record) const noexcept
 
 /// Whatever is left of a machine that does not answer any more is removed, and its record says what
 /// became of it.
-void MachineKeeper::settle(const std::string& key, Record& record)
+void MachineKeeper::settle(const std::string& key, Record& record, bool attended)
 {
     if (record.state == State::running) {
-        apply(record, gone_event(record, settings_.ttl));
+        apply(record, gone_event(record, settings_.ttl, attended));
         backend_.destroy(record.machine, false);
         if (record.state == State::lost && settings_.on_lost && used_since_boot(record)) {
             settings_.on_lost(record.id.session);
@@ -256,7 +261,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     Record record;
     if (before) {
         const bool unused = is_unused(*before);
-        settle(wanted.key, *before);
+        settle(wanted.key, *before, wanted.seen.generation == before->machine.generation);
         notice = unused ? "" : replacement_notice(before->state, before->why);
         record = *before;
     } else {
@@ -335,8 +340,10 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     spec.limits = settings_.limits;
     spec.path_policy = settings_.path_policy;
     spec.ends_with_server = wanted.unnamed;
+    spec.idle_pause = settings_.idle_pause;
     if (!wanted.unnamed) {
         spec.idle_end = settings_.ttl;
+        spec.on_disconnect = settings_.on_disconnect;
     }
     return spec;
 }
@@ -452,7 +459,7 @@ bool MachineKeeper::settle_dead(const std::string& key)
         return false;
     }
     const bool unused = is_unused(*record);
-    settle(key, *record);
+    settle(key, *record, false);
     if (unused) {
         record->epoch = 0;
     }

@@ -71,7 +71,7 @@ class MachineKeeper {
     [[nodiscard]] Obtained create(const Wanted& wanted, Record& record);
     bool settle_dead(const std::string& key);
     [[nodiscard]] bool has_died(const Record& record) const;
-    void settle(const std::string& key, Record& record);
+    void settle(const std::string& key, Record& record, bool attended);
     void roll_back(const std::string& key, const std::optional<Record>& before) noexcept;
     void require_same_backend(const Record& record) const;
     void require_no_excess(const Record& record) const;

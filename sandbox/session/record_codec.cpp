@@ -31,6 +31,8 @@ json encode_conditions(const Conditions& made)
             {"network", made.network == sandbox::Network::host ? "host" : "none"},
             {"path_policy", made.path_policy},
             {"ttl", made.ttl.count()},
+            {"idle_pause_ms", made.idle_pause.count()},
+            {"on_disconnect", protocol::to_string(made.on_disconnect)},
             {"limits",
              {{"memory", limits.memory},
               {"pids", limits.pids},
@@ -53,6 +55,10 @@ Conditions decode_conditions(const json& value)
     made.network = value.at("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
     value.at("path_policy").get_to(made.path_policy);
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
+    // A machine of a release that could not pause never does.
+    made.idle_pause = std::chrono::milliseconds(value.value("idle_pause_ms", std::int64_t{0}));
+    made.on_disconnect = protocol::on_disconnect_from(value.value("on_disconnect", "idle"))
+                             .value_or(made.on_disconnect);
     const auto& limits = value.at("limits");
     limits.at("memory").get_to(made.limits.memory);
     limits.at("pids").get_to(made.limits.pids);

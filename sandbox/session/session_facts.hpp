@@ -14,11 +14,12 @@ struct SessionFacts {
     std::string principal;
     std::string backend;
     std::string sandbox_id;
-    std::string state;   ///< absent, creating, running, ended, lost; damaged: its books are
-                         ///< no record; unknown: they cannot be read now
+    std::string state;   ///< absent, creating, running, ended, lost; paused: running, as its guest
+                         ///< says of itself; damaged: its books are no record; unknown: they
+                         ///< cannot be read now
     std::string created; ///< RFC 3339, UTC
     std::string last_used;
-    std::string why;  ///< when it pauses and ends, and what keeps it awake
+    std::string why;  ///< when it ends
     std::string home; ///< on the host, for the operator's own eyes; empty when none
     /// Of the machine that runs, else of the one that a call would get now.
     sandbox::Limits limits;
@@ -32,6 +33,14 @@ struct Activity {
     std::string principal;
     protocol::InfoReply info;
     std::string trouble; ///< why the guest did not tell; `info` is empty then
+};
+
+/// One session, from its books and, where its machine runs, from its guest.
+struct Sight {
+    SessionFacts facts;
+    protocol::InfoReply info;
+    std::vector<sandbox::Layer> layers; ///< of the machine
+    std::string trouble;                ///< why the guest did not tell; `info` is empty then
 };
 
 } // namespace berth::session

@@ -4,7 +4,9 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/fact_finder.hpp"
 #include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/registry.hpp"
+#include "sandbox/session/slot.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -19,71 +21,8 @@ namespace {
 /// The books are touched at most so often: a call on a session in use costs no system call but a
 /// look at the sources of mounts.
 constexpr std::chrono::seconds touch_interval{30};
-/// Of a call that takes longer its end is noted too: then the session was in use.
-constexpr std::chrono::seconds long_call{1};
 constexpr std::chrono::seconds collect_time{10};
 constexpr std::chrono::seconds close_time{1};
-
-/// What this server knows of one session.
-struct Slot {
-    SessionId id; ///< an unnamed one has its random name
-    std::string key;
-    bool unnamed = false;
-
-    std::timed_mutex making; ///< held while the machine is made or ended; taken before `mutex`
-    std::unique_ptr<Registry::Hold> claim; ///< under `making`
-
-    std::mutex mutex; ///< guards what follows; held for moments only
-    std::shared_ptr<sandbox::Sandbox> sandbox;
-    MachineKeeper::Seen seen;
-    std::vector<std::string> notices;
-    BootClock::time_point touched;
-
-    std::mutex looking; ///< held by the call that looks at the sources of mounts
-    std::vector<std::string> told_replaced; ///< under `looking`; as the latest notice said
-};
-
-/// One call's hold of the session's sandbox.
-class Use {
-  public:
-    Use(std::shared_ptr<Slot> slot, std::shared_ptr<Registry> registry,
-        std::shared_ptr<sandbox::Sandbox> sandbox)
-        : slot_(std::move(slot)), registry_(std::move(registry)), sandbox_(std::move(sandbox))
-    {
-    }
-
-    ~Use()
-    {
-        const auto now = BootClock::now();
-        if (now - begin_ < long_call) {
-            return;
-        }
-        {
-            const std::lock_guard lock(slot_->mutex);
-            if (slot_->sandbox != sandbox_) {
-                return; // lost or ended meanwhile: not used until now
-            }
-            slot_->touched = now;
-        }
-        registry_->touch(slot_->key);
-    }
-
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
-
-    /// The sandbox, for as long as which this one lives.
-    [[nodiscard]] static std::shared_ptr<sandbox::Sandbox> sandbox_of(std::shared_ptr<Use> use)
-    {
-        auto* const sandbox = use->sandbox_.get();
-        return {std::move(use), sandbox};
-    }
-
-  private:
-    std::shared_ptr<Slot> slot_;
-    std::shared_ptr<Registry> registry_;
-    std::shared_ptr<sandbox::Sandbox> sandbox_;
-    BootClock::time_point begin_ = BootClock::now();
-};
 
 } // namespace
 
@@ -106,6 +45,7 @@ class SessionManager::Implementation {
     [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
 
     bool kill(const SessionId& id, bool purge);
+    std::optional<std::string> find_key(const SessionId& id, const std::string& shown);
     bool kill_listed(const std::string& shown, bool purge);
     std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
     void start_collector();
@@ -114,7 +54,10 @@ class SessionManager::Implementation {
 
     sandbox::Backend& backend() noexcept { return *backend_; }
 
+    Registry& registry() noexcept { return *registry_; }
+
   private:
+    std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
     void obtain(Slot& slot);
@@ -230,8 +173,10 @@ void SessionManager::Implementation::obtain(Slot& slot)
         keeper_.drop_unused(slot.key);
         throw;
     }
+    obtained.sandbox->attend();
     const std::lock_guard lock(slot.mutex);
     slot.sandbox = std::move(obtained.sandbox);
+    slot.reported.reset();
     if (leaving_ && !slot.unnamed) {
         slot.sandbox->leave_commands();
     }
@@ -272,7 +217,7 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     const std::lock_guard lock(slot->mutex);
     // A lease of an older machine says nothing of the present one.
     if (slot->sandbox == lease.sandbox) {
-        slot->sandbox.reset();
+        slot->reported = std::exchange(slot->sandbox, nullptr);
     }
 }
 
@@ -296,16 +241,31 @@ bool SessionManager::Implementation::kill(const SessionId& id, bool purge)
     const bool ended = keeper_.end(slot->key, purge, Deadline::after(settings_.lock_wait));
     const std::lock_guard lock(slot->mutex);
     slot->sandbox.reset();
+    slot->reported.reset();
     return ended;
 }
 
-bool SessionManager::Implementation::kill_listed(const std::string& shown, bool purge)
+std::optional<std::string> SessionManager::Implementation::listed_key(const std::string& shown)
 {
     const auto keys = registry_->keys();
     const auto key = std::find_if(keys.begin(), keys.end(), [&](const std::string& each) {
         return each == shown || keeper_.is_shown_as(each, shown);
     });
-    return key != keys.end() && keeper_.end(*key, purge, Deadline::after(settings_.lock_wait));
+    return key == keys.end() ? std::nullopt : std::optional(*key);
+}
+
+bool SessionManager::Implementation::kill_listed(const std::string& shown, bool purge)
+{
+    const auto key = listed_key(shown);
+    return key && keeper_.end(*key, purge, Deadline::after(settings_.lock_wait));
+}
+
+std::optional<std::string> SessionManager::Implementation::find_key(const SessionId& id,
+                                                                    const std::string& shown)
+{
+    const auto key = key_hash(id);
+    const auto keys = registry_->keys();
+    return std::find(keys.begin(), keys.end(), key) != keys.end() ? key : listed_key(shown);
 }
 
 std::size_t SessionManager::Implementation::collect(const Deadline& deadline,
@@ -419,6 +379,26 @@ bool SessionManager::kill_listed(const std::string& shown, bool purge)
     return implementation_->kill_listed(shown, purge);
 }
 
+std::optional<std::string> SessionManager::find_key(const SessionId& id, const std::string& shown)
+{
+    return implementation_->find_key(id, shown);
+}
+
+std::optional<Sight> SessionManager::show(const std::string& key)
+{
+    return implementation_->finder().sight_of(key);
+}
+
+std::optional<protocol::PauseReply> SessionManager::pause(const std::string& key)
+{
+    return pause_machine(implementation_->backend(), implementation_->registry(), key);
+}
+
+std::optional<protocol::ResumeReply> SessionManager::resume(const std::string& key)
+{
+    return resume_machine(implementation_->backend(), implementation_->registry(), key);
+}
+
 SessionFacts SessionManager::facts(const SessionId& id)
 {
     return implementation_->facts(id);
@@ -427,6 +407,11 @@ SessionFacts SessionManager::facts(const SessionId& id)
 std::vector<SessionFacts> SessionManager::list()
 {
     return implementation_->finder().all();
+}
+
+std::vector<SessionFacts> SessionManager::list_asked()
+{
+    return implementation_->finder().all_asked();
 }
 
 std::vector<Activity> SessionManager::activities()

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -46,8 +47,11 @@ class SessionManager {
 
     /// Without making anything.
     [[nodiscard]] SessionFacts facts(const SessionId& id);
-    /// By principal, then by name.
+    /// By principal, then by name, as the books have them.
     [[nodiscard]] std::vector<SessionFacts> list();
+    /// The same, and of those that run whether they are paused, asked of their guests; five seconds
+    /// at most.
+    [[nodiscard]] std::vector<SessionFacts> list_asked();
     /// Of every machine that lives, asked of its guest.
     [[nodiscard]] std::vector<Activity> activities();
 
@@ -58,6 +62,19 @@ class SessionManager {
     /// that was made up for an unnamed one. For sessions that no name leads to: those that another
     /// template of the key has made, and damaged ones. False when there is none.
     bool kill_listed(const std::string& shown, bool purge);
+
+    /// The key of a session that has a record: of `id`, else of whatever list() shows as `shown`,
+    /// as in kill_listed().
+    [[nodiscard]] std::optional<std::string> find_key(const SessionId& id,
+                                                      const std::string& shown);
+
+    // ---- by such a key. None of them makes this a client of the machine, which would keep it from
+    // doing what it does when the last one leaves.
+
+    [[nodiscard]] std::optional<Sight> show(const std::string& key);
+    /// Nothing where it has no machine that runs. Throw Error as Sandbox::pause().
+    [[nodiscard]] std::optional<protocol::PauseReply> pause(const std::string& key);
+    [[nodiscard]] std::optional<protocol::ResumeReply> resume(const std::string& key);
 
     [[nodiscard]] sandbox::Backend& backend() noexcept;
 

@@ -20,7 +20,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 12> same{{
+    const std::array<std::pair<std::string_view, bool>, 14> same{{
         {"local.cpus", wanted.cpus == limits.cpus},
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},
@@ -31,7 +31,9 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"output.spill_stream", wanted.spill_stream == limits.spill_stream},
         {"path_policy", settings.path_policy == made.path_policy},
         {"session.calls", wanted.calls == limits.calls},
+        {"session.idle_pause", settings.idle_pause == made.idle_pause},
         {"session.jobs", wanted.jobs == limits.jobs},
+        {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},
         {"session.ttl", settings.ttl == made.ttl},
     }};
     std::vector<std::string> found;

@@ -17,6 +17,8 @@ struct Conditions {
     sandbox::Limits limits;
     std::string path_policy;
     std::chrono::seconds ttl{12 * 3600};
+    std::chrono::milliseconds idle_pause{300'000}; ///< 0: never
+    protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
 
     friend bool operator==(const Conditions&, const Conditions&) = default;
 };

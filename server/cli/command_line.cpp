@@ -150,6 +150,14 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
     kill->add_option("KEY", line.key, "what was given to --session, or its SANDBOX in the list")
         ->required();
     kill->add_flag("--purge", line.purge, "remove its home folder too");
+    const std::vector<CLI::App*> on_one{
+        add_command(*sessions, "show", "how one is: what runs, when it pauses and ends"),
+        add_command(*sessions, "pause", "freeze what runs in one until its next call"),
+        add_command(*sessions, "resume", "wake a paused one")};
+    for (auto* command : on_one) {
+        command->add_option("KEY", line.key, "as of kill")->required();
+        command->add_flag("--json", line.json, "as JSON");
+    }
     auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
     auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");
     auto* config = add_command(app, "config", "the settings in force and where each came from");
@@ -157,9 +165,17 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
     for (auto* command : {list, kill, status, doctor, config, version}) {
         command->add_flag("--json", line.json, "as JSON");
     }
-    return {{serve, "serve"},        {call, "call"},      {list, "sessions-list"},
-            {kill, "sessions-kill"}, {status, "status"},  {doctor, "doctor"},
-            {config, "config"},      {version, "version"}};
+    return {{serve, "serve"},
+            {call, "call"},
+            {list, "sessions-list"},
+            {kill, "sessions-kill"},
+            {on_one[0], "sessions-show"},
+            {on_one[1], "sessions-pause"},
+            {on_one[2], "sessions-resume"},
+            {status, "status"},
+            {doctor, "doctor"},
+            {config, "config"},
+            {version, "version"}};
 }
 
 /// What was probably meant by the word that the parser complains of.

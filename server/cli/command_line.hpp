@@ -9,8 +9,8 @@ namespace berth::server::cli {
 
 /// What the user typed.
 struct CommandLine {
-    std::string
-        command; ///< serve, call, sessions-list, sessions-kill, status, doctor, config, version
+    /// serve, call, sessions-list, -kill, -show, -pause, -resume, status, doctor, config, version
+    std::string command;
     Given given;
     std::string tool;
     std::optional<std::string> arguments; ///< JSON, or "-" for standard input; none was given

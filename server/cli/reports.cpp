@@ -21,50 +21,26 @@ using nlohmann::json;
 /// available: the attempt has shown more than the probe.
 constexpr std::string_view creation_check = "create";
 
-json session_json(const session::SessionFacts& facts)
-{
-    return {{"key", facts.key},
-            {"session", facts.session},
-            {"principal", facts.principal},
-            {"backend", facts.backend},
-            {"sandbox_id", facts.sandbox_id},
-            {"state", facts.state},
-            {"created", facts.created},
-            {"last_used", facts.last_used},
-            {"lifetime", facts.why},
-            {"home", facts.home}};
-}
-
 /// Why nothing was ended, and what to do.
 struct NothingEnded {
     std::string reason;
     std::string remedy;
 };
 
-/// A session that has ended is there as long as its home is. Of sessions that have that name, but
-/// were made with another template of the key, tells what ends them. Not done unasked: whose they
-/// are, the template has kept apart.
+/// A session that has ended is there as long as its home is.
 NothingEnded why_nothing_ended(session::SessionManager& sessions, const session::SessionId& id,
                                const std::string& name)
 {
     const auto key = session::key_hash(id);
-    std::string commands;
     for (const auto& facts : sessions.list()) {
         const bool named = facts.key == key || facts.key == name || facts.sandbox_id == name;
         if (named && facts.state == to_string(session::State::ended)) {
             return {"session " + one_line(name) + " has ended already; its home is kept",
                     "The same command with --purge removes it, with the files in its home."};
         }
-        if (facts.session == id.session && facts.principal == id.principal && facts.key != key) {
-            commands +=
-                (commands.empty() ? "" : " or ") + ("`berth sessions kill " + facts.key) + '`';
-        }
     }
     return {"there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
-            commands.empty()
-                ? "`berth sessions list` shows those there are; --principal names another owner."
-                : "One of that name was made with another session.key or --var: " + commands +
-                      " ends it."};
+            advice_on_missing(sessions, id, "kill")};
 }
 
 /// What helps against this check's failure, told with the last check that it helps against.
@@ -85,6 +61,37 @@ std::string remedy_after(const Check& check, const std::vector<Check>& checks)
 }
 
 } // namespace
+
+json session_json(const session::SessionFacts& facts)
+{
+    return {{"key", facts.key},
+            {"session", facts.session},
+            {"principal", facts.principal},
+            {"backend", facts.backend},
+            {"sandbox_id", facts.sandbox_id},
+            {"state", facts.state},
+            {"created", facts.created},
+            {"last_used", facts.last_used},
+            {"lifetime", facts.why},
+            {"home", facts.home}};
+}
+
+std::string advice_on_missing(session::SessionManager& sessions, const session::SessionId& id,
+                              const std::string& command)
+{
+    const auto key = session::key_hash(id);
+    std::string commands;
+    for (const auto& facts : sessions.list()) {
+        if (facts.session == id.session && facts.principal == id.principal && facts.key != key) {
+            commands += (commands.empty() ? "" : " or ") +
+                        ("`berth sessions " + command + ' ' + facts.key) + '`';
+        }
+    }
+    return commands.empty()
+               ? "`berth sessions list` shows those there are; --principal names another owner."
+               : "One of that name was made with another session.key or --var: " + commands +
+                     (command == "kill" ? " ends it." : " reaches it.");
+}
 
 void collect_leftovers(session::SessionManager& sessions)
 {
@@ -134,7 +141,7 @@ int show_version(bool as_json)
 int list_sessions(session::SessionManager& sessions, bool as_json)
 {
     collect_leftovers(sessions);
-    const auto all = sessions.list();
+    const auto all = sessions.list_asked();
     if (as_json) {
         json list = json::array();
         for (const auto& facts : all) {

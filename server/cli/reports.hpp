@@ -3,6 +3,8 @@
 #include "sandbox/session/session_manager.hpp"
 #include "server/app.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <string>
 #include <vector>
 
@@ -22,6 +24,15 @@ void collect_leftovers(session::SessionManager& sessions);
 /// session that this does not lead to, its key or sandbox as list_sessions() shows them.
 [[nodiscard]] int kill_session(session::SessionManager& sessions, const session::SessionId& id,
                                const std::string& name, bool purge, bool json);
+/// For programs; what list_sessions() shows of each.
+[[nodiscard]] nlohmann::json session_json(const session::SessionFacts& facts);
+
+/// Of sessions that have that name, but were made with another template of the key, tells which
+/// `command` reaches them. Not done unasked: whose they are, the template has kept apart.
+[[nodiscard]] std::string advice_on_missing(session::SessionManager& sessions,
+                                            const session::SessionId& id,
+                                            const std::string& command);
+
 /// 1 when no sandbox can be made.
 [[nodiscard]] int show_checks(const std::vector<Check>& checks,
                               const sandbox::Availability& availability, bool json);

@@ -137,6 +137,11 @@ bool CommandCgroup::remove()
     return ::unlinkat(parent_, name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
+std::optional<std::uint64_t> cgroup_event(int fd, std::string_view key)
+{
+    return value_of(read_all(fd), key);
+}
+
 std::uint64_t oom_kills(int fd)
 {
     return fd >= 0 ? value_of(read_all(fd), "oom_kill").value_or(0) : 0;

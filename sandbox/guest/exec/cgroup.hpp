@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -51,6 +52,9 @@ class CommandCgroup {
     std::string name_;
     UniqueFd directory_;
 };
+
+/// The number after `key` in a `cgroup.events` that is open for reading.
+[[nodiscard]] std::optional<std::uint64_t> cgroup_event(int fd, std::string_view key);
 
 /// The `oom_kill` counter in v2 memory.events or v1 memory.oom_control; 0 when it cannot be read.
 [[nodiscard]] std::uint64_t oom_kills(int fd);

@@ -280,9 +280,9 @@ void Command::judge()
 
 std::uint64_t Command::running_time() const
 {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                          std::chrono::steady_clock::now() - started_)
-                                          .count());
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(host_.clock.now() - started_)
+            .count());
 }
 
 } // namespace berth::guest

@@ -7,6 +7,7 @@
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/shim.hpp"
 #include "sandbox/guest/exec/spawn.hpp"
+#include "sandbox/guest/running_clock.hpp"
 #include "sandbox/protocol/messages.hpp"
 
 #include <chrono>
@@ -31,7 +32,8 @@ struct CommandHost {
     const protocol::GuestConfig& config;
     SessionState& session;
     SpillStore& spill;
-    std::span<char> buffer; ///< for reading, shared: used within one callback only
+    const RunningClock& clock; ///< of every time limit
+    std::span<char> buffer;    ///< for reading, shared: used within one callback only
     std::function<bool()> job_table_full;
     std::function<std::string()> new_job_id;
     /// Children of the guest, among `all`, that no command owns yet and that may be `asking`'s,
@@ -177,6 +179,16 @@ class Command : public std::enable_shared_from_this<Command> {
     /// SIGTERM for all, and the end of what is left after `grace`; nothing if it is stopping.
     void end_softly(std::chrono::milliseconds grace);
 
+    // ---- for a pause of the session, which stops its clock too (command_stop.cpp)
+
+    /// The guest itself has nothing to do for it: it runs as a job inside its time limit, or has
+    /// ended with its shim.
+    [[nodiscard]] bool is_settled() const noexcept;
+
+    /// The time limit of a job: not watched, and watched again.
+    void hold_deadline();
+    void resume_deadline();
+
     // ----
 
     /// What runs of it, once its tree has adopted the orphans of a shim that was killed. Reads
@@ -274,18 +286,17 @@ class Command : public std::enable_shared_from_this<Command> {
 
     Phase phase_ = Phase::running;
     StopReason stop_reason_ = StopReason::none;
-    std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+    RunningClock::time_point started_ = host_.clock.now();
     BootClock::time_point drain_since_;
     BootClock::time_point drain_last_;
     EventLoop::TimerId timer_ = 0;
     EventLoop::TimerId lifetime_timer_ = 0; ///< of a job
     EventLoop::TimerId grace_timer_ = 0;
-    /// When a job is stopped; by a clock that stands still with the host.
-    std::optional<std::chrono::steady_clock::time_point> lifetime_end_;
-    std::string ended_by_;                 ///< who stopped the job
-    EventLoop::TimerId orphans_timer_ = 0; ///< 0: not set
-    BootClock::time_point looked_;         ///< for orphans, the last time
-    bool to_look_ = false;                 ///< what ended since then may have left some
+    std::optional<RunningClock::time_point> lifetime_end_; ///< when a job is stopped
+    std::string ended_by_;                                 ///< who stopped the job
+    EventLoop::TimerId orphans_timer_ = 0;                 ///< 0: not set
+    BootClock::time_point looked_;                         ///< for orphans, the last time
+    bool to_look_ = false; ///< what ended since then may have left some
     std::uint64_t oom_kills_;
     bool company_ = false;
 

@@ -70,14 +70,15 @@ void Command::set_lifetime(std::chrono::milliseconds time)
     host_.loop.cancel(lifetime_timer_);
     lifetime_end_.reset();
     if (time.count() > 0) {
-        lifetime_end_ = std::chrono::steady_clock::now() + time;
+        lifetime_end_ = host_.clock.now() + time;
         arm_lifetime();
     }
 }
 
 void Command::arm_lifetime()
 {
-    const auto left = *lifetime_end_ - std::chrono::steady_clock::now();
+    const auto left = *lifetime_end_ - host_.clock.now();
+    host_.loop.cancel(lifetime_timer_); // one that became a job while the session was paused
     lifetime_timer_ = host_.loop.call_at(BootClock::now() + left,
                                          guarded([](Command& command) { command.lifetime_due(); }));
 }
@@ -88,7 +89,7 @@ void Command::lifetime_due()
         return;
     }
     // As timeout_due(): what slept with the host may go on.
-    if (std::chrono::steady_clock::now() < *lifetime_end_) {
+    if (host_.clock.now() < *lifetime_end_) {
         arm_lifetime();
         return;
     }
@@ -101,8 +102,8 @@ std::optional<std::uint64_t> Command::remaining() const
     if (!lifetime_end_ || over_) {
         return std::nullopt;
     }
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        *lifetime_end_ - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*lifetime_end_ - host_.clock.now());
     return static_cast<std::uint64_t>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
 }
 

@@ -13,7 +13,7 @@ namespace berth::guest {
 
 void Command::arm_timeout()
 {
-    const auto passed = std::chrono::steady_clock::now() - started_;
+    const auto passed = host_.clock.now() - started_;
     timer_ = host_.loop.call_at(BootClock::now() + (timeout_ - passed),
                                 guarded([](Command& command) { command.timeout_due(); }));
 }
@@ -25,7 +25,7 @@ void Command::timeout_due()
     }
     // The loop's clock went on while the host was suspended, this one did not: what slept may go
     // on.
-    if (std::chrono::steady_clock::now() - started_ < timeout_) {
+    if (host_.clock.now() - started_ < timeout_) {
         arm_timeout();
         return;
     }
@@ -39,6 +39,27 @@ void Command::timeout_due()
                    "going on in the background. End one with bash_kill");
     }
     stop(StopReason::timed_out);
+}
+
+/// Nothing fires while the session is paused, also not to find out that it is.
+void Command::hold_deadline()
+{
+    host_.loop.cancel(lifetime_timer_);
+}
+
+void Command::resume_deadline()
+{
+    if (is_job() && !is_stopping() && lifetime_end_) {
+        arm_lifetime();
+    }
+}
+
+bool Command::is_settled() const noexcept
+{
+    if (over_) {
+        return tree_.shim_gone();
+    }
+    return is_job() && (phase_ == Phase::running || phase_ == Phase::answered) && ended_by_.empty();
 }
 
 void Command::cancel()

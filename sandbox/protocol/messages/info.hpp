@@ -2,6 +2,8 @@
 
 // What a guest says of itself.
 
+#include "sandbox/protocol/messages/pause.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,6 +59,7 @@ struct InfoReply {
     std::vector<std::string>
         layers;                  ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
     std::vector<JobEntry> ended; ///< the last jobs that did
+    std::optional<PauseState> pause; ///< absent: a guest that cannot
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -70,6 +73,7 @@ struct InfoReply {
         field(7, self.jobs);
         field(8, self.layers);
         field(9, self.ended);
+        field(10, self.pause);
     }
 };
 

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/connection.hpp"
+#include "sandbox/guest/pause/call_book.hpp"
 #include "sandbox/guest/workers.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/guest/guest_server.hpp"
@@ -8,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -445,4 +447,25 @@ TEST_CASE("silent connections do not keep the host out")
     CHECK(peer.receive()->payload == "in");
     char byte = 0;
     CHECK(::recv(crowd.front().get(), &byte, 1, 0) == 0);
+}
+
+TEST_CASE("a call that nobody waits for is in flight no more, though a worker still has it")
+{
+    std::atomic<int> ended = 0;
+    berth::guest::CallBook book([&] { ++ended; });
+    std::promise<std::shared_ptr<Call>> held;
+    std::shared_ptr<Call> kept;
+    const GuestServer server([&](const std::shared_ptr<Call>& call, const Frame&) {
+        call->keep_ticket(book.begin("reading a file"));
+        held.set_value(call);
+    });
+    {
+        const auto peer = Peer::greeted(server);
+        peer.send(FrameType::request, "", 4);
+        const auto call = held.get_future().get();
+        CHECK(ended == 0);
+        kept = call;
+    }
+    CHECK(becomes_true([&] { return ended == 1; }));
+    CHECK(kept); // by whoever works on it
 }

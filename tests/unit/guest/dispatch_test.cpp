@@ -33,6 +33,9 @@ std::string write_request(const std::string& path, std::size_t size = 10)
 struct BusyGuest {
     guest::testing::Machine machine;
     guest::test::Guest commands{guest::test::Mode::subreaper};
+    guest::Pauses pauses{commands.loop,
+                         *commands.commands,
+                         {.clients = [] { return std::size_t{1}; }, .end = [] {}}};
     std::optional<Dispatcher> dispatcher;
     test::GuestServer server{
         [this](const std::shared_ptr<guest::Call>& call, protocol::Frame request) {
@@ -48,7 +51,9 @@ struct BusyGuest {
                                            .session = machine.session,
                                            .workers = workers,
                                            .commands = *commands.commands,
+                                           .pauses = pauses,
                                            .connections = [] { return std::size_t{1}; },
+                                           .ends_in = [] { return std::nullopt; },
                                            .end = [] {}});
         workers.run([this] { released.wait(); });
     }

@@ -70,6 +70,13 @@ class GuestServer {
         return count.get_future().get();
     }
 
+    std::size_t clients()
+    {
+        std::promise<std::size_t> count;
+        loop_.post([&] { count.set_value(server_->clients()); });
+        return count.get_future().get();
+    }
+
     guest::EventLoop& loop() { return loop_; }
 
     /// For handlers. They end before the loop that their calls report to.

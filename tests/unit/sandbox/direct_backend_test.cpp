@@ -300,9 +300,9 @@ TEST_CASE("direct: the guest ends when it shall")
         auto wanted = spec();
         wanted.idle_end = 2s; // long enough for the first call on a busy machine
         Direct direct(wanted);
-        direct.sandbox->ping();
+        direct.sandbox->attend();
         std::this_thread::sleep_for(2500ms);
-        direct.sandbox->ping(); // a connection is use
+        direct.sandbox->ping(); // somebody was there
         direct.sandbox.reset();
         CHECK(direct.ended());
     }
@@ -358,7 +358,7 @@ TEST_CASE("direct: a job goes on when its connection breaks, and ends with the g
         auto machine = direct.backend->attach(direct.record);
         auto channel = machine->connect(berth::Deadline::after(5s));
         berth::sandbox::GuestConnection connection(std::move(channel));
-        connection.say_hello(direct.machine_spec.token, direct.machine_spec.generation,
+        connection.say_hello(direct.machine_spec.token, direct.machine_spec.generation, false,
                              berth::Deadline::after(5s));
         connection.begin();
         connection.send_request(

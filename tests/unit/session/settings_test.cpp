@@ -36,7 +36,10 @@ TEST_SUITE("session/settings")
             {"output.spill_stream", [](Settings& settings) { ++settings.limits.spill_stream; }},
             {"path_policy", [](Settings& settings) { settings.path_policy = "home"; }},
             {"session.calls", [](Settings& settings) { ++settings.limits.calls; }},
+            {"session.idle_pause", [](Settings& settings) { ++settings.idle_pause; }},
             {"session.jobs", [](Settings& settings) { ++settings.limits.jobs; }},
+            {"session.on_disconnect",
+             [](Settings& settings) { settings.on_disconnect = protocol::OnDisconnect::keep; }},
             {"session.ttl", [](Settings& settings) { ++settings.ttl; }},
         };
         const Conditions made;

@@ -138,6 +138,23 @@ TEST_CASE("session_info fits its schema, with and without a machine")
     CHECK(running.text.find("NO   seccomp") != std::string::npos);
     CHECK(running.text.find("not enforced") == std::string::npos);
     CHECK(running.data->at("limits").at("not_enforced").empty());
+
+    auto& pause = machine.info.pause.emplace();
+    pause.calls = {hostile};
+    check_result("session_info", SessionInfo::render(facts, machine, Settings{}));
+    pause = {.pauses_in = 90'000};
+    machine.info.jobs.clear();
+    const auto awake = SessionInfo::render(facts, machine, Settings{});
+    check_result("session_info", awake);
+    CHECK(awake.text.find("pause: in 90 s if no call and no job comes\n") != std::string::npos);
+    pause = {.paused = true, .why = "left", .since = 60'000, .ends_in = 7'200'000};
+    facts.state = "paused";
+    const auto paused = SessionInfo::render(facts, machine, Settings{});
+    check_result("session_info", paused);
+    CHECK(
+        paused.text.find("pause: paused for 60 s (its last client had left), nothing is lost; the "
+                         "next call wakes it; without one it ends in 2 h\n") != std::string::npos);
+    CHECK(paused.data->at("pause").at("why") == "left");
 }
 
 TEST_CASE("an edit shows its diff, within the budget")

@@ -80,6 +80,11 @@ TEST_SUITE("server/cli/call")
         CHECK(errors[0].code == "sandbox_unavailable");
         CHECK(errors[0].tool == "read_file");
         CHECK(errors[0].session == "work");
+        call("session_info", "{}");
+        CHECK(status == 0);
+        CHECK(out.find("no sandbox, and none can be made") != std::string::npos);
+        CHECK(out.find("no sandbox can be made here now: no fakes here; allow fakes") !=
+              std::string::npos);
     }
 
     TEST_CASE_FIXTURE(Fixture, "a tool that is not there is named with those that are")

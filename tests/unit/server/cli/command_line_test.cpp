@@ -97,6 +97,15 @@ TEST_CASE("every command is known by its name")
     CHECK(kill.line->command == "sessions-kill");
     CHECK(kill.line->key == "work");
     CHECK(kill.line->purge);
+    for (const std::string command : {"show", "pause", "resume"}) {
+        const auto one =
+            parse({"sessions", command.c_str(), "work", "--principal", "ann", "--json"});
+        REQUIRE_MESSAGE(one.line, one.err);
+        CHECK(one.line->command == "sessions-" + command);
+        CHECK(one.line->key == "work");
+        CHECK(one.line->json);
+        CHECK(one.line->given.only_looks);
+    }
     for (const char* command : {"serve", "status", "doctor", "config", "version"}) {
         CHECK(parse({command}).line->command == command);
     }
@@ -108,7 +117,8 @@ TEST_CASE("a mistake is answered on stderr with status 2, and nothing on stdout"
 {
     for (const auto& words :
          {Words{"nonsense"}, Words{"--no-such-flag"}, Words{"call"}, Words{"sessions"},
-          Words{"sessions", "kill"}, Words{"call", "tool", "{}", "too much"}, Words{"--session"},
+          Words{"sessions", "kill"}, Words{"sessions", "pause"},
+          Words{"call", "tool", "{}", "too much"}, Words{"--session"},
           Words{"--read-only=perhaps", "version", "--no-such-flag"}}) {
         CAPTURE(words.front());
         const auto parsed = parse(words);

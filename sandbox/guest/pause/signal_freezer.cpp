@@ -1,0 +1,117 @@
+#include "sandbox/guest/pause/signal_freezer.hpp"
+
+#include "sandbox/guest/exec/process_tree.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <unordered_map>
+
+namespace berth::guest {
+namespace {
+
+/// A child that was made while the table was read is in the next one.
+constexpr int looks_to_be_sure = 2;
+
+/// By a signal, or by its tracer.
+bool is_stopped(const ProcessStat& process)
+{
+    return process.state == 'T' || process.state == 't';
+}
+
+/// Of one that has the signal: it runs no more, or does not come out of the kernel without stopping
+/// (D; a vfork(2) parent stays there until its stopped child goes on), or cannot be told, as its
+/// first thread has ended (Z).
+bool is_at_rest(const ProcessStat& process)
+{
+    return is_stopped(process) || process.state == 'D' || !process.alive() || process.state == 'Z';
+}
+
+} // namespace
+
+SignalFreezer::~SignalFreezer()
+{
+    loop_.cancel(timer_);
+}
+
+void SignalFreezer::freeze(Done done)
+{
+    done_ = std::move(done);
+    give_up_ = BootClock::now() + patience;
+    quiet_looks_ = 0;
+    step_ = first_step;
+    turn();
+}
+
+void SignalFreezer::turn()
+{
+    timer_ = loop_.call_at(BootClock::now() + step_, [this] {
+        quiet_looks_ = is_quiet() ? quiet_looks_ + 1 : 0;
+        const bool complete = quiet_looks_ >= looks_to_be_sure;
+        if (!complete && BootClock::now() < give_up_) {
+            step_ = std::min(2 * step_, longest_step);
+            turn();
+            return;
+        }
+        const Done done = std::exchange(done_, nullptr);
+        done(complete);
+    });
+}
+
+/// One level of the tree of processes further. True when there was nothing to stop and nothing
+/// runs.
+bool SignalFreezer::is_quiet()
+{
+    bool unread = false;
+    const auto all = look_(&unread);
+    std::unordered_map<pid_t, const ProcessStat*> by_pid;
+    for (const auto& process : all) {
+        by_pid.emplace(process.pid, &process);
+    }
+    bool quiet = !unread;
+    for (const auto& process : all) {
+        if (is_stopped(process)) {
+            continue;
+        }
+        const auto parent = by_pid.find(process.parent);
+        if (parent != by_pid.end() && !is_at_rest(*parent->second)) {
+            quiet = false; // its turn comes
+            continue;
+        }
+        const bool fresh = stop(process);
+        quiet = quiet && !fresh && is_at_rest(process);
+    }
+    return quiet;
+}
+
+/// Again too, if something has made it go on meanwhile. True for the first time.
+bool SignalFreezer::stop(const ProcessStat& process)
+{
+    if (!signal_process(process, SIGSTOP)) {
+        return false; // gone
+    }
+    const bool fresh = known_.emplace(process.pid, process.start_time).second;
+    if (fresh) {
+        stopped_.push_back(process);
+    }
+    return fresh;
+}
+
+void SignalFreezer::thaw() noexcept
+{
+    loop_.cancel(timer_);
+    done_ = nullptr;
+    std::for_each(stopped_.rbegin(), stopped_.rend(), [](const ProcessStat& process) {
+        errno = 0;
+        if (!signal_process(process, SIGCONT) && errno != 0 && errno != ESRCH) {
+            // Nothing to be sure that it is the same one (no descriptor, no memory). It can hardly
+            // be another: what would have forked is stopped.
+            ::kill(process.pid, SIGCONT);
+        }
+    });
+    stopped_.clear();
+    known_.clear();
+}
+
+} // namespace berth::guest

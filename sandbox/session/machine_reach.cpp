@@ -1,0 +1,40 @@
+#include "sandbox/session/machine_reach.hpp"
+
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+std::unique_ptr<sandbox::Sandbox> reach_key(sandbox::Backend& backend, Registry& registry,
+                                            const std::string& key)
+{
+    const auto record = registry.find(key);
+    return record ? reach_machine(backend, *record) : nullptr;
+}
+
+} // namespace
+
+std::unique_ptr<sandbox::Sandbox> reach_machine(sandbox::Backend& backend, const Record& record)
+{
+    if (record.state != State::running || record.machine.backend != backend.name()) {
+        return nullptr;
+    }
+    auto machine = backend.attach(record.machine);
+    return machine ? std::make_unique<sandbox::Sandbox>(std::move(machine), record.token) : nullptr;
+}
+
+std::optional<protocol::PauseReply> pause_machine(sandbox::Backend& backend, Registry& registry,
+                                                  const std::string& key)
+{
+    const auto sandbox = reach_key(backend, registry, key);
+    return sandbox ? std::optional(sandbox->pause()) : std::nullopt;
+}
+
+std::optional<protocol::ResumeReply> resume_machine(sandbox::Backend& backend, Registry& registry,
+                                                    const std::string& key)
+{
+    const auto sandbox = reach_key(backend, registry, key);
+    return sandbox ? std::optional(sandbox->resume()) : std::nullopt;
+}
+
+} // namespace berth::session

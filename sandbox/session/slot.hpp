@@ -1,0 +1,86 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/sandbox.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/registry.hpp"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Of the session manager alone.
+
+namespace berth::session {
+
+/// What this server knows of one session.
+struct Slot {
+    SessionId id; ///< an unnamed one has its random name
+    std::string key;
+    bool unnamed = false;
+
+    std::timed_mutex making; ///< held while the machine is made or ended; taken before `mutex`
+    std::unique_ptr<Registry::Hold> claim; ///< under `making`
+
+    std::mutex mutex; ///< guards what follows; held for moments only
+    std::shared_ptr<sandbox::Sandbox> sandbox;
+    /// A machine that a call took for lost, until the next one is there: it may be the same, and
+    /// must not think meanwhile that its last client has left.
+    std::shared_ptr<sandbox::Sandbox> reported;
+    MachineKeeper::Seen seen;
+    std::vector<std::string> notices;
+    BootClock::time_point touched;
+
+    std::mutex looking; ///< held by the call that looks at the sources of mounts
+    std::vector<std::string> told_replaced; ///< under `looking`; as the latest notice said
+};
+
+/// One call's hold of the session's sandbox.
+class Use {
+  public:
+    /// Of a call that takes longer its end is noted too: then the session was in use.
+    static constexpr std::chrono::seconds long_call{1};
+
+    Use(std::shared_ptr<Slot> slot, std::shared_ptr<Registry> registry,
+        std::shared_ptr<sandbox::Sandbox> sandbox)
+        : slot_(std::move(slot)), registry_(std::move(registry)), sandbox_(std::move(sandbox))
+    {
+    }
+
+    ~Use()
+    {
+        const auto now = BootClock::now();
+        if (now - begin_ < long_call) {
+            return;
+        }
+        {
+            const std::lock_guard lock(slot_->mutex);
+            if (slot_->sandbox != sandbox_) {
+                return; // lost or ended meanwhile: not used until now
+            }
+            slot_->touched = now;
+        }
+        registry_->touch(slot_->key);
+    }
+
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+    /// The sandbox, for as long as which this one lives.
+    [[nodiscard]] static std::shared_ptr<sandbox::Sandbox> sandbox_of(std::shared_ptr<Use> use)
+    {
+        auto* const sandbox = use->sandbox_.get();
+        return {std::move(use), sandbox};
+    }
+
+  private:
+    std::shared_ptr<Slot> slot_;
+    std::shared_ptr<Registry> registry_;
+    std::shared_ptr<sandbox::Sandbox> sandbox_;
+    BootClock::time_point begin_ = BootClock::now();
+};
+
+} // namespace berth::session

@@ -1,0 +1,132 @@
+#include "server/cli/sessions.hpp"
+
+#include "sandbox/base/visible.hpp"
+#include "server/cli/print.hpp"
+#include "server/cli/reports.hpp"
+#include "tools/render.hpp"
+#include "tools/session_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <optional>
+
+namespace berth::server::cli {
+namespace {
+
+using nlohmann::json;
+
+/// The key of a session that there is; nothing after having said that there is none.
+std::optional<std::string> key_of(session::SessionManager& sessions, const Asked& asked,
+                                  const std::string& command)
+{
+    collect_leftovers(sessions);
+    auto key = sessions.find_key(asked.id, asked.name);
+    if (!key) {
+        complain("there is no session \"" + one_line(asked.id.session) + "\" of " +
+                     one_line(asked.id.principal),
+                 advice_on_missing(sessions, asked.id, command));
+    }
+    return key;
+}
+
+int complain_of_no_machine(const Asked& asked)
+{
+    complain("session " + one_line(asked.name) + " has no machine that runs",
+             "`berth sessions list` shows its state; its next call makes a machine.");
+    return 1;
+}
+
+std::string pause_sentence(const protocol::PauseReply& reply)
+{
+    std::string text = reply.was_paused ? " is paused already" : " is paused";
+    if (reply.jobs > 0) {
+        text += ", and " + tools::counted(reply.jobs, "job") + " with it";
+    }
+    return text + "; its next call, or `berth sessions resume`, wakes it";
+}
+
+std::string resume_sentence(const protocol::ResumeReply& reply)
+{
+    return reply.was_paused ? " is awake again, after " +
+                                  tools::human_duration(std::chrono::milliseconds(reply.paused_for))
+                            : " is awake already";
+}
+
+} // namespace
+
+int show_session(session::SessionManager& sessions, const Asked& asked, const Options& options)
+{
+    const auto key = key_of(sessions, asked, "show");
+    const auto sight = key ? sessions.show(*key) : std::nullopt;
+    if (!sight) {
+        return 1;
+    }
+    const auto& facts = sight->facts;
+    const tools::SessionInfo::Machine machine{
+        sight->info, sight->layers.empty() ? sessions.backend().limit_layers() : sight->layers};
+    const auto clients = sight->info.pause ? sight->info.pause->clients : 0;
+    if (asked.json) {
+        auto data = tools::session_data(facts, machine, options.tools);
+        data.erase("message");
+        data.update(session_json(facts));
+        data["clients"] = clients;
+        data["trouble"] = sight->trouble;
+        print_json(data);
+        return 0;
+    }
+    std::string text = tools::session_text(facts, machine, options.tools);
+    if (clients > 0) {
+        text += "clients: " + tools::counted(clients, "connection") + "\n";
+    }
+    if (!sight->trouble.empty()) {
+        text += "its guest does not tell: " + visible(sight->trouble) + "\n";
+    }
+    print(text);
+    return 0;
+}
+
+int pause_session(session::SessionManager& sessions, const Asked& asked)
+{
+    const auto key = key_of(sessions, asked, "pause");
+    if (!key) {
+        return 1;
+    }
+    const auto reply = sessions.pause(*key);
+    if (!reply) {
+        return complain_of_no_machine(asked);
+    }
+    if (asked.json) {
+        print_json({{"session", asked.name},
+                    {"paused", true},
+                    {"was_paused", reply->was_paused},
+                    {"jobs", reply->jobs},
+                    {"mechanism", reply->mechanism}});
+    } else {
+        print("session " + one_line(asked.name) + pause_sentence(*reply));
+    }
+    return 0;
+}
+
+int resume_session(session::SessionManager& sessions, const Asked& asked)
+{
+    const auto key = key_of(sessions, asked, "resume");
+    if (!key) {
+        return 1;
+    }
+    const auto reply = sessions.resume(*key);
+    if (!reply) {
+        return complain_of_no_machine(asked);
+    }
+    if (asked.json) {
+        print_json({{"session", asked.name},
+                    {"paused", false},
+                    {"was_paused", reply->was_paused},
+                    {"paused_for_ms", reply->paused_for}});
+    } else {
+        print("session " + one_line(asked.name) + resume_sentence(*reply));
+    }
+    return 0;
+}
+
+} // namespace berth::server::cli
