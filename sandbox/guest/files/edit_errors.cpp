@@ -32,7 +32,7 @@ void throw_not_found(const Document& document, std::string_view text, const std:
     for (const auto& near : nearest_lines(document, text)) {
         hint += (hint.size() == before ? "nearest: " : "; ") +
                 ("line " + std::to_string(near.line)) + " (" + std::to_string(near.percent) +
-                " % alike), where line " + std::to_string(near.first_difference) + " differs in " +
+                " % alike), where line " + std::to_string(near.first_difference) + " " +
                 near.difference + (near.actual.empty() ? "" : ": `" + visible(near.actual) + "`");
         lines += (lines.empty() ? "" : ",") + std::to_string(near.line);
     }

@@ -1,111 +1,38 @@
 #include "sandbox/guest/files/nearest_lines.hpp"
 
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
+#include "sandbox/guest/files/line_alignment.hpp"
 #include "sandbox/guest/files/line_difference.hpp"
 #include "sandbox/guest/files/line_walk.hpp"
+#include "sandbox/guest/files/near_places.hpp"
 #include "sandbox/guest/files/similarity.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace berth::guest {
 namespace {
 
-constexpr std::uint64_t looked_at = 32ULL * 1024 * 1024;
-constexpr std::size_t compared_lines = 200;      ///< of the text
 constexpr std::size_t line_bytes = walked_bytes; ///< of a line
 constexpr std::size_t shown_bytes = 160;
-constexpr std::size_t candidates = 3;
+constexpr std::size_t most_near = 3;
 constexpr unsigned least_percent = 50;
 
-/// Of the text that was looked for.
-struct Wanted {
-    std::vector<std::string> lines; ///< the first `compared_lines`
-    bool complete = false;          ///< the last of them has a newline
-    bool more = false;              ///< lines than that
-};
-
-Wanted lines_of_text(std::string_view text)
+std::string shown_line(std::string_view line)
 {
-    Wanted wanted{.lines = {}, .complete = text.ends_with('\n')};
-    const auto take = [&](const WalkedLine& line) {
-        if (wanted.lines.size() < compared_lines) {
-            wanted.lines.emplace_back(line.text);
-        } else {
-            wanted.more = wanted.complete = true;
-        }
-    };
-    LineSplitter splitter;
-    splitter.feed(text, take);
-    splitter.finish(take);
-    return wanted;
-}
-
-struct Candidate {
-    std::uint64_t line = 0; ///< where the text would begin
-    unsigned percent = 0;   ///< of the anchor
-    std::vector<std::string> actual;
-};
-
-/// Whether this line of the text may be a part of one: the first may begin in its middle, and the
-/// last end there, unless a newline follows it.
-bool is_part(const Wanted& text, std::size_t i)
-{
-    return i == 0 || (i + 1 == text.lines.size() && !text.complete);
-}
-
-/// The places where the most telling line of the text (its longest) has something alike.
-std::vector<Candidate> find_candidates(const Document& document, const Wanted& text)
-{
-    const auto& wanted = text.lines;
-    const auto longest = std::max_element(
-        wanted.begin(), wanted.end(),
-        [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
-    const auto anchor = static_cast<std::uint64_t>(longest - wanted.begin());
-    const Similarity similarity(*longest);
-    std::vector<Candidate> best;
-    const bool part = is_part(text, static_cast<std::size_t>(anchor));
-    const auto compare_line = [&](const WalkedLine& line) {
-        const unsigned percent =
-            part ? similarity.percent_of_part(line.text) : similarity.percent(line.text);
-        if (line.number <= anchor || percent < least_percent ||
-            (best.size() == candidates && percent <= best.back().percent)) {
-            return;
-        }
-        best.push_back({.line = line.number - anchor, .percent = percent, .actual = {}});
-        // The nearest first, of equals the one further up.
-        std::sort(best.begin(), best.end(), [](const Candidate& a, const Candidate& b) {
-            return a.percent != b.percent ? a.percent > b.percent : a.line < b.line;
-        });
-        best.resize(std::min(best.size(), candidates));
-    };
-    walk_lines(document, compare_line, looked_at);
-    return best;
-}
-
-/// The first line of a text may begin in the middle of a line, and its last end there, unless a
-/// newline follows it (`complete`).
-bool same_line(const std::vector<std::string>& wanted, std::size_t i, bool complete,
-               std::string_view actual)
-{
-    const bool first = i == 0;
-    const bool open_end = i + 1 == wanted.size() && !complete;
-    if (first && open_end) {
-        return actual.find(wanted[i]) != std::string_view::npos;
-    }
-    return first      ? actual.ends_with(wanted[i])
-           : open_end ? actual.starts_with(wanted[i])
-                      : actual == wanted[i];
+    return utf8::sanitize(utf8::prefix_bytes(line, shown_bytes));
 }
 
 /// All lines are the same as far as they are compared, and the text does not occur all the same.
-void explain_same(NearLines& near, const Wanted& text, const Candidate& candidate)
+void explain_same(NearLines& near, const WantedLines& text, const std::vector<std::string>& actual)
 {
     const auto& wanted = text.lines;
     if (text.more) {
-        near.first_difference = candidate.line + wanted.size();
-        near.difference = "it or a line behind it, of which no more are compared";
+        near.first_difference = near.line + wanted.size();
+        near.difference = "differs in it or a line behind it, of which no more are compared";
         return;
     }
     const auto is_long = [](const std::string& line) { return line.size() >= line_bytes; };
@@ -113,11 +40,12 @@ void explain_same(NearLines& near, const Wanted& text, const Candidate& candidat
     const bool at_end = text.complete && beyond == wanted.end();
     const auto line = at_end ? wanted.size() - 1
                              : static_cast<std::size_t>(beyond - wanted.begin()) % wanted.size();
-    near.first_difference = candidate.line + line;
-    near.difference = at_end ? "the newline at its end: it is the file's last line and has none"
-                             : "something behind the first 2,000 bytes, or in the end of the line";
-    if (line < candidate.actual.size()) {
-        near.actual = utf8::sanitize(utf8::prefix_bytes(candidate.actual[line], shown_bytes));
+    near.first_difference = near.line + line;
+    near.difference =
+        at_end ? "differs in the newline at its end: it is the file's last line and has none"
+               : "differs in something behind the first 2,000 bytes, or in the end of the line";
+    if (line < actual.size()) {
+        near.actual = shown_line(actual[line]);
     }
 }
 
@@ -134,87 +62,147 @@ std::string_view behind_number(std::string_view line)
 void explain(NearLines& near, std::string_view wanted, std::string_view actual, bool part)
 {
     const auto bare = behind_number(wanted);
-    near.difference = describe_difference(wanted, actual);
+    std::string difference = describe_difference(wanted, actual);
     if (!bare.empty() && actual.find(bare) != actual.npos) {
-        near.difference = "the line number in front, which is read_file's and not the file's";
-    } else if (part && near.difference == "the text") {
+        difference = "the line number in front, which is read_file's and not the file's";
+    } else if (part && difference == "the text") {
         const auto alike = part_like(wanted, actual);
-        near.difference = describe_difference(wanted, alike);
+        difference = describe_difference(wanted, alike);
         actual = actual.size() > shown_bytes ? alike : actual;
     }
-    const auto shown = wanted.ends_with('\r') ? without_returns(actual) : actual;
-    near.actual = utf8::sanitize(utf8::prefix_bytes(shown, shown_bytes));
+    near.difference = "differs in " + difference;
+    near.actual = shown_line(wanted.ends_with('\r') ? without_returns(actual) : actual);
 }
 
-NearLines compare(const Wanted& text, const Candidate& candidate)
-{
-    const auto& wanted = text.lines;
-    NearLines near{.line = candidate.line,
-                   .percent = 0,
-                   .first_difference = 0,
-                   .actual = {},
-                   .difference = {}};
-    unsigned sum = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (i >= candidate.actual.size()) {
-            if (near.first_difference == 0) {
-                near.first_difference = candidate.line + i;
-                near.difference = "being there: the file has ended";
+/// Compares a text with one place, line by line as they are aligned.
+class NearComparison {
+  public:
+    NearComparison(const WantedLines& text, const NearPlace& place)
+        : text_(text), place_(place), pairs_(align_lines(text, place))
+    {
+        const auto met = [](const auto& pair) { return pair.has_value(); };
+        const auto first = std::find_if(pairs_.begin(), pairs_.end(), met);
+        if (first != pairs_.end()) {
+            next_ = **first;
+            near_.line = number(next_);
+        }
+    }
+
+    /// Nothing where no line of the text has a counterpart.
+    [[nodiscard]] std::optional<NearLines> result()
+    {
+        if (near_.line == 0) {
+            return std::nullopt;
+        }
+        for (std::size_t i = 0; i < pairs_.size(); ++i) {
+            if (pairs_[i]) {
+                pass_added(*pairs_[i]);
+                compare_pair(i, *pairs_[i]);
+            } else if (near_.first_difference == 0) {
+                explain_missing(i);
             }
-            break;
         }
-        std::string_view actual = candidate.actual[i];
-        if (same_line(wanted, i, text.complete, actual)) {
-            sum += 100;
-            continue;
+        near_.percent =
+            static_cast<unsigned>(std::clamp(sum_ / static_cast<int>(pairs_.size()), 0, 99));
+        if (near_.first_difference == 0) {
+            explain_same(near_, text_, {place_.actual.begin() + start(), place_.actual.end()});
         }
-        const bool part = is_part(text, i);
-        const Similarity similarity(wanted[i]);
-        sum +=
-            std::min(99U, part ? similarity.percent_of_part(actual) : similarity.percent(actual));
-        if (near.first_difference == 0) {
-            near.first_difference = candidate.line + i;
-            if (i + 1 == wanted.size() && !text.complete) {
+        return near_;
+    }
+
+  private:
+    [[nodiscard]] std::uint64_t number(std::size_t j) const { return place_.first + j; }
+
+    [[nodiscard]] std::ptrdiff_t start() const
+    {
+        return static_cast<std::ptrdiff_t>(near_.line - place_.first);
+    }
+
+    /// Lines of the document in front of that one, which the text has not.
+    void pass_added(std::size_t j)
+    {
+        sum_ -= added_line_cost * static_cast<int>(j - next_);
+        if (j > next_ && near_.first_difference == 0) {
+            near_.first_difference = number(next_);
+            near_.difference = "is not in the text";
+            near_.actual = shown_line(place_.actual[next_]);
+        }
+        next_ = j + 1;
+    }
+
+    void compare_pair(std::size_t i, std::size_t j)
+    {
+        const std::string& wanted = text_.lines[i];
+        std::string_view actual = place_.actual[j];
+        if (text_.same(i, actual)) {
+            sum_ += 100;
+            return;
+        }
+        const bool part = text_.is_part(i);
+        const Similarity similarity(wanted);
+        sum_ += static_cast<int>(
+            std::min(99U, part ? similarity.percent_of_part(actual) : similarity.percent(actual)));
+        if (near_.first_difference == 0) {
+            near_.first_difference = number(j);
+            if (i + 1 == text_.lines.size() && !text_.complete) {
                 actual = without_returns(actual); // of a line end that the text does not ask for
             }
-            explain(near, wanted[i], actual, part);
+            explain(near_, wanted, actual, part);
         }
     }
-    near.percent = sum / static_cast<unsigned>(wanted.size());
-    if (near.first_difference == 0) {
-        explain_same(near, text, candidate);
-        near.percent = std::min(near.percent, 99U);
+
+    /// A line of the text that the document has not.
+    void explain_missing(std::size_t i)
+    {
+        near_.first_difference = number(next_);
+        if (next_ >= place_.actual.size()) {
+            near_.difference = "differs in being there: the file has ended";
+            return;
+        }
+        near_.difference = "has not in front of it the text's line " + std::to_string(i + 1) +
+                           ", `" + visible(shown_line(text_.lines[i])) + "`";
+        near_.actual = shown_line(place_.actual[next_]);
     }
-    return near;
+
+    const WantedLines& text_;
+    const NearPlace& place_;
+    std::vector<std::optional<std::size_t>> pairs_;
+    NearLines near_;
+    std::size_t next_ = 0; ///< line of the place behind what was compared
+    int sum_ = 0;          ///< of percents
+};
+
+bool is_nearer(const NearLines& a, const NearLines& b)
+{
+    return a.percent != b.percent ? a.percent > b.percent : a.line < b.line;
 }
 
 } // namespace
 
 std::vector<NearLines> nearest_lines(const Document& document, std::string_view text)
 {
-    const auto wanted = lines_of_text(text);
-    if (wanted.lines.empty()) {
-        return {};
-    }
-    auto found = find_candidates(document, wanted);
-    const auto keep = [&](const WalkedLine& line) {
-        for (auto& candidate : found) {
-            if (line.number >= candidate.line &&
-                line.number < candidate.line + wanted.lines.size()) {
-                candidate.actual.emplace_back(line.text);
-            }
-        }
-    };
-    walk_lines(document, keep, looked_at);
+    const auto wanted = wanted_lines(text);
     std::vector<NearLines> result;
-    result.reserve(found.size());
-    for (const auto& candidate : found) {
-        result.push_back(compare(wanted, candidate));
+    if (wanted.lines.empty()) {
+        return result;
     }
-    std::sort(result.begin(), result.end(), [](const NearLines& a, const NearLines& b) {
-        return a.percent != b.percent ? a.percent > b.percent : a.line < b.line;
-    });
-    std::erase_if(result, [](const NearLines& near) { return near.percent < least_percent; });
+    for (const auto& place : near_places(document, wanted)) {
+        const auto near = NearComparison(wanted, place).result();
+        if (!near || near->percent < least_percent) {
+            continue;
+        }
+        // Several ways lead to one place.
+        const auto same = std::find_if(result.begin(), result.end(), [&](const NearLines& other) {
+            return other.line == near->line;
+        });
+        if (same == result.end()) {
+            result.push_back(*near);
+        } else if (is_nearer(*near, *same)) {
+            *same = *near;
+        }
+    }
+    std::sort(result.begin(), result.end(), is_nearer);
+    result.resize(std::min(result.size(), most_near));
     return result;
 }
 
