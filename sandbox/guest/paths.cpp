@@ -234,16 +234,30 @@ int open_without_magic(int dirfd, const std::string& path, int flags) noexcept
     return fd;
 }
 
+std::string type_in_words(const struct stat& status)
+{
+    switch (status.st_mode & S_IFMT) {
+    case S_IFREG:
+        return "a file";
+    case S_IFDIR:
+        return "a directory";
+    case S_IFIFO:
+        return "a named pipe";
+    case S_IFSOCK:
+        return "a socket";
+    case S_IFLNK:
+        return "a symbolic link";
+    default:
+        return "a device";
+    }
+}
+
 void require_file_or_directory(const struct stat& status, const std::string& path)
 {
     if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
         return;
     }
-    const std::string type = S_ISFIFO(status.st_mode)   ? "a named pipe"
-                             : S_ISSOCK(status.st_mode) ? "a socket"
-                             : S_ISLNK(status.st_mode)  ? "a symbolic link"
-                                                        : "a device";
-    throw Error(ErrorCode::not_a_file, visible(path) + " is " + type,
+    throw Error(ErrorCode::not_a_file, visible(path) + " is " + type_in_words(status),
                 "file tools work on regular files; use bash_exec for this one");
 }
 

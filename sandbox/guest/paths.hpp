@@ -67,6 +67,9 @@ struct Opened {
 [[nodiscard]] UniqueFd open_readable(std::string_view path, const CallContext& context,
                                      int extra_flags = 0);
 
+/// For messages: "a file", "a directory", "a named pipe" ...
+[[nodiscard]] std::string type_in_words(const struct stat& status);
+
 /// Throws Error(not_a_file) for a FIFO, socket or device; `path` is for the message.
 void require_file_or_directory(const struct stat& status, const std::string& path);
 

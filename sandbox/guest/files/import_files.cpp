@@ -1,6 +1,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/guest/files/missing.hpp"
 #include "sandbox/guest/files/replacement.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/write_target.hpp"
@@ -10,9 +11,13 @@
 #include "sandbox/protocol/wire.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
 
 namespace berth::guest {
 namespace {
@@ -195,6 +200,34 @@ void require_places(const ImportRequest& request, const std::string& base,
     }
 }
 
+/// Where several files are to be: a directory, or nothing yet, that may be written.
+void require_folder(const std::string& base, const CallContext& context)
+{
+    constexpr const char* hint = "load them into a directory, or load one file by its whole name";
+    const UniqueFd location(open_without_magic(AT_FDCWD, base, O_PATH));
+    const int error = location ? 0 : errno;
+    if (error == ENOENT) {
+        (void)find_write_target(base, context);
+        return;
+    }
+    if (error != 0) {
+        try {
+            throw_open_error(error, base, context);
+        } catch (const Error& told) {
+            throw error == ENOTDIR ? Error(told.code(), told.what(), hint) : Error(told);
+        }
+    }
+    const std::string real = path_of(location.get());
+    require_writable(real, context);
+    struct stat status = {};
+    if (::fstat(location.get(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+        throw Error(ErrorCode::invalid_path,
+                    visible(real) + " is " + type_in_words(status) +
+                        ", and several files need a directory",
+                    hint);
+    }
+}
+
 void import_tree(const ImportRequest& request, const std::string& base, Incoming& in,
                  const CallContext& context, ImportReply& reply)
 {
@@ -239,10 +272,10 @@ ImportReply import_files(const ImportRequest& request, const CallContext& contex
         const WriteTarget target = find_write_target(base, context);
         require_replaceable(target);
     } else {
-        while (base.size() > 1 && base.ends_with('/')) {
+        while (base.size() > 1 && (base.ends_with('/') || base.ends_with("/."))) {
             base.pop_back();
         }
-        (void)find_write_target(base + "/.berth-import", context);
+        require_folder(base, context);
         require_places(request, base, context);
     }
     ImportReply reply;

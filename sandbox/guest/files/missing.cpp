@@ -14,6 +14,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 namespace berth::guest {
 namespace {
@@ -131,6 +132,19 @@ std::string hint_of_what_is_there(const Existing& found, const std::string& base
     return hint;
 }
 
+/// Of an entry that is there, and that something is to be below.
+[[noreturn]] void throw_no_directory(const Existing& found, const std::string& entry)
+{
+    struct stat status = {};
+    if (::fstatat(found.directory.get(), found.missing.c_str(), &status, 0) != 0) {
+        status.st_mode = S_IFREG;
+    }
+    throw Error(ErrorCode::invalid_path,
+                visible(entry) + " is " + type_in_words(status) + ", not a directory",
+                S_ISREG(status.st_mode) ? "name the file itself, or a path that is not below it"
+                                        : "name a path that is not below it");
+}
+
 } // namespace
 
 void throw_open_error(int error, const std::string& path, const CallContext& context)
@@ -165,9 +179,7 @@ void throw_open_error(int error, const std::string& path, const CallContext& con
     const UniqueFd entry(
         ::openat(found.directory.get(), found.missing.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (entry && error == ENOTDIR) {
-        throw Error(ErrorCode::invalid_path,
-                    visible(base + "/" + found.missing) + " is a file, not a directory",
-                    "name the file itself, or a path that is not below it");
+        throw_no_directory(found, base + "/" + found.missing);
     }
     const std::string hint = entry ? visible(base + "/" + found.missing) +
                                          " is a symbolic link to something that does not exist"

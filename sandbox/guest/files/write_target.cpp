@@ -51,10 +51,11 @@ Split split(std::string path)
     // Judged first: what is out of bounds is out of bounds, whatever it is.
     const UniqueFd location(open_without_magic(AT_FDCWD, path, O_PATH));
     if (location) {
-        require_writable(path_of(location.get()), context);
+        const std::string real = path_of(location.get());
+        require_writable(real, context);
         struct stat status = {};
         if (::fstat(location.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
-            throw Error(ErrorCode::is_directory, visible(path) + " is a directory",
+            throw Error(ErrorCode::is_directory, visible(real) + " is a directory",
                         "name a file in it");
         }
     }

@@ -50,6 +50,14 @@ class BoundariesTest(ParityTest):
             with self.subTest(path):
                 self.refused("invalid_path", "load_from_workspace", workspace_path="/f",
                              sandbox_path=path)
+        self.call("save_to_workspace", sandbox_path="f", workspace_path="/a/f")
+        self.output("mkfifo pipe")
+        for path, words in (("/etc/berth-test", "/etc/berth-test is outside"),
+                            ("f", "/f is a file, and several files need a directory"),
+                            ("pipe", "/pipe is a named pipe, and several files need a directory")):
+            with self.subTest(path):
+                self.assertIn(words, self.refused("invalid_path", "load_from_workspace",
+                                                  workspace_path="/a", sandbox_path=path).text)
         for path in ("../x", "/../x", "/a/../../x"):
             with self.subTest(path):
                 self.refused("invalid_path", "load_from_workspace", workspace_path=path)

@@ -308,6 +308,41 @@ TEST_CASE("names of a transfer that choose their own place are refused")
     CHECK(machine.count("outside") == 0);
 }
 
+TEST_CASE("several files go into a directory, and what is none is told to be what it is")
+{
+    const Machine machine;
+    machine.put("f", "x");
+    ::mkfifo((machine.home + "/pipe").c_str(), 0600);
+    machine.link(machine.base + "/outside/new", "out");
+    const std::string stream = encoded({entry("a.txt", "a")});
+    const auto refused = [&](const std::string& path) {
+        const Error error = error_of([&] { (void)import_it(machine, path, stream); });
+        CHECK(error.code() == ErrorCode::invalid_path);
+        return error;
+    };
+    const std::string needed = ", and several files need a directory";
+    for (const char* path : {"f", "f/", "./f/."}) {
+        CAPTURE(path);
+        const Error file = refused(path);
+        CHECK(file.what() == machine.home + "/f is a file" + needed);
+        CHECK(file.hint().starts_with("load them into a directory"));
+    }
+    CHECK(refused("pipe").what() == machine.home + "/pipe is a named pipe" + needed);
+    const Error below = refused("f/sub");
+    CHECK(below.what() == machine.home + "/f is a file, not a directory");
+    CHECK(below.hint().starts_with("load them into a directory"));
+    // No name that nobody gave.
+    for (const std::string path : {"/outside/new", "/outside", "/outside/new/x"}) {
+        CAPTURE(path);
+        const std::string what = refused(machine.base + path).what();
+        CHECK(what.starts_with(machine.base + path + " is outside"));
+    }
+    CHECK(std::string(refused("out").what()).starts_with(machine.base + "/outside/new is outside"));
+    CHECK(machine.count("outside") == 0);
+    (void)import_it(machine, "new/deep/.", stream);
+    CHECK(machine.get("new/deep/a.txt") == "a");
+}
+
 TEST_CASE("a load that fails in the middle tells what it has replaced, and where it failed")
 {
     const Machine machine;

@@ -180,6 +180,14 @@ TEST_CASE("what is no file, or protected, is refused and stays")
     CHECK(below.code() == ErrorCode::invalid_path);
     CHECK(below.what() == machine.home + "/f is a file, not a directory");
     CHECK(below.hint().find("exist") == std::string::npos);
+    const Error pipe = error_of([&] { (void)put(machine, "pipe/x", "new"); });
+    CHECK(pipe.what() == machine.home + "/pipe is a named pipe, not a directory");
+    CHECK(pipe.hint() == "name a path that is not below it");
+    for (const char* path : {".", "~/.", "./", "../home/."}) {
+        CAPTURE(path);
+        CHECK(error_of([&] { (void)put(machine, path, "new"); }).what() ==
+              machine.home + " is a directory");
+    }
     CHECK(code_of_put(machine, "new/" + std::string(256, 'n')) == ErrorCode::invalid_path);
     const Error error = error_of([&] { (void)put(machine, "ro", "new"); });
     CHECK(error.code() == ErrorCode::permission_denied);
