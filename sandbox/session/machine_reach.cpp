@@ -9,7 +9,10 @@ std::unique_ptr<sandbox::Sandbox> reach_key(sandbox::Backend& backend, Registry&
                                             const std::string& key)
 {
     const auto record = registry.find(key);
-    return record ? reach_machine(backend, *record) : nullptr;
+    if (!record) {
+        return nullptr;
+    }
+    return reach_machine(backend, *record);
 }
 
 } // namespace
@@ -20,7 +23,10 @@ std::unique_ptr<sandbox::Sandbox> reach_machine(sandbox::Backend& backend, const
         return nullptr;
     }
     auto machine = backend.attach(record.machine);
-    return machine ? std::make_unique<sandbox::Sandbox>(std::move(machine), record.token) : nullptr;
+    if (!machine) {
+        return nullptr;
+    }
+    return std::make_unique<sandbox::Sandbox>(std::move(machine), record.token);
 }
 
 std::optional<protocol::PauseReply> pause_machine(sandbox::Backend& backend, Registry& registry,

@@ -205,12 +205,12 @@ void require_folder(const std::string& base, const CallContext& context)
 {
     constexpr const char* hint = "load them into a directory, or load one file by its whole name";
     const UniqueFd location(open_without_magic(AT_FDCWD, base, O_PATH));
-    const int error = location ? 0 : errno;
-    if (error == ENOENT) {
-        (void)find_write_target(base, context);
-        return;
-    }
-    if (error != 0) {
+    if (!location) {
+        const int error = errno;
+        if (error == ENOENT) {
+            (void)find_write_target(base, context);
+            return;
+        }
         try {
             throw_open_error(error, base, context);
         } catch (const Error& told) {
