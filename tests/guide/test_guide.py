@@ -23,7 +23,9 @@ NOBODY = 65534
 BLOCK = re.compile(r"^```console ?(root|user)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FORMS = [(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME"), (r"\b[0-9a-f]{7,64}\b", "HASH"),
          (r"\b\d+(\.\d+)? (ms|s)\b", "DURATION"), (r"\b\d+(\.\d+)? (bytes|KB)", "SIZE"),
-         (r"host uid \d+", "host uid N"), (r"  +", "  ")]
+         (r"host uid \d+", "host uid N"),
+         # A reader has been slower than the second in which a client may come back.
+         (r"local +(paused|running)\b", "local STATE"), (r"  +", "  ")]
 
 
 def commands(text, user):
