@@ -124,6 +124,10 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
 {
     const auto backend = composition.make_backend(options);
     options.sessions.on_lost = lost_machines_reporter(options.sessions.state_directory);
+    options.sessions.on_removed = [](const std::string& session) {
+        log::write(log::Level::info, "home removed, kept for session.home_retention",
+                   {{"session", session}});
+    };
     if (line.command == "doctor") {
         const auto checks = composition.examine(options, *backend);
         const int status = cli::show_checks(checks, backend->availability(), line.json);
@@ -156,6 +160,9 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     if (line.command == "sessions-kill") {
         return cli::kill_session(sessions, options.keys.apply(options.session.principal, line.key),
                                  line.key, line.purge, line.json);
+    }
+    if (line.command == "sessions-gc") {
+        return cli::collect_sessions(sessions, line.homes_older_than, line.json);
     }
     if (line.command.starts_with("sessions-")) {
         const cli::Asked asked{options.keys.apply(options.session.principal, line.key), line.key,

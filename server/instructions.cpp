@@ -42,6 +42,15 @@ bool serves(const mcp::Catalog& catalog, std::string_view name)
                        [&](const tools::Entry* tool) { return tools::own_name(*tool) == name; });
 }
 
+std::string retention(std::chrono::seconds time)
+{
+    return time == std::chrono::seconds(0)
+               ? ""
+               : " for " +
+                     format_duration(static_cast<double>(std::chrono::milliseconds(time).count())) +
+                     " more";
+}
+
 std::string lifetime_sentence(const Options& options, const mcp::Catalog& catalog)
 {
     const bool saves = serves(catalog, "save_to_workspace");
@@ -53,7 +62,7 @@ std::string lifetime_sentence(const Options& options, const mcp::Catalog& catalo
            "server has been connected to it for " +
            format_duration(
                static_cast<double>(std::chrono::milliseconds(options.sessions.ttl).count())) +
-           ", but its home is kept" +
+           ", but its home is kept" + retention(options.sessions.home_retention) +
            (saves ? "; save_to_workspace shares files with other sessions." : ".");
 }
 

@@ -1,6 +1,7 @@
 #include "sandbox/local/process_identity.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/process_stat.hpp"
 #include "sandbox/base/syscalls.hpp"
@@ -27,15 +28,6 @@ std::optional<std::uint64_t> start_time(pid_t pid)
     }
     const auto parsed = parse_process_stat(pid, stat);
     return parsed ? std::optional(parsed->start_time) : std::nullopt;
-}
-
-std::string boot_id()
-{
-    auto id = read_file_limited(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64);
-    while (!id.empty() && id.back() == '\n') {
-        id.pop_back();
-    }
-    return id;
 }
 
 UniqueFd open_process(pid_t pid, std::uint64_t started, const std::string& boot)

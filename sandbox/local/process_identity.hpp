@@ -15,9 +15,6 @@ namespace berth::local {
 /// Throws std::system_error when that cannot be found out.
 [[nodiscard]] std::optional<std::uint64_t> start_time(pid_t pid);
 
-/// Of this boot of the kernel. Throws std::system_error.
-[[nodiscard]] std::string boot_id();
-
 /// Whether that process has certainly ended. What cannot be found out, has not.
 [[nodiscard]] bool process_has_ended(pid_t pid, std::uint64_t started, const std::string& boot);
 

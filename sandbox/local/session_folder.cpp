@@ -27,6 +27,7 @@ constexpr std::array temporary{Part{"tmp", 01777}, Part{"var-tmp", 01777}, Part{
 /// What commands' outputs are kept in (GuestConfig::spill_directory). The guest makes what is
 /// missing of it too, but while somebody waits.
 constexpr Part outputs{"var-tmp/berth", 0700};
+constexpr const char* removed_home = "home.removed";
 constexpr const char* generation_name = "machine";
 
 void make_part(int folder, const Part& part)
@@ -116,7 +117,7 @@ bool SessionFolder::has_home() const
 
 bool SessionFolder::remove_temporary() const noexcept
 {
-    bool removed = true;
+    bool removed = remove_tree(folder_.get(), removed_home);
     for (const auto& part : temporary) {
         removed = remove_tree(folder_.get(), part.name) && removed;
     }
@@ -125,7 +126,12 @@ bool SessionFolder::remove_temporary() const noexcept
 
 bool SessionFolder::remove_home() const noexcept
 {
-    return remove_tree(folder_.get(), home.name);
+    // Its name goes first: where this is interrupted (the server has a second to end in), no later
+    // machine takes what is left of it for the home.
+    const bool was_clear = remove_tree(folder_.get(), removed_home);
+    ::renameat(folder_.get(), home.name, folder_.get(), removed_home);
+    return remove_tree(folder_.get(), removed_home) && was_clear &&
+           remove_tree(folder_.get(), home.name);
 }
 
 std::string SessionFolder::generation() const

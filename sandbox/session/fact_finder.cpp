@@ -3,12 +3,14 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/side_by_side.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 
@@ -22,7 +24,27 @@ constexpr std::chrono::seconds look_time_of_all{5};
 std::string duration_text(std::chrono::seconds duration)
 {
     const auto count = duration.count();
-    return count % 3600 == 0 ? std::to_string(count / 3600) + " h" : std::to_string(count) + " s";
+    constexpr std::int64_t hour = 3600;
+    constexpr std::int64_t day = 24 * hour;
+    return count % day == 0    ? std::to_string(count / day) + " d"
+           : count % hour == 0 ? std::to_string(count / hour) + " h"
+                               : std::to_string(count) + " s";
+}
+
+std::string for_how_long(std::optional<std::chrono::seconds> retention)
+{
+    return retention ? " for " + duration_text(*retention) + " more" : "";
+}
+
+/// How long the home of a session without a machine stays; empty for others.
+std::string home_sentence(const Settings& settings, const Record& record)
+{
+    if (!has_no_machine(record)) {
+        return {};
+    }
+    const auto left = left_of_retention(settings, record, HostTime::now());
+    return left ? "; its home is kept until " + rfc3339(std::chrono::system_clock::now() + *left)
+                : "; its home is kept";
 }
 
 void take_conditions(SessionFacts& facts, const Conditions& conditions)
@@ -54,7 +76,7 @@ SessionFacts FactFinder::describe(Record record) const
     if (const auto home = record.machine.data.find("home"); home != record.machine.data.end()) {
         facts.home = home->second;
     }
-    facts.why = record.why;
+    facts.why = std::string(record.why) + home_sentence(settings_, record);
     const bool running = record.state == State::running;
     const Conditions& usual = settings_;
     const Conditions& in_force = running && record.made_with ? *record.made_with : usual;
@@ -63,7 +85,8 @@ SessionFacts FactFinder::describe(Record record) const
                         ? "it ends, with its files, when its server stops"
                         : "it ends after " + duration_text(in_force.ttl) + " without use, at " +
                               rfc3339(record.last_used + in_force.ttl) +
-                              " or later (a running job is use); files in the home are kept";
+                              " or later (a running job is use); its home is kept" +
+                              for_how_long(retention_of(settings_, record));
     }
     take_conditions(facts, in_force);
     return facts;

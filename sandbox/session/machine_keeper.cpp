@@ -19,6 +19,16 @@ constexpr const char* replaced_notice =
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
 
+/// Nothing where the clocks cannot be read: the next collection counts then.
+std::optional<KeptTime> start_of_keeping()
+{
+    try {
+        return KeptTime{.seen = HostTime::now(), .counted = {}};
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
+
 void apply(Record& record, Event event)
 {
     const auto transition = next(record.state, event);
@@ -29,6 +39,7 @@ void apply(Record& record, Event event)
     }
     record.state = transition->to;
     record.why = transition->why;
+    record.kept = has_no_machine(record) ? start_of_keeping() : std::nullopt;
 }
 
 MachineKeeper::Seen seen_in(const Record& record)
@@ -348,7 +359,8 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     return spec;
 }
 
-bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& deadline)
+bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& deadline,
+                        const Condition& condition)
 {
     std::optional<Record> record;
     const auto look = [&] {
@@ -361,7 +373,8 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
         if (record && record->machine.backend.empty()) {
             record->machine = interrupted(key); // a record without content
         }
-        return record && (purge || record->state != State::ended);
+        return record && (purge || record->state != State::ended) &&
+               (!condition || condition(*record));
     };
     // Before the lock: asking for a session that never was must not make a folder for it.
     if (!look()) {

@@ -5,6 +5,7 @@
 #include "sandbox/session/settings.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ class MachineKeeper {
         std::vector<std::string> notices;
     };
 
+    using Condition = std::function<bool(const Record&)>;
+
     MachineKeeper(const Settings& settings, sandbox::Backend& backend, Registry& registry);
 
     /// Attaches to the living machine of the key, else makes one.
@@ -48,7 +51,9 @@ class MachineKeeper {
     /// Ends the machine, with `purge` the session and its home. False when there is nothing to end.
     /// A damaged record is no obstacle: this is the way out of it. One takes its place that says
     /// "ended" and has the key for a name, so that what is kept is listed until it is purged.
-    bool end(const std::string& key, bool purge, const Deadline& deadline);
+    /// `condition`, if any, must hold of the record, under the session's lock too.
+    bool end(const std::string& key, bool purge, const Deadline& deadline,
+             const Condition& condition = {});
 
     /// Whether the session of the key has a sandbox of that id, or is an unnamed one of that name.
     [[nodiscard]] bool is_shown_as(const std::string& key, const std::string& shown) const noexcept;

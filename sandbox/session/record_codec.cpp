@@ -31,6 +31,7 @@ json encode_conditions(const Conditions& made)
             {"network", made.network == sandbox::Network::host ? "host" : "none"},
             {"path_policy", made.path_policy},
             {"ttl", made.ttl.count()},
+            {"home_retention", made.home_retention.count()},
             {"idle_pause_ms", made.idle_pause.count()},
             {"on_disconnect", protocol::to_string(made.on_disconnect)},
             {"limits",
@@ -55,6 +56,8 @@ Conditions decode_conditions(const json& value)
     made.network = value.at("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
     value.at("path_policy").get_to(made.path_policy);
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
+    // What a release promised to keep until somebody removes it, is.
+    made.home_retention = std::chrono::seconds(value.value("home_retention", std::int64_t{0}));
     // A machine of a release that could not pause never does.
     made.idle_pause = std::chrono::milliseconds(value.value("idle_pause_ms", std::int64_t{0}));
     made.on_disconnect = protocol::on_disconnect_from(value.value("on_disconnect", "idle"))
@@ -69,6 +72,25 @@ Conditions decode_conditions(const json& value)
     limits.at("spill_stream").get_to(made.limits.spill_stream);
     limits.at("spill_session").get_to(made.limits.spill_session);
     return made;
+}
+
+json encode_kept(const KeptTime& kept)
+{
+    return {{"boot", kept.seen.boot},
+            {"up", kept.seen.up.count()},
+            {"wall", kept.seen.wall.count()},
+            {"counted", kept.counted.count()}};
+}
+
+KeptTime decode_kept(const json& value)
+{
+    const auto seconds = [&](const char* name) {
+        return std::chrono::seconds(value.at(name).get<std::int64_t>());
+    };
+    return {.seen = {.boot = value.at("boot").get<std::string>(),
+                     .up = seconds("up"),
+                     .wall = seconds("wall")},
+            .counted = seconds("counted")};
 }
 
 /// Where that byte is, counted as editors do.
@@ -115,6 +137,9 @@ std::string encode(const Record& record)
     if (record.made_with) {
         text["made_with"] = encode_conditions(*record.made_with);
     }
+    if (record.kept) {
+        text["kept"] = encode_kept(*record.kept);
+    }
     return text.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -136,6 +161,9 @@ try {
     machine.at("data").get_to(record.machine.data);
     if (const auto made = value.find("made_with"); made != value.end()) {
         record.made_with = decode_conditions(*made);
+    }
+    if (const auto kept = value.find("kept"); kept != value.end()) {
+        record.kept = decode_kept(*kept);
     }
     value.at("epoch").get_to(record.epoch);
     value.at("owner").get_to(record.owner);

@@ -3,6 +3,7 @@
 #include "sandbox/backend.hpp"
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/session/kept_time.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/lifecycle.hpp"
 #include "sandbox/session/settings.hpp"
@@ -28,9 +29,17 @@ struct Record {
     std::optional<Conditions> made_with;
     std::chrono::system_clock::time_point created;
     std::chrono::system_clock::time_point last_used; ///< of the session, not of its record
+    /// Since it has no machine; nothing while it has one, and where nobody has counted yet.
+    std::optional<KeptTime> kept;
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
     std::string owner;       ///< the server that made the machine, for people
 };
+
+/// Its home is kept, and nothing else.
+[[nodiscard]] inline bool has_no_machine(const Record& record) noexcept
+{
+    return record.state == State::ended || record.state == State::lost;
+}
 
 /// What is kept as a session's record is none, and never will be. Its code is backend_error.
 class DamagedRecord : public Error {

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/fact_finder.hpp"
+#include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/registry.hpp"
@@ -32,6 +33,7 @@ class SessionManager::Implementation {
         : settings_(std::move(settings)), backend_(std::move(backend)),
           registry_(make_file_registry(settings_.state_directory)),
           keeper_(settings_, *backend_, *registry_),
+          homes_(settings_, *backend_, *registry_, keeper_),
           finder_(settings_, *backend_, *registry_, keeper_)
     {
     }
@@ -47,7 +49,8 @@ class SessionManager::Implementation {
     bool kill(const SessionId& id, bool purge);
     std::optional<std::string> find_key(const SessionId& id, const std::string& shown);
     bool kill_listed(const std::string& shown, bool purge);
-    std::size_t collect(const Deadline& deadline, const std::stop_token& stop);
+    Collected collect(const Deadline& deadline, const std::stop_token& stop,
+                      std::optional<std::chrono::seconds> homes_older_than);
     void start_collector();
     void leave_commands() noexcept;
     void close() noexcept;
@@ -57,6 +60,8 @@ class SessionManager::Implementation {
     Registry& registry() noexcept { return *registry_; }
 
   private:
+    void collect_one(const std::string& key, std::optional<std::chrono::seconds> homes_older_than,
+                     Collected& collected) noexcept;
     std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
@@ -67,6 +72,7 @@ class SessionManager::Implementation {
     std::shared_ptr<sandbox::Backend> backend_;
     std::shared_ptr<Registry> registry_; ///< a lease may outlive the server
     MachineKeeper keeper_;
+    HomeKeeper homes_;
     FactFinder finder_;
     std::mutex mutex_; ///< guards slots_ and collector_
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
@@ -268,25 +274,42 @@ std::optional<std::string> SessionManager::Implementation::find_key(const Sessio
     return std::find(keys.begin(), keys.end(), key) != keys.end() ? key : listed_key(shown);
 }
 
-std::size_t SessionManager::Implementation::collect(const Deadline& deadline,
-                                                    const std::stop_token& stop)
+Collected
+SessionManager::Implementation::collect(const Deadline& deadline, const std::stop_token& stop,
+                                        std::optional<std::chrono::seconds> homes_older_than)
 {
-    std::size_t collected = 0;
-    for (const auto& key : registry_->keys()) {
+    Collected collected;
+    const auto keys = registry_->keys();
+    const auto done = std::find_if(keys.begin(), keys.end(), [&](const std::string& key) {
         if (deadline.expired() || stop.stop_requested()) {
-            break;
+            return true;
         }
-        try {
-            if (keeper_.collect(key)) {
-                ++collected;
-            }
-        } catch (const std::exception&) {
-            continue; // a damaged or busy one is no reason to leave the others
-        }
-    }
+        collect_one(key, homes_older_than, collected);
+        return false;
+    });
+    collected.complete = done == keys.end();
     keeper_.drop_abandoned();
     backend_->collect(deadline);
     return collected;
+}
+
+void SessionManager::Implementation::collect_one(
+    const std::string& key, std::optional<std::chrono::seconds> homes_older_than,
+    Collected& collected) noexcept
+{
+    try {
+        if (keeper_.collect(key)) {
+            ++collected.cleared;
+        }
+        if (auto removed = homes_.collect(key, homes_older_than)) {
+            if (settings_.on_removed) {
+                settings_.on_removed(*removed);
+            }
+            collected.removed.push_back(std::move(*removed));
+        }
+    } catch (const std::exception&) {
+        return; // a damaged or busy one is no reason to leave the others
+    }
 }
 
 void SessionManager::Implementation::start_collector()
@@ -295,7 +318,7 @@ void SessionManager::Implementation::start_collector()
         const std::lock_guard lock(mutex_);
         collector_ = std::jthread([this](const std::stop_token& stop) {
             try {
-                collect(Deadline::after(collect_time), stop);
+                (void)collect(Deadline::after(collect_time), stop, std::nullopt);
             } catch (const std::exception&) {
                 return; // the next server tries again
             }
@@ -429,9 +452,10 @@ sandbox::Backend& SessionManager::backend() noexcept
     return implementation_->backend();
 }
 
-std::size_t SessionManager::collect_leftovers(const Deadline& deadline, const std::stop_token& stop)
+Collected SessionManager::collect_leftovers(const Deadline& deadline, const std::stop_token& stop,
+                                            std::optional<std::chrono::seconds> homes_older_than)
 {
-    return implementation_->collect(deadline, stop);
+    return implementation_->collect(deadline, stop, homes_older_than);
 }
 
 void SessionManager::start_collecting()

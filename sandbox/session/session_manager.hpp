@@ -21,6 +21,13 @@ struct Lease {
     std::vector<std::string> notices;
 };
 
+/// What a collection has done.
+struct Collected {
+    std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
+    std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
+    bool complete = false;            ///< it had the time to look at all
+};
+
 /// Decides which machine a session has. Thread-safe; several processes may serve one session.
 ///
 /// No machine is made before acquire(). Creation, replacement and destruction of one key are
@@ -80,9 +87,12 @@ class SessionManager {
 
     /// Removes what is provably dead: the unnamed sessions of servers that were killed, what the
     /// machines of named ones left when they died, creations that nobody finishes. Nothing of a
-    /// living server or machine is touched, and nobody is waited for. Stops at the deadline or when
-    /// asked. Returns of how many sessions it removed something.
-    std::size_t collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {});
+    /// living server or machine is touched, and nobody is waited for. Also the homes of
+    /// sessions that have had no machine for longer than their retention, or than
+    /// `homes_older_than` where that is given. Stops at the deadline or when asked.
+    Collected
+    collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {},
+                      std::optional<std::chrono::seconds> homes_older_than = std::nullopt);
 
     /// Does that once in the background, for ten seconds at most; the first acquire() does it too.
     void start_collecting();

@@ -17,6 +17,9 @@ struct Conditions {
     sandbox::Limits limits;
     std::string path_policy;
     std::chrono::seconds ttl{12 * 3600};
+    /// How long the home is kept without a machine; 0: until somebody removes it. Not the
+    /// machine's: what the operator says later holds too.
+    std::chrono::seconds home_retention{7 * 24 * 3600};
     std::chrono::milliseconds idle_pause{300'000}; ///< 0: never
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
 
@@ -34,6 +37,8 @@ struct Settings : Conditions {
     /// Told the session of each machine that was lost, by whoever clears up after it; not of those
     /// that a restart of the host ended. May be called by any thread; must not throw. May be empty.
     std::function<void(const std::string& session)> on_lost;
+    /// The same of each session whose home was removed because nobody used it.
+    std::function<void(const std::string& session)> on_removed;
 };
 
 /// The keys of `settings.asked` in which a machine that was made with `made` is another, in order.

@@ -158,11 +158,17 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
         command->add_option("KEY", line.key, "as of kill")->required();
         command->add_flag("--json", line.json, "as JSON");
     }
+    auto* gc = add_command(*sessions, "gc",
+                           "clear up after dead machines, and remove homes that were kept for "
+                           "session.home_retention");
+    gc->add_option("--homes-older-than", line.homes_older_than,
+                   "remove those without a machine for so long instead: 3d; 0s: all of them")
+        ->type_name("DURATION");
     auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
     auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");
     auto* config = add_command(app, "config", "the settings in force and where each came from");
     auto* version = add_command(app, "version", "version, libraries, protocol revisions");
-    for (auto* command : {list, kill, status, doctor, config, version}) {
+    for (auto* command : {list, kill, gc, status, doctor, config, version}) {
         command->add_flag("--json", line.json, "as JSON");
     }
     return {{serve, "serve"},
@@ -172,6 +178,7 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
             {on_one[0], "sessions-show"},
             {on_one[1], "sessions-pause"},
             {on_one[2], "sessions-resume"},
+            {gc, "sessions-gc"},
             {status, "status"},
             {doctor, "doctor"},
             {config, "config"},

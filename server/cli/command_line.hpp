@@ -9,7 +9,8 @@ namespace berth::server::cli {
 
 /// What the user typed.
 struct CommandLine {
-    /// serve, call, sessions-list, -kill, -show, -pause, -resume, status, doctor, config, version
+    /// serve, call, sessions-list, -kill, -show, -pause, -resume, -gc, status, doctor, config,
+    /// version
     std::string command;
     Given given;
     std::string tool;
@@ -17,6 +18,7 @@ struct CommandLine {
     std::string key;                      ///< of a session
     bool json = false;
     bool purge = false;
+    std::optional<std::string> homes_older_than; ///< a duration
 };
 
 /// Null after `--help` or a mistake has been answered; `exit_status` then says with what to exit.

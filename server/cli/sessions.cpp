@@ -1,8 +1,10 @@
 #include "server/cli/sessions.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
+#include "server/options/values.hpp"
 #include "tools/render.hpp"
 #include "tools/session_report.hpp"
 
@@ -35,6 +37,20 @@ int complain_of_no_machine(const Asked& asked)
     complain("session " + one_line(asked.name) + " has no machine that runs",
              "`berth sessions list` shows its state; its next call makes a machine.");
     return 1;
+}
+
+constexpr std::chrono::minutes collect_time{10};
+
+std::chrono::seconds age_from(const std::string& text)
+{
+    const auto age = parse_duration(text);
+    if (!age || *age < 0) {
+        throw Error(ErrorCode::invalid_argument,
+                    "--homes-older-than \"" + text + "\" is no duration",
+                    "Units: ms, s, min, h, d, as in 3d; 0s: all homes without a machine.");
+    }
+    return std::chrono::duration_cast<std::chrono::seconds>(
+        std::chrono::duration<double, std::milli>(*age));
 }
 
 std::string pause_sentence(const protocol::PauseReply& reply)
@@ -125,6 +141,30 @@ int resume_session(session::SessionManager& sessions, const Asked& asked)
                     {"paused_for_ms", reply->paused_for}});
     } else {
         print("session " + one_line(asked.name) + resume_sentence(*reply));
+    }
+    return 0;
+}
+
+int collect_sessions(session::SessionManager& sessions,
+                     const std::optional<std::string>& homes_older_than, bool as_json)
+{
+    const auto age = homes_older_than ? std::optional(age_from(*homes_older_than)) : std::nullopt;
+    const auto collected = sessions.collect_leftovers(Deadline::after(collect_time), {}, age);
+    if (as_json) {
+        print_json({{"cleared", collected.cleared},
+                    {"removed", collected.removed},
+                    {"complete", collected.complete}});
+        return collected.complete ? 0 : 1;
+    }
+    std::string text = "cleared up after " + tools::counted(collected.cleared, "session") +
+                       ", removed " + tools::counted(collected.removed.size(), "home");
+    for (const auto& name : collected.removed) {
+        text += "\n  " + one_line(name);
+    }
+    print(text);
+    if (!collected.complete) {
+        complain("there was no time for the others", "The same command goes on with them.");
+        return 1;
     }
     return 0;
 }

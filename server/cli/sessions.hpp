@@ -3,11 +3,12 @@
 #include "sandbox/session/session_manager.hpp"
 #include "server/options/options.hpp"
 
+#include <optional>
 #include <string>
 
 namespace berth::server::cli {
 
-// The commands that are about one session and neither make nor end one. Each prints for people, or
+// The commands that are about sessions and make none. Each prints for people, or
 // with `json` for programs, and returns the exit status: 1 where there is no such session, or it
 // has no machine to pause. They throw what the guest refuses.
 
@@ -22,5 +23,11 @@ struct Asked {
                                const Options& options);
 [[nodiscard]] int pause_session(session::SessionManager& sessions, const Asked& asked);
 [[nodiscard]] int resume_session(session::SessionManager& sessions, const Asked& asked);
+
+/// Clears up after what is dead, ten minutes at most, and removes the homes that have been kept for
+/// long enough: for their retention, or where `homes_older_than` is given, for that ("3d"). 1 where
+/// the time did not suffice. Throws Error(invalid_argument).
+[[nodiscard]] int collect_sessions(session::SessionManager& sessions,
+                                   const std::optional<std::string>& homes_older_than, bool json);
 
 } // namespace berth::server::cli

@@ -46,6 +46,7 @@ constexpr std::array table = {
     Definition{"rpc.in_flight", Kind::number, "256", 1, 4096, "", false, "requests at once"},
     Definition{"search.time", Kind::duration, "10s", 100, 600 * second, "", false, "longest search of glob_files and grep_files"},
     Definition{"session.calls", Kind::number, "8", 1, 256, "", false, "commands at once in a session"},
+    Definition{"session.home_retention", Kind::duration, "7d", 0, 3650 * 24 * hour, "", false, "the home of a session without a machine for so long is removed; 0: never"},
     Definition{"session.idle_pause", Kind::duration, "300s", 0, 30 * 24 * hour, "", false, "a session without call and job for so long is paused; 0: never"},
     Definition{"session.jobs", Kind::number, "16", 0, 1024, "", false, "jobs at once in a session"},
     Definition{"session.key", Kind::text, "{principal}/{session}", 0, 0, "", false, "template of what sessions are kept apart by"},

@@ -387,6 +387,7 @@ Options make_options(const Given& given, const Environment& environment)
     options.sessions.limits = make_limits(layers);
     options.sessions.path_policy = layers.choice("path_policy");
     options.sessions.ttl = seconds(layers, "session.ttl");
+    options.sessions.home_retention = seconds(layers, "session.home_retention");
     options.sessions.idle_pause = milliseconds(layers, "session.idle_pause");
     options.sessions.on_disconnect =
         *protocol::on_disconnect_from(layers.choice("session.on_disconnect"));

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -32,11 +33,24 @@ class Install(unittest.TestCase):
                        check=True, capture_output=True, timeout=60)
         self.installed = folder / PREFIX.lstrip("/")
 
-    def test_it_is_three_programs(self):
+    def test_it_is_three_programs_and_the_units_that_clear_up(self):
         files = {path.relative_to(self.installed).as_posix(): path.stat().st_mode & 0o777
                  for path in self.installed.rglob("*") if path.is_file()}
         self.assertEqual(files, {"bin/berth": 0o755, "libexec/berth/berth-guest": 0o755,
-                                 "libexec/berth/berth-launcher": 0o755})
+                                 "libexec/berth/berth-launcher": 0o755,
+                                 **{f"{folder}/berth-gc.{kind}": 0o644
+                                    for folder in ("lib/systemd/system", "share/systemd/user")
+                                    for kind in ("service", "timer")}})
+
+    def test_what_the_timer_starts_works(self):
+        for folder in ("lib/systemd/system", "share/systemd/user"):
+            with self.subTest(folder), StateDirectory() as state:
+                unit = (self.installed / folder / "berth-gc.service").read_text()
+                command = re.search(r"^ExecStart=(.+)$", unit, re.M)[1].split()
+                program = self.installed / pathlib.Path(command[0]).relative_to(PREFIX)
+                done = berth(str(program), *command[1:], BERTH_STATE_DIR=str(state.path))
+                self.assertEqual((done.returncode, done.stdout),
+                                 (0, "cleared up after 0 sessions, removed 0 homes\n"), done.stderr)
 
     def test_nothing_of_the_build_tree_is_needed(self):
         program = str(self.installed / "bin" / "berth")

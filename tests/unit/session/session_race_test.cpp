@@ -220,7 +220,7 @@ TEST_SUITE("session/race")
         for (int i = 0; i < 6000 && next->list().size() > 2; ++i) {
             std::this_thread::sleep_for(5ms);
         }
-        CHECK(next->collect_leftovers(Deadline::after(60s)) == 0);
+        CHECK(next->collect_leftovers(Deadline::after(60s)).cleared == 0);
         CHECK(next->list().size() == 2);
         CHECK(next->facts(work).state == "running");
         CHECK(living->facts(unnamed).state == "running");
@@ -248,13 +248,13 @@ TEST_SUITE("session/race")
         std::filesystem::remove(backend->alive(key_hash(work)));
         backend->certain = false;
         const auto next = start();
-        CHECK(next->collect_leftovers(Deadline::after(60s)) == 0);
+        CHECK(next->collect_leftovers(Deadline::after(60s)).cleared == 0);
         CHECK(backend->count("destroy") == 0);
         backend->certain = true;
-        CHECK(next->collect_leftovers(Deadline::after(60s)) == 1);
+        CHECK(next->collect_leftovers(Deadline::after(60s)).cleared == 1);
         CHECK(backend->count("destroy") == 1);
         CHECK(next->facts(work).state == "lost");
-        CHECK(next->collect_leftovers(Deadline::after(60s)) == 0);
+        CHECK(next->collect_leftovers(Deadline::after(60s)).cleared == 0);
         const auto lease = next->acquire(work);
         REQUIRE(lease.notices.size() == 1);
         CHECK(lease.notices[0].find("lost") != std::string::npos);
@@ -264,11 +264,11 @@ TEST_SUITE("session/race")
     {
         const pid_t server = spawn_stuck(work);
         const auto next = start();
-        CHECK(next->collect_leftovers(Deadline::after(60s)) == 0);
+        CHECK(next->collect_leftovers(Deadline::after(60s)).cleared == 0);
         CHECK(backend->count("destroy") == 0);
         ::kill(server, SIGKILL);
         (void)wait_for(server);
-        CHECK(next->collect_leftovers(Deadline::after(60s)) == 1);
+        CHECK(next->collect_leftovers(Deadline::after(60s)).cleared == 1);
         CHECK_FALSE(std::filesystem::exists(backend->alive(key_hash(work))));
         // Nobody has had that machine: nothing is missed.
         CHECK(next->acquire(work).notices.empty());
@@ -289,7 +289,7 @@ TEST_SUITE("session/race")
     TEST_CASE_FIXTURE(Fixture, "a collection that has no time does nothing")
     {
         leave_unnamed_of_a_dead_server();
-        CHECK(start()->collect_leftovers(Deadline::after(0s)) == 0);
+        CHECK(start()->collect_leftovers(Deadline::after(0s)).cleared == 0);
         CHECK(backend->count("purge") == 0);
     }
 }

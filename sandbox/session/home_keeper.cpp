@@ -1,0 +1,92 @@
+#include "sandbox/session/home_keeper.hpp"
+
+#include "sandbox/base/host_time.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+using std::chrono::seconds;
+
+/// Of one restart: what the host may have been off for and be believed.
+seconds most_across_restart(const Record& record)
+{
+    return record.made_with ? record.made_with->ttl : Conditions().ttl;
+}
+
+std::optional<seconds> age_of(const Record& record, const HostTime& now)
+{
+    return record.kept
+               ? std::optional(count_until(*record.kept, now, most_across_restart(record)).counted)
+               : std::nullopt;
+}
+
+} // namespace
+
+std::optional<seconds> retention_of(const Settings& settings, const Record& record)
+{
+    const Conditions& usual = settings;
+    // A record that a power loss emptied does not say what was promised for its home.
+    const auto retention = settings.asked.contains("session.home_retention") ? usual.home_retention
+                           : record.made_with ? record.made_with->home_retention
+                                              : seconds(0);
+    return retention == seconds(0) ? std::nullopt : std::optional(retention);
+}
+
+std::optional<seconds> left_of_retention(const Settings& settings, const Record& record,
+                                         const HostTime& now)
+{
+    const auto retention = retention_of(settings, record);
+    const auto age = age_of(record, now);
+    return retention && age ? std::optional(std::max(*retention - *age, seconds(0))) : std::nullopt;
+}
+
+HomeKeeper::HomeKeeper(const Settings& settings, sandbox::Backend& backend, Registry& registry,
+                       MachineKeeper& machines)
+    : settings_(settings), backend_(backend), registry_(registry), machines_(machines)
+{
+}
+
+std::optional<std::string> HomeKeeper::collect(const std::string& key,
+                                               std::optional<seconds> instead)
+{
+    const auto record = registry_.find(key);
+    if (!record || !has_no_machine(*record) || record->machine.backend != backend_.name()) {
+        return std::nullopt;
+    }
+    const auto now = HostTime::now();
+    if (!record->kept || record->kept->seen.boot != now.boot) {
+        count(key, now);
+    }
+    const auto is_too_old = [&](const Record& found) {
+        const auto longest = instead ? instead : retention_of(settings_, found);
+        const auto age = age_of(found, now);
+        return has_no_machine(found) && longest && age && *age >= *longest;
+    };
+    if (!machines_.end(key, true, Deadline::after({}), is_too_old)) {
+        return std::nullopt;
+    }
+    return record->id.session;
+}
+
+/// Once for each boot: what has passed in an earlier one is added up, while both its clocks are
+/// known.
+void HomeKeeper::count(const std::string& key, const HostTime& now)
+{
+    const auto lock = registry_.lock(key, Deadline::after({}));
+    auto record = registry_.find(key);
+    if (!record) {
+        registry_.erase(key); // the lock has made the folder anew
+        return;
+    }
+    if (!has_no_machine(*record)) {
+        return;
+    }
+    record->kept = record->kept ? count_until(*record->kept, now, most_across_restart(*record))
+                                : KeptTime{.seen = now, .counted = {}};
+    registry_.put(key, *record);
+}
+
+} // namespace berth::session

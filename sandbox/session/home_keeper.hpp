@@ -1,0 +1,43 @@
+#pragma once
+
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/settings.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace berth::session {
+
+/// How long the home of a session without a machine is kept; nothing: until somebody removes it.
+/// What an operator has said counts, else what the last machine was made with.
+[[nodiscard]] std::optional<std::chrono::seconds> retention_of(const Settings& settings,
+                                                               const Record& record);
+
+/// How much longer that is; nothing where it is not counted yet, or there is no end.
+[[nodiscard]] std::optional<std::chrono::seconds>
+left_of_retention(const Settings& settings, const Record& record, const HostTime& now);
+
+/// Removes the homes that nobody has used for too long. Holds nothing between calls; thread-safe.
+class HomeKeeper {
+  public:
+    HomeKeeper(const Settings& settings, sandbox::Backend& backend, Registry& registry,
+               MachineKeeper& machines);
+
+    /// Counts for how long the session of the key has had no machine, and removes it with its home
+    /// when that is longer than its retention, or than `instead` if given. The session's name if
+    /// it was removed. Does not wait: throws Error(busy) when the session is locked.
+    [[nodiscard]] std::optional<std::string>
+    collect(const std::string& key, std::optional<std::chrono::seconds> instead = std::nullopt);
+
+  private:
+    void count(const std::string& key, const HostTime& now);
+
+    const Settings& settings_;
+    sandbox::Backend& backend_;
+    Registry& registry_;
+    MachineKeeper& machines_;
+};
+
+} // namespace berth::session
