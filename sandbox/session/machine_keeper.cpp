@@ -131,7 +131,8 @@ void take_over(const std::string& key, Record& record)
 
 MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
                              Registry& registry)
-    : settings_(settings), backend_(backend), registry_(registry)
+    : settings_(settings), backend_(backend), registry_(registry),
+      admission_(settings, backend, registry)
 {
 }
 
@@ -291,7 +292,10 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     Obtained obtained;
     try {
         // Written before the machine is made: who finds it knows that there may be one.
-        registry_.put(wanted.key, record);
+        {
+            const auto admitted = admission_.enter(wanted.id, wanted.key);
+            registry_.put(wanted.key, record);
+        }
         obtained = create(wanted, record);
     } catch (...) {
         roll_back(wanted.key, before);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/admission.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
 
@@ -86,6 +87,7 @@ class MachineKeeper {
     const Settings& settings_;
     sandbox::Backend& backend_;
     Registry& registry_;
+    Admission admission_;
 };
 
 } // namespace berth::session

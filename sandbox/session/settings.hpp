@@ -3,6 +3,7 @@
 #include "sandbox/backend.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <set>
 #include <string>
@@ -32,6 +33,9 @@ struct Settings : Conditions {
     /// Keys of the settings that somebody gave, "mount" or "local.memory". A server that was told
     /// nothing takes a machine as it is.
     std::set<std::string, std::less<>> asked;
+    /// Sessions with a machine, in the whole state directory and of one principal; 0: any number.
+    std::size_t max_sessions = 0;
+    std::size_t max_sessions_per_principal = 0;
     /// How long acquire() waits for another call or server that is making the machine.
     std::chrono::milliseconds lock_wait{30'000};
     /// Told the session of each machine that was lost, by whoever clears up after it; not of those

@@ -50,6 +50,8 @@ constexpr std::array table = {
     Definition{"session.idle_pause", Kind::duration, "300s", 0, 30 * 24 * hour, "", false, "a session without call and job for so long is paused; 0: never"},
     Definition{"session.jobs", Kind::number, "16", 0, 1024, "", false, "jobs at once in a session"},
     Definition{"session.key", Kind::text, "{principal}/{session}", 0, 0, "", false, "template of what sessions are kept apart by"},
+    Definition{"session.max", Kind::number, "1000", 0, 100'000, "", false, "sessions with a machine at once in this state directory; 0: any number"},
+    Definition{"session.max_per_principal", Kind::number, "0", 0, 100'000, "", false, "the same of one principal"},
     Definition{"session.on_disconnect", Kind::choice, "idle", 0, 0, "idle|now|keep|kill", false, "when the last client leaves: pause once idle, pause now, leave as it is, end"},
     Definition{"session.ttl", Kind::duration, "12h", 60 * second, 30 * 24 * hour, "", false, "a machine without a server for so long ends"},
     Definition{"state_dir", Kind::text, "", 0, 0, "", true, "where sessions and workspace are kept"},

@@ -387,6 +387,9 @@ Options make_options(const Given& given, const Environment& environment)
     options.sessions.limits = make_limits(layers);
     options.sessions.path_policy = layers.choice("path_policy");
     options.sessions.ttl = seconds(layers, "session.ttl");
+    options.sessions.max_sessions = layers.integer<std::size_t>("session.max");
+    options.sessions.max_sessions_per_principal =
+        layers.integer<std::size_t>("session.max_per_principal");
     options.sessions.home_retention = seconds(layers, "session.home_retention");
     options.sessions.idle_pause = milliseconds(layers, "session.idle_pause");
     options.sessions.on_disconnect =

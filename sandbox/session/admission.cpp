@@ -1,0 +1,144 @@
+#include "sandbox/session/admission.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/wall_time.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+/// No session's: a hash that no key has, as far as anybody knows.
+const std::string& admission_key()
+{
+    static const std::string key(64, '0');
+    return key;
+}
+
+/// Leaves nothing in the books when it is over.
+class Turn : public Registry::Hold {
+  public:
+    Turn(Registry& registry, std::unique_ptr<Hold> lock)
+        : registry_(registry), lock_(std::move(lock))
+    {
+    }
+
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+    ~Turn() override
+    {
+        try {
+            registry_.erase(admission_key());
+        } catch (const std::exception&) {
+            return; // what stays is found as abandoned
+        }
+    }
+
+    [[nodiscard]] bool holds() const noexcept override { return lock_->holds(); }
+
+  private:
+    Registry& registry_;
+    std::unique_ptr<Hold> lock_;
+};
+
+} // namespace
+
+struct Admission::Count {
+    std::size_t all = 0;
+    std::size_t own = 0; ///< of the principal
+    /// When the first of them ends by itself, if nobody uses it until then.
+    std::optional<std::chrono::system_clock::time_point> first_end;
+};
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& why,
+                         std::optional<std::chrono::system_clock::time_point> first_end)
+{
+    throw Error(ErrorCode::busy, why,
+                (first_end ? "Try again after " + rfc3339(*first_end) +
+                                 ", when one ends if nobody uses it until then; "
+                           : std::string("Try again when one has ended; ")) +
+                    "or `berth sessions kill NAME` on the host ends one and keeps its home.")
+        .set_retryable(true);
+}
+
+} // namespace
+
+Admission::Admission(const Settings& settings, sandbox::Backend& backend, Registry& registry)
+    : settings_(settings), backend_(backend), registry_(registry)
+{
+}
+
+std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std::string& key) const
+{
+    const auto most = settings_.max_sessions;
+    const auto most_own = settings_.max_sessions_per_principal;
+    if (most == 0 && most_own == 0) {
+        return nullptr;
+    }
+    auto hold = std::make_unique<Turn>(
+        registry_, registry_.lock(admission_key(), Deadline::after(settings_.lock_wait)));
+    const auto known = registry_.keys().size();
+    if ((most == 0 || known < most) && (most_own == 0 || known < most_own)) {
+        return hold; // without reading any
+    }
+    const auto counted = count(id, key);
+    if (most_own != 0 && counted.own >= most_own) {
+        refuse("session.max_per_principal = " + std::to_string(most_own) + ": " + id.principal +
+                   " has so many sessions with a machine already",
+               counted.first_end);
+    }
+    if (most != 0 && counted.all >= most) {
+        refuse("session.max = " + std::to_string(most) +
+                   ": so many sessions have a machine already",
+               counted.first_end);
+    }
+    return hold;
+}
+
+Admission::Count Admission::count(const SessionId& id, const std::string& key) const
+{
+    Count counted;
+    for (const auto& other : registry_.keys()) {
+        std::optional<Record> record;
+        try {
+            record = registry_.find(other);
+        } catch (const DamagedRecord&) {
+            continue; // whether it has one, nobody can tell; it keeps nobody out
+        }
+        if (other == key || !record || !has_machine(other, *record)) {
+            continue;
+        }
+        ++counted.all;
+        counted.own += record->id.principal == id.principal ? 1U : 0U;
+        if (record->made_with && !record->unnamed) {
+            const auto end = record->last_used + record->made_with->ttl;
+            counted.first_end = std::min(counted.first_end.value_or(end), end);
+        }
+    }
+    return counted;
+}
+
+bool Admission::has_machine(const std::string& key, const Record& record) const
+{
+    if (record.state == State::running) {
+        return record.machine.backend != backend_.name() || !backend_.is_gone(record.machine);
+    }
+    if (record.state != State::creating) {
+        return false;
+    }
+    try {
+        // Whoever makes it has the lock, unless it died.
+        return registry_.lock(key, Deadline::after({})) == nullptr;
+    } catch (const Error&) {
+        return true;
+    }
+}
+
+} // namespace berth::session
