@@ -15,6 +15,7 @@ constexpr double gibibyte = 1024 * mebibyte;
 constexpr std::array table = {
     Definition{"backend", Kind::choice, "local", 0, 0, "local", true, "where sandboxes run"},
     Definition{"edit.max_file", Kind::bytes, "256MiB", 1, 4 * gibibyte, "", false, "largest file that edit_file takes"},
+    Definition{"env", Kind::list, "", 0, 0, "", true, "NAME=VALUE, in the environment of every command"},
     Definition{"exec.max_timeout", Kind::duration, "7200s", second, 24 * hour, "", false, "longest timeout a call may ask for"},
     Definition{"exec.timeout", Kind::duration, "120s", second, 24 * hour, "", false, "timeout of a command that names none"},
     Definition{"glob.limit", Kind::number, "1000", 1, 100'000, "", false, "paths in a result"},
@@ -29,6 +30,7 @@ constexpr std::array table = {
     Definition{"log.format", Kind::choice, "text", 0, 0, "text|json", true, "of the log on stderr"},
     Definition{"log.level", Kind::choice, "info", 0, 0, "debug|info|warning|error|off", true, "least level that is logged"},
     Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a folder or file of this host; read-only unless rw is said"},
+    Definition{"mount_mode", Kind::choice, "any", 0, 0, "any|ro", false, "ro: no mount may be writable"},
     Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's"},
     Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
     Definition{"output.control_characters", Kind::choice, "strip", 0, 0, "strip|escape|pass", false, "of a command's output: escape sequences left out, all written visibly, or as they came"},
@@ -36,6 +38,7 @@ constexpr std::array table = {
     Definition{"output.spill_stream", Kind::bytes, "64MiB", 65'536, 64 * gibibyte, "", false, "full output kept of one stream"},
     Definition{"path_policy", Kind::choice, "", 0, 0, "|home", false, "home: file tools see the home and kept output only"},
     Definition{"principal", Kind::text, "", 0, 0, "", true, "owner of sessions and workspace; default: the OS user"},
+    Definition{"profile", Kind::text, "default", 0, 0, "", true, "settings that go by one name: berth's own, or [profiles.NAME] of the file"},
     Definition{"read.budget", Kind::number, "50000", 1000, 400'000, "", false, "characters of a file in a result"},
     Definition{"read.image", Kind::bytes, "5MiB", 1024, 64 * mebibyte, "", false, "largest picture that is shown"},
     Definition{"read.limit", Kind::number, "2000", 1, 1'000'000, "", false, "lines of a file in a result"},

@@ -1,210 +1,17 @@
 #include "server/options/options.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <utility>
 
 namespace berth::server {
 namespace {
-
-std::string joined(const std::vector<std::string>& items)
-{
-    std::string text;
-    for (const auto& item : items) {
-        text += (text.empty() ? "" : ",") + item;
-    }
-    return text;
-}
-
-std::string shown(const Definition& definition, double value)
-{
-    return definition.kind == Kind::duration ? format_duration(value)
-           : definition.kind == Kind::bytes  ? format_bytes(value)
-                                             : format_number(value);
-}
-
-[[noreturn]] void refuse(const Definition& definition, const RawValue& value,
-                         const std::string& allowed)
-{
-    throw Error(ErrorCode::invalid_argument,
-                std::string(definition.key) + " = \"" + joined(value.items) + "\" (" +
-                    value.origin + ") is not allowed",
-                "Allowed: " + allowed + '.');
-}
-
-std::string range_of(const Definition& definition)
-{
-    return shown(definition, definition.least) + " to " + shown(definition, definition.most);
-}
-
-/// "8GB" is refused, not taken for one of its two meanings.
-std::string units_of(const Definition& definition)
-{
-    return definition.kind == Kind::duration
-               ? ".\nUnits: ms, s, min, h, d, as in 90s; without one: seconds"
-           : definition.kind == Kind::bytes
-               ? ".\nUnits: B, KiB, MiB, GiB, as in 512MiB; without one: bytes"
-               : "";
-}
-
-/// For people: `"", "home"`.
-std::string choices_of(const Definition& definition)
-{
-    std::string text = "\"";
-    for (const char c : definition.choices) {
-        text += c == '|' ? "\", \"" : std::string(1, c);
-    }
-    return text + '"';
-}
-
-/// The values of all layers, each checked when it is asked for.
-class Layers {
-  public:
-    Layers(const Given& given, const Environment& environment)
-    {
-        const auto file = config_file(given, environment);
-        auto from_file = file.empty() ? std::map<std::string, RawValue>() : read_toml(file);
-        check_keys(from_file);
-        for (const auto& definition : definitions()) {
-            values_[definition.key] = pick(definition, given, environment, from_file);
-        }
-    }
-
-    [[nodiscard]] const RawValue& raw(std::string_view key) const { return values_.at(key); }
-
-    [[nodiscard]] std::string text(std::string_view key) const { return joined(raw(key).items); }
-
-    [[nodiscard]] std::string choice(std::string_view key) const
-    {
-        const auto& definition = *find_definition(key);
-        const auto value = text(key);
-        const auto choices = '|' + std::string(definition.choices) + '|';
-        if (value.find('|') != std::string::npos ||
-            choices.find('|' + value + '|') == std::string::npos) {
-            refuse(definition, raw(key), choices_of(definition));
-        }
-        return value;
-    }
-
-    [[nodiscard]] bool boolean(std::string_view key) const
-    {
-        const auto value = parse_boolean(text(key));
-        if (!value) {
-            refuse(*find_definition(key), raw(key), "true or false");
-        }
-        return *value;
-    }
-
-    /// A duration in milliseconds, bytes, or a number, within its range.
-    [[nodiscard]] double number(std::string_view key) const
-    {
-        const auto& definition = *find_definition(key);
-        const auto value = definition.kind == Kind::duration ? parse_duration(text(key))
-                           : definition.kind == Kind::bytes  ? parse_bytes(text(key))
-                                                             : parse_number(text(key));
-        if (!value || *value < definition.least || *value > definition.most) {
-            refuse(definition, raw(key), range_of(definition) + units_of(definition));
-        }
-        return *value;
-    }
-
-    template <class Integer>
-    [[nodiscard]] Integer integer(std::string_view key) const
-    {
-        const double value = number(key);
-        if (std::trunc(value) != value) {
-            refuse(*find_definition(key), raw(key),
-                   range_of(*find_definition(key)) + ", a whole number");
-        }
-        return static_cast<Integer>(value);
-    }
-
-    [[nodiscard]] std::vector<Setting> settings() const
-    {
-        std::vector<Setting> all;
-        all.reserve(values_.size());
-        for (const auto& [key, value] : values_) {
-            all.push_back({std::string(key), shown_text(key), value.origin});
-        }
-        return all;
-    }
-
-  private:
-    static std::string config_file(const Given& given, const Environment& environment)
-    {
-        if (!given.config_file.empty()) {
-            return given.config_file;
-        }
-        const auto variable = environment("BERTH_CONFIG");
-        return variable && !variable->empty() ? *variable : default_config_file(environment);
-    }
-
-    static void check_keys(const std::map<std::string, RawValue>& values)
-    {
-        for (const auto& [key, value] : values) {
-            if (find_definition(key) != nullptr) {
-                continue;
-            }
-            std::vector<std::string> names;
-            for (const auto& definition : definitions()) {
-                names.emplace_back(definition.key);
-            }
-            const auto near = nearest(key, names);
-            throw Error(ErrorCode::invalid_argument,
-                        "unknown setting \"" + key + "\" (" + value.origin + ")",
-                        key == "session" ? "The session is not for the file: give --session or "
-                                           "BERTH_SESSION."
-                        : near.empty()   ? "`berth serve --help` lists every setting."
-                                         : "Did you mean " + near + "?");
-        }
-    }
-
-    static RawValue pick(const Definition& definition, const Given& given,
-                         const Environment& environment,
-                         const std::map<std::string, RawValue>& from_file)
-    {
-        const std::string key(definition.key);
-        if (const auto flag = given.values.find(key); flag != given.values.end()) {
-            // `--require "$UNSET"` must not require nothing, nor `--tools ""` serve everything.
-            if (flag->second.items.empty()) {
-                refuse(definition, flag->second, "one or more; without the flag: the default");
-            }
-            return flag->second;
-        }
-        const auto variable = variable_of(definition);
-        if (const auto value = environment(variable)) {
-            return {.items = items(definition, *value), .origin = "environment " + variable};
-        }
-        if (const auto value = from_file.find(key); value != from_file.end()) {
-            return value->second;
-        }
-        return {.items = items(definition, definition.fallback), .origin = "default"};
-    }
-
-    static std::vector<std::string> items(const Definition& definition, std::string_view text)
-    {
-        return definition.kind == Kind::list ? split_list(text)
-                                             : std::vector<std::string>{std::string(text)};
-    }
-
-    [[nodiscard]] std::string shown_text(std::string_view key) const
-    {
-        const auto& definition = *find_definition(key);
-        const bool measured = definition.kind == Kind::duration || definition.kind == Kind::bytes ||
-                              definition.kind == Kind::number;
-        return measured ? shown(definition, number(key)) : text(key);
-    }
-
-    std::map<std::string_view, RawValue> values_;
-};
 
 sandbox::Limits make_limits(const Layers& layers)
 {
@@ -339,19 +146,77 @@ std::string pick_workspace(const Layers& layers, const std::string& state_direct
     return absolute_path(given);
 }
 
+bool is_variable_name(std::string_view name)
+{
+    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    constexpr std::string_view digits = "0123456789";
+    return !name.empty() && letters.find(name.front()) != std::string_view::npos &&
+           std::all_of(name.begin(), name.end(), [&](char c) {
+               return letters.find(c) != std::string_view::npos ||
+                      digits.find(c) != std::string_view::npos;
+           });
+}
+
+std::map<std::string, std::string> make_environment(const RawValue& raw)
+{
+    std::map<std::string, std::string> environment;
+    for (const auto& item : raw.items) {
+        const auto equals = item.find('=');
+        const auto name = item.substr(0, equals);
+        if (equals == std::string::npos || !is_variable_name(name) ||
+            item.find('\0') != std::string::npos || !utf8::is_valid(item)) {
+            throw Error(ErrorCode::invalid_argument,
+                        "env (" + raw.origin + "): \"" + name + "\" is not of the form NAME=VALUE",
+                        "NAME is of letters, digits and _, with no digit first; VALUE any UTF-8.");
+        }
+        environment[name] = item.substr(equals + 1);
+    }
+    return environment;
+}
+
 std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given,
                                         const std::string& state_directory)
 {
     const auto& raw = layers.raw("mount");
+    const bool only_read = layers.choice("mount_mode") == "ro";
     std::vector<sandbox::Mount> mounts;
     for (const auto& text : raw.items) {
         auto mount = parse_mount(text, raw.origin);
+        if (only_read && mount.writable) {
+            throw Error(ErrorCode::invalid_argument,
+                        "mount \"" + text + "\" (" + raw.origin +
+                            ") is writable, and mount_mode is \"ro\" (" +
+                            layers.raw("mount_mode").origin + ")",
+                        "Leave its :rw out, or take another profile or mount_mode.");
+        }
         if (!given.only_looks) {
             mount.source = resolve_source(mount, raw.origin, state_directory);
         }
         mounts.push_back(std::move(mount));
     }
     return mounts;
+}
+
+session::Settings make_session_settings(const Layers& layers, const Given& given,
+                                        const Environment& environment)
+{
+    session::Settings sessions;
+    const auto state = layers.text("state_dir");
+    sessions.state_directory =
+        state.empty() ? default_state_directory(environment) : absolute_path(state);
+    sessions.mounts = make_mounts(layers, given, sessions.state_directory);
+    sessions.network =
+        layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
+    sessions.environment = make_environment(layers.raw("env"));
+    sessions.limits = make_limits(layers);
+    sessions.path_policy = layers.choice("path_policy");
+    sessions.ttl = seconds(layers, "session.ttl");
+    sessions.max_sessions = layers.integer<std::size_t>("session.max");
+    sessions.max_sessions_per_principal = layers.integer<std::size_t>("session.max_per_principal");
+    sessions.home_retention = seconds(layers, "session.home_retention");
+    sessions.idle_pause = milliseconds(layers, "session.idle_pause");
+    sessions.on_disconnect = *protocol::on_disconnect_from(layers.choice("session.on_disconnect"));
+    return sessions;
 }
 
 } // namespace
@@ -366,9 +231,11 @@ Environment process_environment()
 
 Options make_options(const Given& given, const Environment& environment)
 {
-    const Layers layers(given, environment);
-    Options options{.backend = pick_backend(layers),
-                    .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"))};
+    const Layers layers(given.values, given.config_file, environment);
+    Options options{
+        .backend = pick_backend(layers),
+        .profile = layers.profile(),
+        .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"), layers.profile())};
     options.settings = layers.settings();
     const auto& owner = layers.raw("principal");
     const bool names_owner = owner.origin != "default";
@@ -378,22 +245,7 @@ Options make_options(const Given& given, const Environment& environment)
                     : user_name(),
         session);
 
-    const auto state = layers.text("state_dir");
-    options.sessions.state_directory =
-        state.empty() ? default_state_directory(environment) : absolute_path(state);
-    options.sessions.mounts = make_mounts(layers, given, options.sessions.state_directory);
-    options.sessions.network =
-        layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
-    options.sessions.limits = make_limits(layers);
-    options.sessions.path_policy = layers.choice("path_policy");
-    options.sessions.ttl = seconds(layers, "session.ttl");
-    options.sessions.max_sessions = layers.integer<std::size_t>("session.max");
-    options.sessions.max_sessions_per_principal =
-        layers.integer<std::size_t>("session.max_per_principal");
-    options.sessions.home_retention = seconds(layers, "session.home_retention");
-    options.sessions.idle_pause = milliseconds(layers, "session.idle_pause");
-    options.sessions.on_disconnect =
-        *protocol::on_disconnect_from(layers.choice("session.on_disconnect"));
+    options.sessions = make_session_settings(layers, given, environment);
     for (const auto& setting : options.settings) {
         if (setting.origin != "default") {
             options.sessions.asked.insert(setting.key);

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "sandbox/session/session_manager.hpp"
+#include "server/options/layers.hpp"
 #include "server/options/session_key.hpp"
 #include "server/options/toml_file.hpp"
 #include "server/rpc/dispatcher.hpp"
 #include "tools/dialect.hpp"
 
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,17 +15,11 @@
 
 namespace berth::server {
 
-/// A setting in force, for `berth config`.
-struct Setting {
-    std::string key;
-    std::string value;
-    std::string origin;
-};
-
 /// What was decided for this run. Never changed after it was made.
 struct Options {
     std::string backend;
-    KeyTemplate keys; ///< which session a name means
+    std::string profile; ///< the name of the one in force
+    KeyTemplate keys;    ///< which session a name means
     session::SessionId session;
     session::Settings sessions; ///< state directory, mounts, network, limits ...
     tools::Settings tools;
@@ -53,13 +47,11 @@ struct Given {
     bool only_looks = false;
 };
 
-/// Looks a variable up; nothing when it is not set.
-using Environment = std::function<std::optional<std::string>(const std::string&)>;
-
 /// The process's own.
 [[nodiscard]] Environment process_environment();
 
-/// Flags, then the environment, then the file, then the defaults. Throws Error(invalid_argument)
+/// Flags, then the environment, the profile, the file, the defaults; what the profile locks before
+/// all of them. Throws Error(invalid_argument)
 /// that names key, value, allowed range and origin; for an unknown key of the file the nearest one.
 [[nodiscard]] Options make_options(const Given& given, const Environment& environment);
 

@@ -88,19 +88,14 @@ void append_coded(std::string& code, char kind, std::string_view text)
 
 } // namespace
 
-KeyTemplate::KeyTemplate(const RawValue& key, const RawValue& variables)
-    : values_(parse_variables(variables))
+KeyTemplate::KeyTemplate(const RawValue& key, const RawValue& variables, std::string profile)
+    : values_(parse_variables(variables)), profile_(std::move(profile))
 {
     const std::string text = key.items.empty() ? "" : key.items.front();
     origin_ = "session.key = \"" + text + "\" (" + key.origin + ")";
     is_default_ = text == default_key_template;
     parse(text);
     for (const auto& part : parts_) {
-        if (part.variable && part.text == "profile") {
-            throw Error(ErrorCode::invalid_argument,
-                        origin_ + ": {profile} is not set; this release has no profiles",
-                        "Leave {profile} out, or use a variable of your own: --var NAME=VALUE.");
-        }
         if (part.variable && !is_reserved(part.text) && !values_.contains(part.text)) {
             throw Error(ErrorCode::invalid_argument,
                         origin_ + ": the variable {" + part.text + "} is not set",
@@ -160,6 +155,7 @@ session::SessionId KeyTemplate::apply(const std::string& principal, const std::s
     auto values = values_;
     values["global"] = "global";
     values["principal"] = principal;
+    values["profile"] = profile_;
     values["session"] = name;
     session::SessionId id{principal, {}, {}};
     std::string readable;

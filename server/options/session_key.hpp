@@ -17,11 +17,12 @@ inline constexpr std::string_view default_key_template = "{principal}/{session}"
 /// what the model says. Immutable.
 class KeyTemplate {
   public:
-    /// `key` is the template, e.g. "{principal}/{team}/{session}"; `variables` are NAME=VALUE.
+    /// `key` is the template, e.g. "{principal}/{team}/{session}"; `variables` are NAME=VALUE,
+    /// `profile` is what {profile} stands for.
     /// Throws Error(invalid_argument) for a template that cannot be read, for a variable that is
     /// not set (a default would let strangers share a session), and for one that is set but not in
     /// the template (who sets it expects it to keep sessions apart).
-    KeyTemplate(const RawValue& key, const RawValue& variables);
+    KeyTemplate(const RawValue& key, const RawValue& variables, std::string profile);
 
     /// An empty `name` means an unnamed session, unless the template asks for no name.
     /// Throws Error(invalid_argument) when the template needs a principal and there is none.
@@ -40,6 +41,7 @@ class KeyTemplate {
     std::string origin_; ///< the template and where it came from, for messages
     std::vector<Part> parts_;
     std::map<std::string, std::string> values_;
+    std::string profile_;
     bool is_default_ = false;
 };
 

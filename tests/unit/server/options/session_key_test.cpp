@@ -15,7 +15,9 @@ namespace {
 
 KeyTemplate make(const std::string& text, const std::vector<std::string>& variables = {})
 {
-    return {{.items = {text}, .origin = "file:1"}, {.items = variables, .origin = "flag --var"}};
+    return {{.items = {text}, .origin = "file:1"},
+            {.items = variables, .origin = "flag --var"},
+            "basic"};
 }
 
 /// Empty when nothing is refused.
@@ -84,7 +86,8 @@ TEST_CASE("a variable that is not set refuses")
 {
     CHECK(has(refusal("{team}/{session}"), "the variable {team} is not set"));
     CHECK(has(refusal("{team}/{session}"), "session.key = \"{team}/{session}\" (file:1)"));
-    CHECK(has(refusal("{profile}/{session}"), "this release has no profiles"));
+    CHECK(hash(make("{profile}/{session}"), "ann", "work") ==
+          hash(make("{team}/{session}", {"team=basic"}), "ann", "work"));
     CHECK(has(refusal("{principal}/{session}", {"team=red"}),
               "var \"team=red\" (flag --var) is not used by session.key"));
     CHECK_THROWS_AS((void)make("{principal}").apply("", ""), Error);

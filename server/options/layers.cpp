@@ -1,0 +1,238 @@
+#include "server/options/layers.hpp"
+
+#include "sandbox/base/spelling.hpp"
+#include "server/options/paths.hpp"
+#include "server/options/values.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace berth::server {
+namespace {
+
+std::string joined(const std::vector<std::string>& items)
+{
+    std::string text;
+    for (const auto& item : items) {
+        text += (text.empty() ? "" : ",") + item;
+    }
+    return text;
+}
+
+std::string shown(const Definition& definition, double value)
+{
+    return definition.kind == Kind::duration ? format_duration(value)
+           : definition.kind == Kind::bytes  ? format_bytes(value)
+                                             : format_number(value);
+}
+
+std::string range_of(const Definition& definition)
+{
+    return shown(definition, definition.least) + " to " + shown(definition, definition.most);
+}
+
+/// "8GB" is refused, not taken for one of its two meanings.
+std::string units_of(const Definition& definition)
+{
+    return definition.kind == Kind::duration
+               ? ".\nUnits: ms, s, min, h, d, as in 90s; without one: seconds"
+           : definition.kind == Kind::bytes
+               ? ".\nUnits: B, KiB, MiB, GiB, as in 512MiB; without one: bytes"
+               : "";
+}
+
+/// For people: `"", "home"`.
+std::string choices_of(const Definition& definition)
+{
+    std::string text = "\"";
+    for (const char c : definition.choices) {
+        text += c == '|' ? "\", \"" : std::string(1, c);
+    }
+    return text + '"';
+}
+
+/// Of these 0 is no number but "any", "never": above every maximum.
+bool is_unlimited(const Definition& definition, double value)
+{
+    constexpr std::array<std::string_view, 4> keys{"session.home_retention", "session.idle_pause",
+                                                   "session.max", "session.max_per_principal"};
+    return value == 0 && std::find(keys.begin(), keys.end(), definition.key) != keys.end();
+}
+
+std::string config_file_of(const std::string& given, const Environment& environment)
+{
+    if (!given.empty()) {
+        return given;
+    }
+    const auto variable = environment("BERTH_CONFIG");
+    return variable && !variable->empty() ? *variable : default_config_file(environment);
+}
+
+void check_keys(const std::map<std::string, RawValue>& values)
+{
+    for (const auto& [key, value] : values) {
+        if (find_definition(key) == nullptr) {
+            refuse_key(key, value.origin);
+        }
+    }
+}
+
+std::vector<std::string> items(const Definition& definition, std::string_view text)
+{
+    return definition.kind == Kind::list ? split_list(text)
+                                         : std::vector<std::string>{std::string(text)};
+}
+
+/// What a flag or else a variable says of the setting.
+std::optional<RawValue> said(const Definition& definition,
+                             const std::map<std::string, RawValue>& flags,
+                             const Environment& environment)
+{
+    if (const auto flag = flags.find(std::string(definition.key)); flag != flags.end()) {
+        // `--require "$UNSET"` must not require nothing, nor `--tools ""` serve everything.
+        if (flag->second.items.empty()) {
+            refuse(definition, flag->second, "one or more; without the flag: the default");
+        }
+        return flag->second;
+    }
+    const auto variable = variable_of(definition);
+    if (const auto value = environment(variable)) {
+        return RawValue{.items = items(definition, *value), .origin = "environment " + variable};
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+[[noreturn]] void refuse(const Definition& definition, const RawValue& value,
+                         const std::string& allowed)
+{
+    throw Error(ErrorCode::invalid_argument,
+                std::string(definition.key) + " = \"" + joined(value.items) + "\" (" +
+                    value.origin + ") is not allowed",
+                "Allowed: " + allowed + '.');
+}
+
+Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
+               const Environment& environment)
+{
+    const auto file = config_file_of(config_file, environment);
+    auto from_file = file.empty() ? std::map<std::string, RawValue>() : read_toml(file);
+    const Profiles profiles(take_profiles(from_file));
+    check_keys(from_file);
+    const auto& selection = *find_definition("profile");
+    profile_ = profiles.resolve(pick(selection, flags, environment, from_file));
+    for (const auto& definition : definitions()) {
+        values_[definition.key] = pick(definition, flags, environment, from_file);
+    }
+    values_["profile"].items = {profile_.name};
+}
+
+RawValue Layers::pick(const Definition& definition, const std::map<std::string, RawValue>& flags,
+                      const Environment& environment,
+                      const std::map<std::string, RawValue>& from_file) const
+{
+    const auto asked = said(definition, flags, environment);
+    const std::string key(definition.key);
+    const auto of_profile = profile_.values.find(key);
+    if (of_profile != profile_.values.end()) {
+        const auto& value = of_profile->second;
+        if (!asked) {
+            return value;
+        }
+        if (profile_.locked.contains(key) && asked->items != value.items) {
+            refuse(definition, *asked,
+                   '"' + joined(value.items) + "\", which " + value.origin + " has locked");
+        }
+    }
+    if (asked) {
+        return *asked;
+    }
+    if (const auto value = from_file.find(key); value != from_file.end()) {
+        return value->second;
+    }
+    return {.items = items(definition, definition.fallback), .origin = "default"};
+}
+
+std::string Layers::text(std::string_view key) const
+{
+    return joined(raw(key).items);
+}
+
+std::string Layers::choice(std::string_view key) const
+{
+    const auto& definition = *find_definition(key);
+    const auto value = text(key);
+    const auto choices = '|' + std::string(definition.choices) + '|';
+    if (value.find('|') != std::string::npos ||
+        choices.find('|' + value + '|') == std::string::npos) {
+        refuse(definition, raw(key), choices_of(definition));
+    }
+    return value;
+}
+
+bool Layers::boolean(std::string_view key) const
+{
+    const auto value = parse_boolean(text(key));
+    if (!value) {
+        refuse(*find_definition(key), raw(key), "true or false");
+    }
+    return *value;
+}
+
+double Layers::parsed(const Definition& definition, const RawValue& value) const
+{
+    const auto text = joined(value.items);
+    const auto number = definition.kind == Kind::duration ? parse_duration(text)
+                        : definition.kind == Kind::bytes  ? parse_bytes(text)
+                                                          : parse_number(text);
+    if (!number || *number < definition.least || *number > definition.most) {
+        refuse(definition, value, range_of(definition) + units_of(definition));
+    }
+    return *number;
+}
+
+double Layers::number(std::string_view key) const
+{
+    const auto& definition = *find_definition(key);
+    const double value = parsed(definition, raw(key));
+    const auto most = profile_.most.find(std::string(key));
+    if (most == profile_.most.end()) {
+        return value;
+    }
+    const double limit = parsed(definition, most->second);
+    return is_unlimited(definition, value) ? limit : std::min(value, limit);
+}
+
+void Layers::refuse_fraction(std::string_view key) const
+{
+    refuse(*find_definition(key), raw(key), range_of(*find_definition(key)) + ", a whole number");
+}
+
+std::vector<Setting> Layers::settings() const
+{
+    std::vector<Setting> all;
+    all.reserve(values_.size());
+    for (const auto& [key, value] : values_) {
+        const auto& definition = *find_definition(key);
+        const auto most = profile_.most.find(std::string(key));
+        const bool limited =
+            most != profile_.most.end() && number(key) != parsed(definition, value);
+        all.push_back(
+            {std::string(key), shown_text(key),
+             value.origin + (limited ? ", at most what " + most->second.origin + " allows" : "")});
+    }
+    return all;
+}
+
+std::string Layers::shown_text(std::string_view key) const
+{
+    const auto& definition = *find_definition(key);
+    const bool measured = definition.kind == Kind::duration || definition.kind == Kind::bytes ||
+                          definition.kind == Kind::number;
+    return measured ? shown(definition, number(key)) : text(key);
+}
+
+} // namespace berth::server

@@ -1,0 +1,80 @@
+#pragma once
+
+#include "sandbox/base/error.hpp"
+#include "server/options/definitions.hpp"
+#include "server/options/profiles.hpp"
+#include "server/options/toml_file.hpp"
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::server {
+
+/// A setting in force, for `berth config`.
+struct Setting {
+    std::string key;
+    std::string value;
+    std::string origin;
+};
+
+/// Looks a variable up; nothing when it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+
+/// Throws Error(invalid_argument): that value of the setting is not allowed, and what is.
+[[noreturn]] void refuse(const Definition& definition, const RawValue& value,
+                         const std::string& allowed);
+
+/// Every setting's value: what the profile locks, else the flag, the variable, the profile, the
+/// file, the default. Each is checked when it is asked for; all throw Error(invalid_argument) that
+/// names key, value, origin and what is allowed.
+class Layers {
+  public:
+    /// `flags` by key. `config_file`: empty, the usual ones. Throws for an unknown key of the file
+    /// (it names the nearest), an unknown profile, and a setting that the profile locks and a flag
+    /// or variable would change.
+    Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
+           const Environment& environment);
+
+    [[nodiscard]] const RawValue& raw(std::string_view key) const { return values_.at(key); }
+
+    [[nodiscard]] std::string text(std::string_view key) const;
+    [[nodiscard]] std::string choice(std::string_view key) const;
+    [[nodiscard]] bool boolean(std::string_view key) const;
+
+    /// A duration in milliseconds, bytes, or a number, within its range; at most what the profile
+    /// allows.
+    [[nodiscard]] double number(std::string_view key) const;
+
+    template <class Integer>
+    [[nodiscard]] Integer integer(std::string_view key) const
+    {
+        const double value = number(key);
+        if (std::trunc(value) != value) {
+            refuse_fraction(key);
+        }
+        return static_cast<Integer>(value);
+    }
+
+    [[nodiscard]] const std::string& profile() const noexcept { return profile_.name; }
+
+    [[nodiscard]] std::vector<Setting> settings() const;
+
+  private:
+    [[nodiscard]] RawValue pick(const Definition& definition,
+                                const std::map<std::string, RawValue>& flags,
+                                const Environment& environment,
+                                const std::map<std::string, RawValue>& from_file) const;
+    [[nodiscard]] double parsed(const Definition& definition, const RawValue& value) const;
+    [[noreturn]] void refuse_fraction(std::string_view key) const;
+    [[nodiscard]] std::string shown_text(std::string_view key) const;
+
+    std::map<std::string_view, RawValue> values_;
+    Profile profile_;
+};
+
+} // namespace berth::server
