@@ -59,12 +59,14 @@ void tell_ready(int fd)
     const auto end = [&loop] { loop.stop(); };
     Server* clients = nullptr;
     const Lifetime* life = nullptr;
+    MemoryReclaim reclaim(loop, workers, config.commands_cgroup_fd);
     Pauses pauses(loop, *commands,
                   {.policy = {.idle_pause = milliseconds(config.idle_pause),
                               .on_disconnect = config.on_disconnect},
                    .commands_cgroup_fd = config.commands_cgroup_fd,
                    .clients = [&] { return clients != nullptr ? clients->clients() : 0; },
-                   .end = end});
+                   .end = end,
+                   .reclaim = &reclaim});
     const Dispatcher dispatcher({.config = config,
                                  .session = session,
                                  .workers = workers,

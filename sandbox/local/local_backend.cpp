@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/blockers.hpp"

@@ -136,6 +136,9 @@ void Pauses::freeze()
     active_ = &freezer();
     active_->freeze([this](bool complete) {
         paused_at_ = BootClock::now();
+        if (complete && options_.reclaim != nullptr) {
+            options_.reclaim->begin();
+        }
         obey(controller_.frozen(complete, paused_at_));
         answer(complete ? nullptr : not_frozen());
         arm();
@@ -144,6 +147,9 @@ void Pauses::freeze()
 
 void Pauses::thaw()
 {
+    if (options_.reclaim != nullptr) {
+        options_.reclaim->end();
+    }
     if (active_ != nullptr) {
         std::exchange(active_, nullptr)->thaw();
         commands_.resume_clocks();

@@ -5,6 +5,7 @@
 #include "sandbox/guest/pause/call_book.hpp"
 #include "sandbox/guest/pause/cgroup_freezer.hpp"
 #include "sandbox/guest/pause/controller.hpp"
+#include "sandbox/guest/pause/memory_reclaim.hpp"
 #include "sandbox/guest/pause/signal_freezer.hpp"
 #include "sandbox/protocol/messages.hpp"
 
@@ -28,6 +29,7 @@ class Pauses {
         int commands_cgroup_fd = -1;
         std::function<std::size_t()> clients; ///< connections of servers that work here
         std::function<void()> end;            ///< ends the guest
+        MemoryReclaim* reclaim = nullptr;     ///< if any, it is told
     };
 
     using Done = std::function<void(const protocol::PauseReply& reply, std::exception_ptr error)>;

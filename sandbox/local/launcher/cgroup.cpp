@@ -135,9 +135,12 @@ CommandCgroups Cgroups::make_for_commands()
     // cgroup.procs of their common ancestor. No file of a limit is given away.
     give(run, spec_);
     give(session_ + "/cgroup.procs", spec_);
-    // Pausing the session is the guest's to decide. Linux before 5.2 cannot freeze here.
-    if (const auto freezer = run + "/cgroup.freeze"; ::access(freezer.c_str(), F_OK) == 0) {
-        give(freezer, spec_);
+    // Pausing the session is the guest's to decide, and to give its memory back then. Linux before
+    // 5.2 cannot freeze here, before 5.19 not be asked for memory, on v1 never.
+    for (const char* name : {"/cgroup.freeze", "/memory.reclaim"}) {
+        if (const auto file = run + name; ::access(file.c_str(), F_OK) == 0) {
+            give(file, spec_);
+        }
     }
     if (spec_.privileged) {
         made.run = clone_directory(run);
