@@ -1,0 +1,110 @@
+"""Two servers of one session: one that leaves in the middle of the other's call takes nothing with it.
+And an unnamed session, which ends with the only server that it has."""
+
+import random
+import signal
+import time
+
+from settings import SEED, told
+from suite import ParityTest
+
+WAYS = {"end of file": lambda server: server.close(),
+        "SIGTERM": lambda server: (server.signal(signal.SIGTERM), server.wait()),
+        "SIGKILL": lambda server: server.kill()}
+
+
+class NeighboursTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.berth.close()
+
+    def state_of(self, session):
+        return {found["session"]: found["state"] for found in self.sessions()}[session]
+
+    def pair(self, session, policy):
+        env = {"BERTH_SESSION_ON_DISCONNECT": policy, "BERTH_SESSION_IDLE_PAUSE": "60s"}
+        servers = [self.start("--session", session, env=env) for _ in range(2)]
+        for server in servers:
+            server.call_tool("bash_exec", {"command": "true"})
+        return servers
+
+    def leave_in_the_middle(self, session, policy, way):
+        """What the other one's call and job came to is what they come to without anybody leaving."""
+        leaving, staying = self.pair(session, policy)
+        (guest,) = self.state.guests()
+        job = staying.call_tool("bash_exec", {
+            "command": "for i in 1 2 3 4; do echo $i; sleep 0.5; done", "background": True})
+        call = staying.call_async("bash_exec", {"command": "echo begun >f; sleep 1.2; echo ended; exit 3"})
+        own = leaving.call_async("bash_exec", {"command": "echo once >>log; sleep 0.4; exit 4"})
+        self.wait_until(lambda: leaving.call_tool("bash_exec", {"command": "cat f log || true"})
+                        .data["stdout"] == "begun\nonce\n", 5, "the commands began")
+        WAYS[way](leaving)
+        self.assertFalse(call.answered())
+        result = call.result(10)
+        self.assertEqual((result.data["stdout"], result.data["exit_code"], result.data["fate"]),
+                         ("ended\n", 3, "exited"))
+        self.assertEqual(result.notices, [])
+        data = staying.call_tool("bash_output", {"job_id": job.data["job_id"]}).data
+        self.assertNotIn(data["fate"], ("signaled", "cancelled", "lost"), data)
+        self.assertIn(data["stdout"], ("1\n2\n3\n", "1\n2\n3\n4\n"))
+        # For longer than a server is waited for that has left.
+        time.sleep(1.2)
+        self.assertEqual(self.state_of(session), "running")
+        log = staying.call_tool("bash_exec", {"command": "cat log"})
+        self.assertEqual((log.data["stdout"], log.notices), ("once\n", []))
+        self.assertEqual(self.state.guests(), [guest])
+        del own
+        return staying
+
+    def check(self, policy, state):
+        for number, way in enumerate(WAYS):
+            with self.subTest(way):
+                session = f"{policy}-{number}"
+                staying = self.leave_in_the_middle(session, policy, way)
+                way = list(WAYS)[-number - 1]
+                WAYS[way](staying)
+                if state == "running":
+                    time.sleep(1.5)
+                self.wait_until(lambda session=session: self.state_of(session) == state, 10,
+                                f"{state} when the last one has left by {way}")
+                self.command_line("sessions", "kill", session, "--purge")
+                self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def test_kill(self):
+        self.check("kill", "ended")
+
+    def test_now(self):
+        self.check("now", "paused")
+
+    def test_idle(self):
+        self.check("idle", "paused")
+
+    def test_keep(self):
+        self.check("keep", "running")
+
+
+class UnnamedTest(ParityTest):
+    """However far it had come."""
+
+    def test_one_whose_server_is_killed(self):
+        self.berth.close()
+        pick = random.Random(f"{SEED} unnamed")
+        slowest = 0.0
+        moments = [0.0] + [pick.uniform(0, 0.06) for _ in range(5)] + [0.5] * 4
+        for moment in moments:
+            with self.subTest(moment):
+                unnamed = self.start()
+                unnamed.call_async("bash_exec", {"command": "setsid sleep 300 >/dev/null 2>&1 & "
+                                                            "trap '' TERM HUP INT; sleep 300"})
+                unnamed.call_async("bash_exec", {"command": "sleep 300", "background": True})
+                unnamed.call_async("write_file", {"path": "f", "content": "x" * 100_000})
+                time.sleep(moment)
+                unnamed.kill()
+                began = time.monotonic()
+                self.wait_until(lambda: not self.state.processes() and not self.state.cgroups() or
+                                self.state.processes() == {}, 5, "its processes")
+                slowest = max(slowest, time.monotonic() - began)
+                # Books and empty cgroups are left to whoever looks next.
+                self.assertEqual(self.sessions(), [])
+                self.assertEqual(self.state.wait_for_no_leaks(), [])
+        told(f"{len(moments)} unnamed sessions, slowest end {slowest:.2f} s")
