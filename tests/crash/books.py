@@ -98,8 +98,10 @@ class Books:
     def _check_kept(self, info):
         known = {job["job_id"] for job in info["jobs"] + info["ended_jobs"]}
         for command in self.world.jobs():
-            if command.job not in known and len(info["ended_jobs"]) < REMEMBERED:
-                self.wrong.append(f"{command.token}: {command.job} is forgotten")
+            if command.job not in known:
+                command.done = True
+                if len(info["ended_jobs"]) < REMEMBERED:
+                    self.wrong.append(f"{command.token}: {command.job} is forgotten")
 
     # ---- jobs
 
@@ -108,8 +110,7 @@ class Books:
         for command in self.world.jobs():
             whole = self.call("bash_output", job_id=command.job)
             if "stdout" not in whole:
-                command.done = True  # said so above
-                continue
+                continue  # which is wrong, and said
             if not whole["stdout"].startswith(command.read):
                 self.wrong.append(f"{command.token}: {command.read!r} became {whole['stdout']!r}")
             while True:

@@ -13,12 +13,14 @@ from world import PRINTED
 
 
 class Load:
-    def __init__(self, world, state, session):
+    def __init__(self, world, state, session, refusals=("in flight",)):
+        """`refusals`: what a pause may be refused with."""
         self.world = world
         self.wrong = []
         self.calls = 0
         self._state = state
         self._session = session
+        self._refusals = refusals
         self._threads = []
         self._stop = threading.Event()
 
@@ -175,7 +177,7 @@ class Load:
                 process.wait()
                 return
             told = process.stderr.read()
-            if process.wait() != 0 and "in flight" not in told:
+            if process.wait() != 0 and not any(words in told for words in self._refusals):
                 self.wrong.append(f"no pause: {told}")
 
 
