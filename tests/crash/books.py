@@ -74,14 +74,16 @@ class Books:
                 listed[command.token] = job["job_id"]
         self._check_kept(info)
         unknown = [command for command in self.world.commands.values()
-                   if not (command.answered or command.refused or command.done)]
+                   if not (command.answered or command.refused or command.job)]
         untold = []
         for command in unknown:
             command.job = named.get(command.token) or listed.get(command.token) or ""
             if command.job and command.token not in named:
                 untold.append(command.token)
         if len(untold) > more and not self._whispered:
-            self.wrong.append(f"not told, though they ran: {untold}; told: {notices}")
+            jobs = [job for job in info["jobs"] + info["ended_jobs"]
+                    if any(f"echo {token} >>" in job["command"] for token in untold)]
+            self.wrong.append(f"not told, though they ran: {jobs}; told: {notices}")
         self.unseen += len([command for command in unknown if command.job])
         self._check_told_twice(named)
 

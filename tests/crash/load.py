@@ -1,7 +1,6 @@
 """The mixed load: workers that call one tool after the other until their server is gone. What was sent
 is noted in the world before, what was answered after."""
 
-import contextlib
 import os
 import subprocess
 import threading
@@ -12,8 +11,19 @@ from suite import BACKENDS, backend
 from world import PRINTED
 
 
+REFUSALS = ("in flight", "a call came meanwhile")  # of a pause
+
+
+def pause(session, state):
+    """The command line that asks for it, and its environment."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("BERTH_")}
+    return {"args": [binary_path(BACKENDS[backend()]), "sessions", "pause", session],
+            "env": {**environment, "BERTH_STATE_DIR": str(state.path)}, "stderr": subprocess.PIPE,
+            "stdout": subprocess.PIPE, "text": True}
+
+
 class Load:
-    def __init__(self, world, state, session, refusals=("in flight",)):
+    def __init__(self, world, state, session, refusals=REFUSALS):
         """`refusals`: what a pause may be refused with."""
         self.world = world
         self.wrong = []
@@ -167,18 +177,14 @@ class Load:
 
     def _pause(self, _server, _worker):
         """Refused while a call is in flight; one in three is killed in the middle."""
-        process = subprocess.Popen([binary_path(BACKENDS[backend()]), "sessions", "pause", self._session],
-                                   env={**os.environ, "BERTH_STATE_DIR": str(self._state.path)},
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        with contextlib.closing(process.stderr):
-            if self.world.random.random() < 0.3:
-                time.sleep(self.world.random.uniform(0, 0.02))
-                process.kill()
-                process.wait()
-                return
-            told = process.stderr.read()
-            if process.wait() != 0 and not any(words in told for words in self._refusals):
-                self.wrong.append(f"no pause: {told}")
+        process = subprocess.Popen(**pause(self._session, self._state))
+        killed = self.world.random.random() < 0.3
+        if killed:
+            time.sleep(self.world.random.uniform(0, 0.02))
+            process.kill()
+        told = process.communicate(timeout=30)[1]
+        if process.returncode != 0 and not killed and not any(words in told for words in self._refusals):
+            self.wrong.append(f"no pause: {told}")
 
 
 def follow(job, data):
