@@ -51,7 +51,7 @@ std::int64_t ahead(clockid_t clock) noexcept
 extern "C" {
 
 // NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): glibc's is __tp
-int clock_gettime(clockid_t clock, timespec* now) noexcept
+[[gnu::visibility("default")]] int clock_gettime(clockid_t clock, timespec* now) noexcept
 {
     using Call = int (*)(clockid_t, timespec*);
     static const auto real = reinterpret_cast<Call>(::dlsym(RTLD_NEXT, "clock_gettime"));
@@ -62,7 +62,7 @@ int clock_gettime(clockid_t clock, timespec* now) noexcept
     return status;
 }
 
-time_t time(time_t* now) noexcept
+[[gnu::visibility("default")]] time_t time(time_t* now) noexcept
 {
     timespec found{};
     clock_gettime(CLOCK_REALTIME, &found);

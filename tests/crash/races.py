@@ -27,6 +27,9 @@ class RacesTest(ParityTest):
         self.seen_by_the_way = 0
 
     def leave(self, *servers):
+        for server in servers:  # at once
+            with contextlib.suppress(BrokenPipeError):
+                server.process.stdin.close()
         for server in servers:
             if server.process.poll() is None:
                 self.assertEqual(server.close(), 0)
