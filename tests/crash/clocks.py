@@ -8,12 +8,14 @@ in tests/unit/guest."""
 import contextlib
 import json
 import os
+import random
 import signal
 import struct
 import subprocess
 import time
 
 from mcp_client import binary_path
+from settings import SEED
 from suite import BACKENDS, ParityTest, backend
 
 DAY = 24 * 3600
@@ -158,7 +160,9 @@ class ShiftedTest(Clocks):
 
     def test_a_server_that_gives_up_while_its_machine_is_made(self):
         """All its patience is over at once, whatever it waits for; then another one comes."""
-        for number, moment in enumerate((0, 0.003, 0.006, 0.01, 0.015, 0.02, 0.025)):
+        pick = random.Random(f"{SEED} late")
+        for number in range(24):
+            moment = pick.uniform(0, 0.03)
             with self.subTest(moment):
                 self.jump()
                 server = self.serve("--session", f"late-{number}")

@@ -53,6 +53,8 @@ def main():
     print(f"seed {options.seed}", file=sys.stderr, flush=True)
     tests = unittest.defaultTestLoader.loadTestsFromNames(options.names or MODULES)
     tests = unittest.TestSuite(applying(tests, options.backend, options.clocks))
+    if tests.countTestCases() == 0:
+        sys.exit("none of these tests is for this backend, or without --clocks")
     result = unittest.TextTestRunner(verbosity=2).run(tests)
     sys.exit(0 if result.wasSuccessful() else 1)
 
