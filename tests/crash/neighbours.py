@@ -29,31 +29,30 @@ class NeighboursTest(ParityTest):
         return servers
 
     def leave_in_the_middle(self, session, policy, way):
-        """What the other one's call and job came to is what they come to without anybody leaving."""
+        """The other one's call and job go on, and come to what they come to without anybody leaving."""
         leaving, staying = self.pair(session, policy)
         (guest,) = self.state.guests()
+        staying.call_tool("bash_exec", {"command": "mkfifo gate"})
         job = staying.call_tool("bash_exec", {
-            "command": "for i in 1 2 3 4; do echo $i; sleep 0.5; done", "background": True})
-        call = staying.call_async("bash_exec", {"command": "echo begun >f; sleep 1.2; echo ended; exit 3"})
-        own = leaving.call_async("bash_exec", {"command": "echo once >>log; sleep 0.4; exit 4"})
+            "command": "until [ -e stop ]; do echo on; sleep 0.1; done; exit 5",
+            "background": True}).data["job_id"]
+        call = staying.call_async("bash_exec", {"command": "echo begun >f; read line <gate; echo ended; exit 3"})
+        leaving.call_async("bash_exec", {"command": "echo once >>log; sleep 0.4; exit 4"})
         self.wait_until(lambda: leaving.call_tool("bash_exec", {"command": "cat f log || true"})
-                        .data["stdout"] == "begun\nonce\n", 5, "the commands began")
+                        .data["stdout"] == "begun\nonce\n", 10, "the commands began")
         WAYS[way](leaving)
+        time.sleep(1.2)  # longer than a server is waited for that has left
+        self.assertEqual(self.state_of(session), "running")
         self.assertFalse(call.answered())
+        told = staying.call_tool("bash_exec", {"command": "touch stop; echo >gate; cat log"})
+        self.assertEqual((told.data["stdout"], told.notices), ("once\n", []))
         result = call.result(10)
         self.assertEqual((result.data["stdout"], result.data["exit_code"], result.data["fate"]),
                          ("ended\n", 3, "exited"))
         self.assertEqual(result.notices, [])
-        data = staying.call_tool("bash_output", {"job_id": job.data["job_id"]}).data
-        self.assertNotIn(data["fate"], ("signaled", "cancelled", "lost"), data)
-        self.assertIn(data["stdout"], ("1\n2\n3\n", "1\n2\n3\n4\n"))
-        # For longer than a server is waited for that has left.
-        time.sleep(1.2)
-        self.assertEqual(self.state_of(session), "running")
-        log = staying.call_tool("bash_exec", {"command": "cat log"})
-        self.assertEqual((log.data["stdout"], log.notices), ("once\n", []))
+        data = staying.call_tool("bash_output", {"job_id": job, "wait": 10, "filter": "none"}).data
+        self.assertEqual((data["status"], data["exit_code"], data["ended_by"]), ("ended", 5, ""), data)
         self.assertEqual(self.state.guests(), [guest])
-        del own
         return staying
 
     def check(self, policy, state, ways):
