@@ -39,7 +39,7 @@ def main():
     parser.add_argument("--kills", type=int, default=25)
     parser.add_argument("--races", type=int, default=30)
     parser.add_argument("--seed", default=str(time.time_ns()))
-    parser.add_argument("--clocks", default="")
+    parser.add_argument("--clocks", default="", type=lambda path: path and os.path.abspath(path))
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     _turn = be_apart()  # kept to the end
