@@ -25,8 +25,6 @@
 namespace berth::local {
 namespace {
 
-// Longer than the launcher's own patience with the guest.
-constexpr std::chrono::seconds launch_time{30};
 constexpr std::chrono::seconds farewell_time{5};
 // MFD_EXEC of Linux 6.3, newer than Debian 12's headers.
 constexpr unsigned mfd_exec = 0x0010U;
@@ -95,10 +93,10 @@ LaunchResult decode_result(const std::string& text)
     }
 }
 
-LaunchResult read_result(int fd)
+LaunchResult read_result(int fd, std::chrono::milliseconds patience)
 {
     std::string text;
-    if (read_all(fd, text, Deadline::after(launch_time))) {
+    if (read_all(fd, text, Deadline::after(patience))) {
         return decode_result(text);
     }
     // For the launcher this is the server's end: it removes what it has made. If it has made all of
@@ -127,8 +125,8 @@ void end(Process& launcher) noexcept
 
 } // namespace
 
-Launchers::Launchers(std::string program, bool with_guest)
-    : program_(std::move(program)), with_guest_(with_guest)
+Launchers::Launchers(std::string program, bool with_guest, std::chrono::milliseconds patience)
+    : program_(std::move(program)), with_guest_(with_guest), patience_(patience)
 {
 }
 
@@ -266,7 +264,7 @@ LaunchResult Launchers::launch(LaunchSpec spec, int lifetime_fd,
         }
         throw;
     }
-    LaunchResult result = read_result(launcher.control.get());
+    LaunchResult result = read_result(launcher.control.get(), patience_);
     done(std::move(launcher));
     return result;
 }

@@ -4,6 +4,7 @@
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/plan.hpp"
+#include "sandbox/protocol/wire.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 
@@ -20,6 +21,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +76,29 @@ std::set<pid_t> the_waiting_one()
 }
 
 } // namespace
+
+TEST_CASE("an answer that comes as the launcher is given up counts: its machine lives")
+{
+    const test::Bench bench;
+    const std::string program = bench.directory() + "/launcher";
+    const auto result_of = [&](const std::string& answer) {
+        test::write_text(bench.directory() + "/answer", answer);
+        // It holds the socket for longer than anybody has patience.
+        test::write_text(program, "#!/bin/sh\ncat " + bench.directory() + "/answer >&3\nsleep 1\n");
+        REQUIRE(::chmod(program.c_str(), 0700) == 0);
+        Launchers launchers(program, false, std::chrono::milliseconds(100));
+        return launchers.launch(probe(), -1);
+    };
+    const auto made = result_of(protocol::encode(LaunchResult{.ok = true, .pid = 7}));
+    CHECK(made.ok);
+    CHECK(made.pid == 7);
+    for (const auto& answer : {std::string(), std::string("half"),
+                               protocol::encode(LaunchResult{.step = "server", .text = "gone"})}) {
+        const auto given_up = result_of(answer);
+        CHECK_FALSE(given_up.ok);
+        CHECK(given_up.text == "the launcher did not answer");
+    }
+}
 
 TEST_CASE("one launcher waits after a launch, and none is left in the end")
 {
