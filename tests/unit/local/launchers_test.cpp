@@ -81,20 +81,24 @@ TEST_CASE("an answer that comes as the launcher is given up counts: its machine 
 {
     const test::Bench bench;
     const std::string program = bench.directory() + "/launcher";
-    const auto result_of = [&](const std::string& answer) {
-        test::write_text(bench.directory() + "/answer", answer);
+    const auto result_of = [&](const std::string& text) {
+        test::write_text(bench.directory() + "/answer", text);
         // It holds the socket for longer than anybody has patience.
         test::write_text(program, "#!/bin/sh\ncat " + bench.directory() + "/answer >&3\nsleep 1\n");
         REQUIRE(::chmod(program.c_str(), 0700) == 0);
         Launchers launchers(program, false, std::chrono::milliseconds(100));
         return launchers.launch(probe(), -1);
     };
-    const auto made = result_of(protocol::encode(LaunchResult{.ok = true, .pid = 7}));
+    LaunchResult answer;
+    answer.ok = true;
+    answer.pid = 7;
+    const auto made = result_of(protocol::encode(answer));
     CHECK(made.ok);
     CHECK(made.pid == 7);
-    for (const auto& answer : {std::string(), std::string("half"),
-                               protocol::encode(LaunchResult{.step = "server", .text = "gone"})}) {
-        const auto given_up = result_of(answer);
+    answer.ok = false;
+    answer.text = "the server is gone";
+    for (const auto& other : {std::string(), std::string("half"), protocol::encode(answer)}) {
+        const auto given_up = result_of(other);
         CHECK_FALSE(given_up.ok);
         CHECK(given_up.text == "the launcher did not answer");
     }
