@@ -115,13 +115,10 @@ class Receiver {
   public:
     /// `sender`: null when all was sent before. `stopped`: set before the connection's cancel.
     Receiver(GuestConnection& connection, const Exchange& call, const Sender* sender,
-             const std::atomic<BootClock::time_point>& stopped)
+             const std::atomic<Deadline::Clock::time_point>& stopped)
         : connection_(connection), call_(call), sender_(sender), stopped_(stopped),
           deadline_(call.deadline), silence_(limit_of_silence())
     {
-        if (deadline_.at()) {
-            given_ = *deadline_.at() - BootClock::now();
-        }
     }
 
     protocol::Frame run()
@@ -175,22 +172,17 @@ class Receiver {
     void check_deadlines()
     {
         if (deadline_.expired()) {
-            // While the host was suspended the guest could not answer either.
-            const auto awake = std::chrono::steady_clock::now() - started_;
-            if (awake >= given_) {
-                throw Error(ErrorCode::backend_error, "the sandbox's guest did not answer in time",
-                            "What the call began may still go on there: look before you repeat it. "
-                            "If nothing answers any more, the operator ends the session with "
-                            "`berth sessions kill`.");
-            }
-            deadline_ = Deadline::after(given_ - awake);
+            throw Error(ErrorCode::backend_error, "the sandbox's guest did not answer in time",
+                        "What the call began may still go on there: look before you repeat it. If "
+                        "nothing answers any more, the operator ends the session with `berth "
+                        "sessions kill`.");
         }
         if (cancelled_.is_never() && connection_.cancel_wanted()) {
             // A guest that does not read the request or its data on (it has no room, the call
             // waits for a thread, or it was stopped) would not read a cancel behind it either.
             could_read_ = all_sent();
             const auto time = could_read_ ? Sandbox::cancel_time : notice_time;
-            cancelled_ = Deadline::after(stopped_.load() + time - BootClock::now());
+            cancelled_ = Deadline::after(stopped_.load() + time - Deadline::Clock::now());
         } else if (cancelled_.expired() && !could_read_ && all_sent()) {
             could_read_ = true;
             cancelled_ = Deadline::after(Sandbox::cancel_time);
@@ -238,9 +230,7 @@ class Receiver {
     GuestConnection& connection_;
     const Exchange& call_;
     const Sender* sender_;
-    const std::atomic<BootClock::time_point>& stopped_;
-    const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-    std::chrono::nanoseconds given_{0};
+    const std::atomic<Deadline::Clock::time_point>& stopped_;
     Deadline deadline_;
     Deadline silence_; ///< when the guest is asked whether it is there
     Deadline cancelled_;
@@ -266,9 +256,9 @@ void throw_not_begun()
 Answer exchange(GuestConnection& connection, const Exchange& call)
 {
     connection.begin();
-    std::atomic<BootClock::time_point> stopped;
+    std::atomic<Deadline::Clock::time_point> stopped;
     const std::stop_callback on_stop(call.stop, [&] {
-        stopped = BootClock::now();
+        stopped = Deadline::Clock::now();
         if (call.leaving != nullptr && *call.leaving) {
             connection.shutdown();
         } else {

@@ -18,7 +18,7 @@ int Deadline::poll_timeout() const noexcept
     if (!at_) {
         return -1;
     }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*at_ - BootClock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*at_ - Clock::now());
     if (left.count() <= 0) {
         return 0;
     }

@@ -25,8 +25,7 @@
 namespace berth::local {
 namespace {
 
-// Longer than the launcher's own patience with the guest.
-constexpr std::chrono::seconds launch_time{30};
+constexpr std::chrono::seconds farewell_time{5};
 // MFD_EXEC of Linux 6.3, newer than Debian 12's headers.
 constexpr unsigned mfd_exec = 0x0010U;
 
@@ -64,23 +63,26 @@ LaunchResult failure(const char* text)
     return result;
 }
 
-LaunchResult read_result(int fd)
+/// What comes until the socket's end, behind what is in `text`. False when the time is over first.
+bool read_all(int fd, std::string& text, const Deadline& deadline)
 {
-    const Deadline deadline = Deadline::after(launch_time);
-    std::string text;
     for (;;) {
         pollfd waiting{fd, POLLIN, 0};
         if (::poll(&waiting, 1, deadline.poll_timeout()) == 0) {
-            return failure("the launcher did not answer");
+            return false;
         }
         char buffer[4096];
         const ssize_t size = ::read(fd, buffer, sizeof buffer);
         if (size > 0) {
             text.append(buffer, static_cast<std::size_t>(size));
         } else if (size == 0 || errno != EINTR) {
-            break;
+            return true;
         }
     }
+}
+
+LaunchResult decode_result(const std::string& text)
+{
     if (text.empty()) {
         return failure("the launcher ended without an answer");
     }
@@ -89,6 +91,23 @@ LaunchResult read_result(int fd)
     } catch (const protocol::WireError&) {
         return failure("the launcher's answer cannot be read");
     }
+}
+
+LaunchResult read_result(int fd, std::chrono::milliseconds patience)
+{
+    std::string text;
+    if (read_all(fd, text, Deadline::after(patience))) {
+        return decode_result(text);
+    }
+    // For the launcher this is the server's end: it removes what it has made. If it has made all of
+    // it just now, its answer is on its way, and nobody else would ever know of that machine.
+    ::shutdown(fd, SHUT_WR);
+    if (read_all(fd, text, Deadline::after(farewell_time)) && !text.empty()) {
+        if (auto result = decode_result(text); result.ok) {
+            return result;
+        }
+    }
+    return failure("the launcher did not answer");
 }
 
 /// Of a launcher that has answered, or whose socket is at its end.
@@ -106,8 +125,8 @@ void end(Process& launcher) noexcept
 
 } // namespace
 
-Launchers::Launchers(std::string program, bool with_guest)
-    : program_(std::move(program)), with_guest_(with_guest)
+Launchers::Launchers(std::string program, bool with_guest, std::chrono::milliseconds patience)
+    : program_(std::move(program)), with_guest_(with_guest), patience_(patience)
 {
 }
 
@@ -245,7 +264,7 @@ LaunchResult Launchers::launch(LaunchSpec spec, int lifetime_fd,
         }
         throw;
     }
-    LaunchResult result = read_result(launcher.control.get());
+    LaunchResult result = read_result(launcher.control.get(), patience_);
     done(std::move(launcher));
     return result;
 }

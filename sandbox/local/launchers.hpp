@@ -5,6 +5,7 @@
 #include "sandbox/local/handover.hpp"
 #include "sandbox/local/launch_spec.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -22,8 +23,10 @@ namespace berth::local {
 class Launchers {
   public:
     /// `with_guest`: the launchers become the guest themselves, where this host lets a sealed copy
-    /// of `program` in memory run; else they start the one that the spec names.
-    explicit Launchers(std::string program, bool with_guest = false);
+    /// of `program` in memory run; else they start the one that the spec names. `patience`: with a
+    /// launcher that does not answer; longer than its own with the guest.
+    explicit Launchers(std::string program, bool with_guest = false,
+                       std::chrono::milliseconds patience = std::chrono::seconds(30));
     ~Launchers();
     Launchers(const Launchers&) = delete;
     Launchers& operator=(const Launchers&) = delete;
@@ -60,6 +63,7 @@ class Launchers {
 
     const std::string program_;
     const bool with_guest_;
+    const std::chrono::milliseconds patience_;
     std::mutex program_mutex_;
     UniqueFd sealed_; ///< guarded by program_mutex_, then kept
     std::mutex mutex_;

@@ -4,49 +4,15 @@ With --user, a name or a uid, started as root, everything runs as that ordinary 
 too, in cgroups that are given to that user, as `systemd-run --user -p Delegate=yes` does."""
 
 import argparse
-import contextlib
 import os
 import pathlib
-import pwd
-import subprocess
 import sys
-import tempfile
 import unittest
 
-from apart import MARK, be_apart
-from host import delegated, entering
+from apart import be_apart
+from ordinary_user import run_as
 
 HERE = pathlib.Path(__file__).resolve().parent
-SKIPPED = 77  # what Meson takes for a skipped test
-
-
-def run_as(user, options):
-    """Everything again as `user`, a name or a uid that need not be in the passwd file."""
-    uid, gid = (int(user), int(user)) if user.isdigit() else pwd.getpwnam(user)[2:4]
-    as_user = ["setpriv", "--reuid", str(uid), "--regid", str(gid), "--clear-groups"]
-    binary = os.environ.get("BERTH_BINARY", str(HERE.parent.parent / "build/server/berth"))
-
-    def readable(path):
-        return subprocess.run([*as_user, "test", "-r", path], check=False).returncode == 0
-
-    # One that was installed below root's home is of no use to others.
-    interpreter = sys.executable if readable(sys.executable) else "/usr/bin/python3"
-    for path in (binary, str(HERE / "suite.py"), interpreter):
-        if not readable(path):
-            print(f"skipped: uid {uid} may not read {path}")
-            return SKIPPED
-    with tempfile.TemporaryDirectory(prefix="berth-parity-") as home:
-        runtime = os.path.join(home, "run")
-        os.mkdir(runtime, 0o700)
-        for path in (home, runtime):
-            os.chown(path, uid, gid)
-        environment = {**os.environ, "HOME": home, "USER": f"uid-{uid}", "XDG_RUNTIME_DIR": runtime,
-                       "PYTHONDONTWRITEBYTECODE": "1", MARK: "1"}
-        with delegated(uid) if options.delegated else contextlib.nullcontext([]) as folders:
-            environment["BERTH_PARITY_CGROUPS"] = ":".join(folders)
-            command = [interpreter, __file__, "--backend", options.backend, *options.names]
-            return subprocess.run(entering("runner", folders, [*as_user, *command]),
-                                  env=environment, cwd="/", check=False).returncode
 
 
 def applying(suite, backend):
@@ -70,7 +36,8 @@ def main():
     options = parser.parse_args()
     _turn = be_apart()  # kept to the end
     if options.user and os.geteuid() == 0:
-        sys.exit(run_as(options.user, options))
+        sys.exit(run_as(options.user, __file__, ["--backend", options.backend, *options.names],
+                        options.delegated))
     os.environ["BERTH_PARITY_BACKEND"] = options.backend
     sys.path.insert(0, str(HERE))
     loader = unittest.defaultTestLoader

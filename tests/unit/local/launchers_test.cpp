@@ -4,6 +4,7 @@
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/plan.hpp"
+#include "sandbox/protocol/wire.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 
@@ -20,6 +21,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +76,33 @@ std::set<pid_t> the_waiting_one()
 }
 
 } // namespace
+
+TEST_CASE("an answer that comes as the launcher is given up counts: its machine lives")
+{
+    const test::Bench bench;
+    const std::string program = bench.directory() + "/launcher";
+    const auto result_of = [&](const std::string& text) {
+        test::write_text(bench.directory() + "/answer", text);
+        // It holds the socket for longer than anybody has patience.
+        test::write_text(program, "#!/bin/sh\ncat " + bench.directory() + "/answer >&3\nsleep 1\n");
+        REQUIRE(::chmod(program.c_str(), 0700) == 0);
+        Launchers launchers(program, false, std::chrono::milliseconds(100));
+        return launchers.launch(probe(), -1);
+    };
+    LaunchResult answer;
+    answer.ok = true;
+    answer.pid = 7;
+    const auto made = result_of(protocol::encode(answer));
+    CHECK(made.ok);
+    CHECK(made.pid == 7);
+    answer.ok = false;
+    answer.text = "the server is gone";
+    for (const auto& other : {std::string(), std::string("half"), protocol::encode(answer)}) {
+        const auto given_up = result_of(other);
+        CHECK_FALSE(given_up.ok);
+        CHECK(given_up.text == "the launcher did not answer");
+    }
+}
 
 TEST_CASE("one launcher waits after a launch, and none is left in the end")
 {

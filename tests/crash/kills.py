@@ -1,0 +1,150 @@
+"""Servers that are killed at any moment: what was acknowledged is there, nothing ran twice, and every
+outcome is known to the next one."""
+
+import contextlib
+import os
+import random
+import subprocess
+import time
+
+from books import Books
+from load import REFUSALS, Load, pause
+from settings import SEED, kills, told
+from suite import ParityTest
+from world import World
+
+WORKERS = 4
+
+
+class Killing(ParityTest):
+    maxDiff = None
+    environment = {"BERTH_SESSION_IDLE_PAUSE": "200ms"}
+
+    def setUp(self):
+        super().setUp()
+        self.berth.close()
+        self.killed = self.unseen = self.twice = self.calls = 0
+        self.slowest = 0.0
+
+    def serve(self, session, **options):
+        return self.start("--session", session, **options)
+
+    def kill(self, server, load=None):
+        """In the middle of that load, which ends with it."""
+        server.kill()
+        self.killed += 1
+        if load:
+            self.worked(load)
+        server.__exit__(None, None, None)  # there will be many
+
+    def leave(self, server):
+        self.assertEqual(server.close(), 0)
+        server.__exit__(None, None, None)
+
+    def look(self, world, session, whispered=False):
+        """The next server, which has found everything as it must be."""
+        began = time.monotonic()
+        server = self.serve(session)
+        books = Books(world, server, whispered)
+        wrong = books.check()
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.unseen += books.unseen
+        self.twice += books.twice
+        self.assertEqual(wrong, [], f"after {self.killed} kills, seed {SEED}")
+        return server
+
+    def worked(self, load):
+        load.end()
+        self.calls += load.calls
+        self.assertEqual(load.wrong, [], f"after {self.killed} kills, seed {SEED}")
+
+    def the_guest(self):
+        (guest,) = self.state.guests()
+        return guest
+
+    def purge(self, session):
+        """Ended as its user would; of it nothing may be left anywhere."""
+        self.command_line("sessions", "kill", session, "--purge")
+        self.assertEqual(self.state.wait_for_no_leaks(), [])
+        left = [path for path in (self.state.path / "sessions").rglob("*")]
+        if os.path.isdir(self.state.path / "uids"):
+            left += [path for path in (self.state.path / "uids").iterdir() if path.name != "lock"]
+        self.assertEqual(left, [])
+
+    def tell(self, what):
+        told(f"{self.killed} servers killed {what}, {self.calls} calls, {self.unseen} outcomes that "
+             f"nobody had seen, {self.twice} told twice, slowest look {self.slowest:.2f} s")
+
+
+class UnderLoadTest(Killing):
+    """One session, which lives as long as the test."""
+
+    def kill_at_once(self, world):
+        """One that comes and is killed at its first call."""
+        server = self.serve("work")
+        command = world.command(0, "")
+        pending = server.call_async("bash_exec", {"command": command.text})
+        time.sleep(world.random.uniform(0, 0.02))
+        self.kill(server)
+        with contextlib.suppress(EOFError):
+            command.answered = not pending.result(5).is_error
+
+    def round(self, world, server):
+        """Ends with `server` killed."""
+        pick = world.random
+        servers = [server]
+        if pick.random() < 0.3:
+            servers.append(self.serve("work"))  # that goes on
+        load = Load(world, self.state, "work")
+        load.begin(servers, pick.choice((1, WORKERS, WORKERS)))
+        time.sleep(pick.choice((pick.uniform(0, 0.1), pick.uniform(0, 0.4))))
+        self.kill(server, load)
+        for bystander in servers[1:]:
+            self.leave(bystander)
+
+    def sleep(self, pick):
+        """What may happen while there is no server."""
+        what = pick.random()
+        if what < 0.2:
+            done = subprocess.run(**pause("work", self.state), check=False, timeout=30)
+            # The guest may not have seen yet that nobody waits for a call any more.
+            self.assertTrue(done.returncode == 0 or any(words in done.stderr for words in REFUSALS),
+                            done)
+        elif what < 0.4:
+            time.sleep(pick.uniform(0.1, 0.5))
+
+    def test_a_session_whose_servers_are_killed(self):
+        world = World("w", WORKERS, f"{SEED} load")
+        server = self.look(world, "work")
+        guest = self.the_guest()
+        while self.killed < kills() * 3 // 4:
+            self.round(world, server)
+            whispered = world.random.random() < 0.15
+            if whispered:
+                self.kill_at_once(world)
+            self.sleep(world.random)
+            server = self.look(world, "work", whispered)
+            self.assertEqual(self.the_guest(), guest)
+        self.kill(server)
+        self.tell("under load")
+        self.purge("work")
+
+
+class WhileCreatingTest(Killing):
+    """A session of its own for each."""
+
+    def test_a_server_killed_while_it_makes_a_machine(self):
+        pick = random.Random(f"{SEED} creating")
+        for number in range(kills() - kills() * 3 // 4):
+            session = f"new-{number}"
+            world = World(session, 2, f"{SEED} {session}")
+            server = self.serve(session)
+            load = Load(world, self.state, session,
+                        (*REFUSALS, "there is no session", "no machine that runs"))
+            load.begin([server], pick.choice((1, 2)))
+            time.sleep(pick.uniform(0, 0.05))
+            self.kill(server, load)
+            self.leave(self.look(world, session))
+            self.the_guest()
+            self.purge(session)
+        self.tell("while they made a machine")

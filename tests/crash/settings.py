@@ -1,0 +1,20 @@
+"""What run.py was asked for."""
+
+import os
+import sys
+import time
+
+SEED = os.environ.get("BERTH_CRASH_SEED") or str(time.time_ns())
+
+
+def kills():
+    return int(os.environ.get("BERTH_CRASH_KILLS", "25"))
+
+
+def races():
+    return int(os.environ.get("BERTH_CRASH_RACES", "30"))
+
+
+def told(figures):
+    """For who reads the log."""
+    print(f"figures: {figures}", file=sys.stderr, flush=True)
