@@ -39,6 +39,11 @@ def rows():
     return found
 
 
+def sample_below(heading):
+    return re.search(rf"^{heading}\n.*?^```toml\n(.*?)^```$", CONFIGURATION,
+                     re.MULTILINE | re.DOTALL)[1]
+
+
 class Configuration(unittest.TestCase):
     def test_every_setting_is_there_with_its_default(self):
         program = json.loads(berth("config", "--json").stdout)
@@ -71,7 +76,7 @@ class Configuration(unittest.TestCase):
                 self.assertTrue(flag == "--help" or flag in line, f"{command} {flag}")
 
     def test_the_sample_file_is_taken_whole(self):
-        sample = re.search(r"^```toml\n(.*?)^```$", CONFIGURATION, re.MULTILINE | re.DOTALL)[1]
+        sample = sample_below("## A file")
         with tempfile.TemporaryDirectory(prefix="berth-docs-") as folder:
             # Mounts must exist on this host.
             sample = re.sub(r"/srv/[a-z]+:", f"{folder}:", sample)
@@ -82,6 +87,17 @@ class Configuration(unittest.TestCase):
             taken = [key for key, setting in json.loads(answer.stdout).items()
                      if setting["origin"].startswith(str(file))]
         self.assertEqual(len(taken), len(re.findall(r"^\w+ = ", sample, re.MULTILINE)))
+
+    def test_the_sample_profile_is_one(self):
+        with tempfile.TemporaryDirectory(prefix="berth-docs-") as folder:
+            file = pathlib.Path(folder) / "config.toml"
+            file.write_text(sample_below("## Profiles"))
+            answer = berth("config", "--json", "--config", str(file), "--profile", "ci")
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        settings = json.loads(answer.stdout)
+        for key, value in {"local.pids": "256", "local.memory": "4 GiB", "local.cpus": "0.5",
+                           "network": "none", "env": "CI=true", "exec.max_timeout": "1 min"}.items():
+            self.assertEqual(settings[key]["value"], value, key)
 
 
 class Tools(unittest.TestCase):
