@@ -67,13 +67,18 @@ class MachineKeeper {
 
   private:
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& record);
-    [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before);
-    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record);
+    [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
+                                   const Registry::Hold& lock);
+    void clear_unrecorded(const std::string& key);
+    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);
     [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record, bool attended);
     void roll_back(const std::string& key, const std::optional<Record>& before) noexcept;
     void require_same_backend(const Record& record) const;
+    [[nodiscard]] bool is_ours(const Record& record) const;
+    [[nodiscard]] bool outlives_its_claim(const Record& record) const;
     void require_no_excess(const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
     [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record) const;

@@ -44,6 +44,22 @@ json encode_conditions(const Conditions& made)
               {"spill_session", limits.spill_session}}}};
 }
 
+json encode_place(const Place& place)
+{
+    return {{"host_id", place.host_id},
+            {"host", place.host},
+            {"state_directory", place.state_directory}};
+}
+
+Place decode_place(const json& value)
+{
+    Place place;
+    value.at("host_id").get_to(place.host_id);
+    value.at("host").get_to(place.host);
+    value.at("state_directory").get_to(place.state_directory);
+    return place;
+}
+
 Conditions decode_conditions(const json& value)
 {
     Conditions made;
@@ -115,6 +131,9 @@ std::string encode(const Record& record)
     if (record.made_with) {
         text["made_with"] = encode_conditions(*record.made_with);
     }
+    if (record.place) {
+        text["place"] = encode_place(*record.place);
+    }
     return text.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -136,6 +155,9 @@ try {
     machine.at("data").get_to(record.machine.data);
     if (const auto made = value.find("made_with"); made != value.end()) {
         record.made_with = decode_conditions(*made);
+    }
+    if (const auto place = value.find("place"); place != value.end()) {
+        record.place = decode_place(*place);
     }
     value.at("epoch").get_to(record.epoch);
     value.at("owner").get_to(record.owner);

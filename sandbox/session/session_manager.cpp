@@ -5,6 +5,7 @@
 #include "sandbox/session/fact_finder.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
+#include "sandbox/session/redis_registry.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/slot.hpp"
 
@@ -24,14 +25,21 @@ constexpr std::chrono::seconds touch_interval{30};
 constexpr std::chrono::seconds collect_time{10};
 constexpr std::chrono::seconds close_time{1};
 
+std::unique_ptr<Registry> make_registry(const Settings& settings)
+{
+    if (!settings.redis) {
+        return make_file_registry(settings.state_directory);
+    }
+    return make_redis_registry(*settings.redis, own_name(settings));
+}
+
 } // namespace
 
 class SessionManager::Implementation {
   public:
     Implementation(Settings settings, std::shared_ptr<sandbox::Backend> backend)
         : settings_(std::move(settings)), backend_(std::move(backend)),
-          registry_(make_file_registry(settings_.state_directory)),
-          keeper_(settings_, *backend_, *registry_),
+          registry_(make_registry(settings_)), keeper_(settings_, *backend_, *registry_),
           finder_(settings_, *backend_, *registry_, keeper_)
     {
     }
@@ -55,6 +63,8 @@ class SessionManager::Implementation {
     sandbox::Backend& backend() noexcept { return *backend_; }
 
     Registry& registry() noexcept { return *registry_; }
+
+    [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
 
   private:
     std::optional<std::string> listed_key(const std::string& shown);
@@ -391,12 +401,14 @@ std::optional<Sight> SessionManager::show(const std::string& key)
 
 std::optional<protocol::PauseReply> SessionManager::pause(const std::string& key)
 {
-    return pause_machine(implementation_->backend(), implementation_->registry(), key);
+    return pause_machine(implementation_->backend(), implementation_->registry(),
+                         implementation_->place(), key);
 }
 
 std::optional<protocol::ResumeReply> SessionManager::resume(const std::string& key)
 {
-    return resume_machine(implementation_->backend(), implementation_->registry(), key);
+    return resume_machine(implementation_->backend(), implementation_->registry(),
+                          implementation_->place(), key);
 }
 
 SessionFacts SessionManager::facts(const SessionId& id)

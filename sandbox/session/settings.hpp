@@ -1,9 +1,12 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/session/place.hpp"
+#include "sandbox/session/redis_url.hpp"
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +29,9 @@ struct Conditions {
 /// What the operator decided for the sessions of this server.
 struct Settings : Conditions {
     std::string state_directory; ///< absolute; made 0700 when missing
+    /// The books of several hosts; nothing: those of this host, in the state directory.
+    std::optional<RedisAddress> redis;
+    std::optional<Place> place; ///< with `redis`: where this server makes machines
     /// Keys of the settings that somebody gave, "mount" or "local.memory". A server that was told
     /// nothing takes a machine as it is.
     std::set<std::string, std::less<>> asked;
@@ -35,6 +41,9 @@ struct Settings : Conditions {
     /// that a restart of the host ended. May be called by any thread; must not throw. May be empty.
     std::function<void(const std::string& session)> on_lost;
 };
+
+/// This server, for people: its process and, where several hosts share the books, its host.
+[[nodiscard]] std::string own_name(const Settings& settings);
 
 /// The keys of `settings.asked` in which a machine that was made with `made` is another, in order.
 [[nodiscard]] std::vector<std::string> differences(const Settings& settings,
