@@ -339,6 +339,25 @@ std::string pick_workspace(const Layers& layers, const std::string& state_direct
     return absolute_path(given);
 }
 
+/// The address is never quoted: there may be a password in it.
+void pick_registry(const Layers& layers, session::Settings& sessions)
+{
+    const auto host = require_name(layers.text("session.host"),
+                                   "session.host (" + layers.raw("session.host").origin + ")");
+    const auto address = layers.text("registry");
+    if (address.empty()) {
+        return;
+    }
+    try {
+        sessions.redis = session::parse_redis_url(address);
+    } catch (const Error& error) {
+        throw Error(ErrorCode::invalid_argument,
+                    std::string(error.what()) + " (" + layers.raw("registry").origin + ')',
+                    error.hint());
+    }
+    sessions.place = session::this_place(host, sessions.state_directory);
+}
+
 std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given,
                                         const std::string& state_directory)
 {
@@ -381,6 +400,7 @@ Options make_options(const Given& given, const Environment& environment)
     const auto state = layers.text("state_dir");
     options.sessions.state_directory =
         state.empty() ? default_state_directory(environment) : absolute_path(state);
+    pick_registry(layers, options.sessions);
     options.sessions.mounts = make_mounts(layers, given, options.sessions.state_directory);
     options.sessions.network =
         layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
@@ -411,6 +431,8 @@ Options make_options(const Given& given, const Environment& environment)
 
     derive(options.settings, "principal", options.session.principal);
     derive(options.settings, "state_dir", options.sessions.state_directory);
+    derive(options.settings, "registry",
+           options.sessions.redis ? options.sessions.redis->shown() : std::string());
     derive(options.settings, "workspace", options.workspace);
     options.settings.push_back({"session", session, session_origin});
     std::sort(options.settings.begin(), options.settings.end(),
