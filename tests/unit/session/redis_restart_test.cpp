@@ -188,7 +188,6 @@ TEST_SUITE("session/redis_restart")
     {
         RedisServer server;
         const auto registry = open(server, {});
-        server.settle();
         put(*registry, work, full_record());
         server.kill();
         server.start();

@@ -8,6 +8,7 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 namespace berth::tests {
@@ -29,6 +30,9 @@ std::string program()
 RedisServer::RedisServer(std::vector<std::string> more) : more_(std::move(more))
 {
     start();
+    if (more_.empty() || more_.front() != "--requirepass") {
+        grow_old();
+    }
 }
 
 RedisServer::~RedisServer()
@@ -81,9 +85,14 @@ session::RedisReply RedisServer::say(const std::vector<std::string>& words) cons
     return reply;
 }
 
-void RedisServer::settle() const
+void RedisServer::grow_old() const
 {
-    (void)say({"DEL", session::redis_keys::settling});
+    constexpr std::string_view name = "run_id:";
+    const auto information = say({"INFO", "server"}).text;
+    const auto begin = information.find(name) + name.size();
+    const auto run = information.substr(begin, information.find_first_of("\r\n", begin) - begin);
+    (void)say({"SET", session::redis_keys::run, run});
+    (void)say({"SET", session::redis_keys::generation, "of a test"});
 }
 
 } // namespace berth::tests

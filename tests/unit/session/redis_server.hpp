@@ -10,9 +10,10 @@
 
 namespace berth::tests {
 
-/// Debian's redis-server on a unix socket in a folder of its own, which ends with this object. Its
-/// data go with the process, unless `more` says otherwise. A test that needs one fails where there
-/// is none: nothing is skipped.
+/// Debian's redis-server on a unix socket in a folder of its own, which ends with this object. At
+/// first it is one that servers have known for long, so that nobody waits; after start() it is not.
+/// Its data go with the process, unless `more` says otherwise. A test that needs one fails where
+/// there is none: nothing is skipped.
 class RedisServer {
   public:
     explicit RedisServer(std::vector<std::string> more = {});
@@ -28,10 +29,9 @@ class RedisServer {
     /// In the place of redis-cli. An error that Redis answers fails the test.
     session::RedisReply say(const std::vector<std::string>& words) const;
 
-    /// Lets nobody wait because it was started a moment ago.
-    void settle() const;
-
   private:
+    void grow_old() const;
+
     TemporaryDirectory directory_;
     std::vector<std::string> more_;
     Process process_;

@@ -33,8 +33,6 @@ struct Fixture : tests::ManagerFixture {
         settings.redis = redis.address();
         settings.place = session::this_place("", settings.state_directory);
         settings.lock_wait = 120s;
-        (void)session::make_redis_registry(redis.address(), "the test")->keys();
-        redis.settle();
     }
 
     /// `action` in a process of its own, whose exit status is its result.
