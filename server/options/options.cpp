@@ -324,6 +324,16 @@ void derive(std::vector<Setting>& settings, const std::string& key, const std::s
     setting->value = value;
 }
 
+/// What is in force where that is not what was given; of an address without its password.
+void derive_all(Options& options)
+{
+    const auto& sessions = options.sessions;
+    derive(options.settings, "principal", options.session.principal);
+    derive(options.settings, "registry", sessions.redis ? sessions.redis->shown() : std::string());
+    derive(options.settings, "state_dir", sessions.state_directory);
+    derive(options.settings, "workspace", options.workspace);
+}
+
 std::string pick_workspace(const Layers& layers, const std::string& state_directory)
 {
     const auto given = layers.text("workspace");
@@ -429,11 +439,7 @@ Options make_options(const Given& given, const Environment& environment)
     options.log_level = layers.choice("log.level");
     options.log_format = layers.choice("log.format");
 
-    derive(options.settings, "principal", options.session.principal);
-    derive(options.settings, "state_dir", options.sessions.state_directory);
-    derive(options.settings, "registry",
-           options.sessions.redis ? options.sessions.redis->shown() : std::string());
-    derive(options.settings, "workspace", options.workspace);
+    derive_all(options);
     options.settings.push_back({"session", session, session_origin});
     std::sort(options.settings.begin(), options.settings.end(),
               [](const Setting& a, const Setting& b) { return a.key < b.key; });
