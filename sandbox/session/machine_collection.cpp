@@ -96,6 +96,7 @@ bool MachineKeeper::settle_dead(const std::string& key)
     if (!is_ours(*record) || !has_died(*record)) {
         return false;
     }
+    require_held(*lock);
     const bool unused = is_unused(*record);
     settle(key, *record, false);
     if (unused) {

@@ -246,6 +246,17 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     }
 }
 
+/// Before anything is ended: a server that stood still for long may have lost the lock while it
+/// looked, and what it saw as dead or not there may be another's living machine by now.
+void MachineKeeper::require_held(const Registry::Hold& lock)
+{
+    if (!lock.holds()) {
+        throw Error(ErrorCode::busy,
+                    "the right to make or end the session's sandbox has passed to another server",
+                    "Try again: the call takes what the other server has made.");
+    }
+}
+
 /// Books that lost a record may have lost it of a machine that lives: its home is not given to a
 /// second one beside it. Only who shares books needs to look, and only where machines are bound to
 /// this host; others are found by their creation's number.
@@ -259,6 +270,7 @@ void MachineKeeper::clear_unrecorded(const std::string& key)
 MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before,
                                                const Registry::Hold& lock)
 {
+    require_held(lock);
     std::string notice = before || wanted.seen.generation.empty() ? "" : deleted_notice;
     Record record;
     if (before) {
@@ -379,6 +391,7 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
     }
     require_same_backend(*record);
     require_place(settings_.place, *record);
+    require_held(*lock);
     const bool running = record->state == State::running || record->state == State::ended;
     backend_.destroy(running ? record->machine : interrupted(key), purge);
     if (purge) {

@@ -46,7 +46,8 @@ class DamagedRecord : public Error {
 class Registry {
   public:
     /// Something held until it is destroyed, or its process dies however it dies: in the books of
-    /// one host until that very moment, in shared ones for some seconds more.
+    /// one host until that very moment, in shared ones for some seconds more. Must not outlive its
+    /// registry.
     class Hold {
       public:
         Hold() = default;
