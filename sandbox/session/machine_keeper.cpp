@@ -246,11 +246,17 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     }
 }
 
+/// In the books of one host a lock is let go of by its holder alone.
+bool MachineKeeper::has_passed_on(const Registry::Hold& lock) const
+{
+    return registry_.is_shared() && !lock.holds();
+}
+
 /// Before anything is ended: a server that stood still for long may have lost the lock while it
 /// looked, and what it saw as dead or not there may be another's living machine by now.
-void MachineKeeper::require_held(const Registry::Hold& lock)
+void MachineKeeper::require_held(const Registry::Hold& lock) const
 {
-    if (!lock.holds()) {
+    if (has_passed_on(lock)) {
         throw Error(ErrorCode::busy,
                     "the right to make or end the session's sandbox has passed to another server",
                     "Try again: the call takes what the other server has made.");
@@ -323,7 +329,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     } catch (...) {
         // A machine that no book knows could never be ended, nor a home be found. Whoever has the
         // lock by now may have given that home to another machine.
-        backend_.destroy(record.machine, record.machine.made_home && lock.holds());
+        backend_.destroy(record.machine, record.machine.made_home && !has_passed_on(lock));
         throw;
     }
     Obtained obtained;

@@ -69,7 +69,8 @@ class MachineKeeper {
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& record);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
-    static void require_held(const Registry::Hold& lock);
+    [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
+    void require_held(const Registry::Hold& lock) const;
     void clear_unrecorded(const std::string& key);
     [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     [[nodiscard]] static bool is_unused(const Record& record);

@@ -225,6 +225,7 @@ TEST_SUITE("session/registry")
         constexpr int rounds = 25;
         auto first = full_record();
         first.epoch = 0;
+        first.owner = first.machine.id;
         put(*books.open(), key, first);
         std::atomic<int> odd{0};
         std::atomic<bool> over{false};
@@ -235,9 +236,6 @@ TEST_SUITE("session/registry")
                 odd += record && record->owner == record->machine.id ? 0 : 1;
             }
         });
-        first.owner = first.machine.id;
-        put(*books.open(), key, first);
-        odd = 0;
         {
             std::vector<std::jthread> threads;
             for (int server = 0; server < servers; ++server) {
