@@ -45,10 +45,11 @@ std::vector<RedisReply> RedisBooks::run(RedisClient& client, std::string_view sc
             meet(client, generation);
         }
     }
-    throw Error(ErrorCode::sandbox_unavailable,
-                "the registry " + client.address().shown() + " loses its data again and again",
-                "Call again when Redis is well.")
-        .set_retryable(true);
+    throw Error(
+        Error(ErrorCode::sandbox_unavailable,
+              "the registry " + client.address().shown() + " loses its data again and again",
+              "Call again when Redis is well.")
+            .set_retryable(true));
 }
 
 void RedisBooks::remember(const std::string& key, RedisEntry entry)

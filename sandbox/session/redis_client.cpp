@@ -83,11 +83,12 @@ RedisReply RedisClient::checked(RedisReply reply) const
     if (is_about_rights(first_word(reply.text))) {
         throw refused(said);
     }
-    throw Error(ErrorCode::sandbox_unavailable,
-                "the registry " + address_.shown() + " cannot be used now: " + said,
-                "Calls on sessions that this server already has go on. What Redis says there is "
-                "about itself; call again when it is well.")
-        .set_retryable(true);
+    throw Error(
+        Error(ErrorCode::sandbox_unavailable,
+              "the registry " + address_.shown() + " cannot be used now: " + said,
+              "Calls on sessions that this server already has go on. What Redis says there is "
+              "about itself; call again when it is well.")
+            .set_retryable(true));
 }
 
 /// On a connection that was just made.

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-struct redisReader;
+struct redisReader; // NOLINT(readability-identifier-naming): of hiredis
 
 namespace berth::session {
 

@@ -155,11 +155,23 @@ void RedisUpkeep::renew_all()
         const std::lock_guard lock(mutex_);
         held = held_;
     }
+    for (const auto& each : held) {
+        each->renew(client_); // first: it is the one that cannot wait
+    }
     if (!held.empty() || !books_.empty()) {
         books_.look(client_);
     }
-    for (const auto& each : held) {
-        each->renew(client_);
+}
+
+void RedisUpkeep::attend(bool renew) noexcept
+{
+    try {
+        if (renew) {
+            renew_all();
+        }
+        note_all();
+    } catch (const std::exception&) {
+        return; // Redis is away: what is held lapses by itself, and the next round tries again
     }
 }
 
@@ -176,17 +188,9 @@ void RedisUpkeep::work(const std::stop_token& stop)
         }
         urgent_ = false;
         lock.unlock();
-        try {
-            if (std::chrono::steady_clock::now() >= round) {
-                round = std::chrono::steady_clock::now() + times_.renewal;
-                renew_all();
-            }
-            if (!stop.stop_requested()) {
-                note_all();
-            }
-        } catch (const std::exception&) {
-            // Redis is away: what is held lapses by itself, and the next round tries again.
-        }
+        const auto now = std::chrono::steady_clock::now();
+        attend(now >= round);
+        round = now >= round ? now + times_.renewal : round;
         lock.lock();
     }
 }

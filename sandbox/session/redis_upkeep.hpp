@@ -72,6 +72,7 @@ class RedisUpkeep {
   private:
     void begin(); ///< under mutex_
     void work(const std::stop_token& stop);
+    void attend(bool renew) noexcept;
     void renew_all();
     void note_all();
     bool note_next(RedisClient& client);

@@ -99,6 +99,16 @@ class RedisTest(unittest.TestCase):
             time.sleep(0.02)
         self.assertEqual(self.guests(), [])
 
+    def test_the_end_comes_within_a_second_though_redis_does_not_answer(self):
+        for arguments in (["--session", "hung"], []):
+            with self.subTest(arguments):
+                server = self.stack.enter_context(
+                    Berth(*arguments, "--registry", self.redis.url, state=self.states[0]))
+                self.run_command(server, "true")
+                self.redis.say("CLIENT", "PAUSE", "2500")
+                self.assertLess(server.seconds_to_end(lambda it: it.process.stdin.close()), 1.2)
+                self.redis.say("CLIENT", "UNPAUSE")
+
     def test_a_session_on_another_host_is_named_and_left_alone(self):
         here = self.start("apart", BERTH_SESSION_HOST="here")
         self.run_command(here, "true")
