@@ -24,7 +24,7 @@ bool RedisHeld::holds() const noexcept
 void RedisHeld::renew(RedisClient& client)
 {
     const std::lock_guard talking(talking_);
-    if (released_) {
+    if (over_) {
         return;
     }
     const auto begun = BootClock::now();
@@ -35,14 +35,14 @@ void RedisHeld::renew(RedisClient& client)
     if (answer.number == 1) {
         ours_until_ = begun + expiry_;
     } else {
-        lost_ = true;
+        over_ = lost_ = true;
     }
 }
 
 void RedisHeld::release(RedisClient& client) noexcept
 {
     const std::lock_guard talking(talking_);
-    released_ = true;
+    over_ = true;
     try {
         (void)client.run(redis_scripts::release, {name_}, {value_});
     } catch (const std::exception&) {

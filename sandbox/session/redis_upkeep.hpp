@@ -40,7 +40,7 @@ class RedisHeld {
     const std::chrono::milliseconds expiry_;
     const bool anew_;          ///< taken again where it is gone and nobody else has it
     std::mutex talking_;       ///< held while Redis is asked; taken before mutex_
-    bool released_ = false;    ///< under talking_
+    bool over_ = false;        ///< lost or released; under talking_
     mutable std::mutex mutex_; ///< guards what follows
     bool lost_ = false;
     BootClock::time_point ours_until_;
