@@ -120,6 +120,10 @@ class Backend {
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
 
+    /// Whether its machines, and their homes, are on the host of whoever makes them: nobody else
+    /// can attach to one, or tell whether it lives.
+    [[nodiscard]] virtual bool is_bound_to_host() const noexcept { return true; }
+
     /// Cheap after the first call that says yes; makes no machine that stays. A no may be one of
     /// the moment: ask again before the next attempt.
     [[nodiscard]] virtual Availability availability() = 0;

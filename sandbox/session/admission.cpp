@@ -115,7 +115,7 @@ Admission::Count Admission::count(const SessionId& id, const std::string& key) c
         if (other == key || !record || !has_machine(other, *record)) {
             continue;
         }
-        ++counted.all;
+        counted.all += is_elsewhere(settings_.place, *record) ? 0U : 1U;
         counted.own += record->id.principal == id.principal ? 1U : 0U;
         if (record->made_with && !record->unnamed) {
             const auto end = record->last_used + record->made_with->ttl;
@@ -128,7 +128,9 @@ Admission::Count Admission::count(const SessionId& id, const std::string& key) c
 bool Admission::has_machine(const std::string& key, const Record& record) const
 {
     if (record.state == State::running) {
-        return record.machine.backend != backend_.name() || !backend_.is_gone(record.machine);
+        // Of another host it cannot be told.
+        return record.machine.backend != backend_.name() || is_elsewhere(settings_.place, record) ||
+               !backend_.is_gone(record.machine);
     }
     if (record.state != State::creating) {
         return false;

@@ -1,6 +1,7 @@
 #include "sandbox/session/fact_finder.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/home_keeper.hpp"
@@ -88,6 +89,9 @@ SessionFacts FactFinder::describe(Record record) const
                               " or later (a running job is use); its home is kept" +
                               for_how_long(retention_of(settings_, record));
     }
+    if (is_elsewhere(settings_.place, record)) {
+        facts.why += " (on the host " + visible(record.place->host) + ", as the books have it)";
+    }
     take_conditions(facts, in_force);
     return facts;
 }
@@ -145,6 +149,9 @@ void FactFinder::ask_guest(Sight& sight, const Deadline& deadline) const
 {
     try {
         const auto record = registry_.find(sight.facts.key);
+        if (record) {
+            require_host(settings_.place, *record);
+        }
         const auto sandbox = record ? reach_machine(backend_, *record) : nullptr;
         if (sandbox) {
             sight.layers = sandbox->machine().layers();
@@ -197,7 +204,7 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
     Activity activity;
     try {
         const auto record = registry_.find(key);
-        if (!record) {
+        if (!record || is_elsewhere(settings_.place, *record)) {
             return std::nullopt;
         }
         activity.session = record->id.session;

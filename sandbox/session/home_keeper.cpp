@@ -43,9 +43,8 @@ std::optional<seconds> left_of_retention(const Settings& settings, const Record&
     return retention && age ? std::optional(std::max(*retention - *age, seconds(0))) : std::nullopt;
 }
 
-HomeKeeper::HomeKeeper(const Settings& settings, sandbox::Backend& backend, Registry& registry,
-                       MachineKeeper& machines)
-    : settings_(settings), backend_(backend), registry_(registry), machines_(machines)
+HomeKeeper::HomeKeeper(const Settings& settings, Registry& registry, MachineKeeper& machines)
+    : settings_(settings), registry_(registry), machines_(machines)
 {
 }
 
@@ -53,7 +52,7 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
                                                std::optional<seconds> instead)
 {
     const auto record = registry_.find(key);
-    if (!record || !has_no_machine(*record) || record->machine.backend != backend_.name()) {
+    if (!record || !has_no_machine(*record) || !machines_.is_ours(*record)) {
         return std::nullopt;
     }
     const auto now = HostTime::now();

@@ -22,8 +22,7 @@ left_of_retention(const Settings& settings, const Record& record, const HostTime
 /// Removes the homes that nobody has used for too long. Holds nothing between calls; thread-safe.
 class HomeKeeper {
   public:
-    HomeKeeper(const Settings& settings, sandbox::Backend& backend, Registry& registry,
-               MachineKeeper& machines);
+    HomeKeeper(const Settings& settings, Registry& registry, MachineKeeper& machines);
 
     /// Counts for how long the session of the key has had no machine, and removes it with its home
     /// when that is longer than its retention, or than `instead` if given. The session's name if
@@ -35,7 +34,6 @@ class HomeKeeper {
     void count(const std::string& key, const HostTime& now);
 
     const Settings& settings_;
-    sandbox::Backend& backend_;
     Registry& registry_;
     MachineKeeper& machines_;
 };

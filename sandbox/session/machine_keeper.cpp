@@ -9,8 +9,6 @@
 #include <chrono>
 #include <utility>
 
-#include <unistd.h>
-
 namespace berth::session {
 namespace {
 
@@ -105,15 +103,6 @@ std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox) noexcept
     }
 }
 
-/// The first machine was never ready: nobody has lost anything. Epoch 0 is that of one whose
-/// remains were collected (and of a record that a power loss emptied, which has no generation
-/// either).
-bool is_unused(const Record& record)
-{
-    return (record.state == State::creating && record.epoch == 1) ||
-           (record.epoch == 0 && !record.machine.generation.empty());
-}
-
 /// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
 /// name comes back with the session's next call.
 void take_over(const std::string& key, Record& record)
@@ -200,13 +189,15 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
         if (auto obtained = attach(wanted, *record)) {
             return std::move(*obtained);
         }
+        require_place(settings_.place, *record);
     }
-    return replace(wanted, std::move(record));
+    return replace(wanted, std::move(record), *lock);
 }
 
 std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wanted,
                                                              const Record& record)
 {
+    require_host(settings_.place, record);
     if (record.state != State::running) {
         return std::nullopt;
     }
@@ -241,7 +232,7 @@ void MachineKeeper::check(Record& record) const noexcept
 {
     try {
         if (record.state == State::running && record.machine.backend == backend_.name() &&
-            !backend_.attach(record.machine)) {
+            !is_elsewhere(settings_.place, record) && !backend_.attach(record.machine)) {
             apply(record, gone_event(record, settings_.ttl, false));
         }
     } catch (const std::exception&) {
@@ -267,8 +258,37 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     }
 }
 
-MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before)
+/// In the books of one host a lock is let go of by its holder alone.
+bool MachineKeeper::has_passed_on(const Registry::Hold& lock) const
 {
+    return registry_.is_shared() && !lock.holds();
+}
+
+/// Before anything is ended: a server that stood still for long may have lost the lock while it
+/// looked, and what it saw as dead or not there may be another's living machine by now.
+void MachineKeeper::require_held(const Registry::Hold& lock) const
+{
+    if (has_passed_on(lock)) {
+        throw Error(ErrorCode::busy,
+                    "the right to make or end the session's sandbox has passed to another server",
+                    "Try again: the call takes what the other server has made.");
+    }
+}
+
+/// Books that lost a record may have lost it of a machine that lives: its home is not given to a
+/// second one beside it. Only who shares books needs to look, and only where machines are bound to
+/// this host; others are found by their creation's number.
+void MachineKeeper::clear_unrecorded(const std::string& key)
+{
+    if (registry_.is_shared() && backend_.is_bound_to_host()) {
+        backend_.destroy(interrupted(key), false);
+    }
+}
+
+MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before,
+                                               const Registry::Hold& lock)
+{
+    require_held(lock);
     std::string notice = before || wanted.seen.generation.empty() ? "" : deleted_notice;
     Record record;
     if (before) {
@@ -277,6 +297,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         notice = unused ? "" : replacement_notice(before->state, before->why);
         record = *before;
     } else {
+        clear_unrecorded(wanted.key);
         record.created = std::chrono::system_clock::now();
     }
     apply(record, Event::create);
@@ -287,7 +308,8 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     record.machine.generation = random_hex(16);
     record.token = random_hex(32);
     record.made_with = static_cast<const Conditions&>(settings_);
-    record.owner = "pid " + std::to_string(::getpid());
+    record.owner = own_name(settings_);
+    record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;
     ++record.epoch;
     Obtained obtained;
     try {
@@ -296,7 +318,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
             const auto admitted = admission_.enter(wanted.id, wanted.key);
             registry_.put(wanted.key, record);
         }
-        obtained = create(wanted, record);
+        obtained = create(wanted, record, lock);
     } catch (...) {
         roll_back(wanted.key, before);
         throw;
@@ -310,7 +332,8 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     return obtained;
 }
 
-MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record)
+MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
+                                              const Registry::Hold& lock)
 {
     auto machine = backend_.create(specify(wanted, record));
     record.machine = machine->record();
@@ -319,8 +342,9 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     try {
         registry_.put(wanted.key, record);
     } catch (...) {
-        // A machine that no book knows could never be ended, nor a home be found.
-        backend_.destroy(record.machine, record.machine.made_home);
+        // A machine that no book knows could never be ended, nor a home be found. Whoever has the
+        // lock by now may have given that home to another machine.
+        backend_.destroy(record.machine, record.machine.made_home && !has_passed_on(lock));
         throw;
     }
     Obtained obtained;
@@ -390,6 +414,8 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
         return false;
     }
     require_same_backend(*record);
+    require_place(settings_.place, *record);
+    require_held(*lock);
     const bool running = record->state == State::running || record->state == State::ended;
     backend_.destroy(running ? record->machine : interrupted(key), purge);
     if (purge) {
@@ -413,76 +439,6 @@ bool MachineKeeper::is_shown_as(const std::string& key, const std::string& shown
     } catch (const std::exception&) {
         return false; // damaged: by its key alone
     }
-}
-
-void MachineKeeper::drop_unused(const std::string& key) noexcept
-{
-    try {
-        if (registry_.find(key)) {
-            return;
-        }
-        const auto lock = registry_.lock(key, Deadline::after({}));
-        if (!registry_.find(key)) {
-            registry_.erase(key);
-        }
-    } catch (const std::exception&) {
-        return; // damaged or in use by another: then it is not unused
-    }
-}
-
-void MachineKeeper::drop_abandoned()
-{
-    for (const auto& key : registry_.abandoned()) {
-        try {
-            // Whoever is just beginning has one of the two.
-            if (const auto claim = registry_.claim(key)) {
-                drop_unused(key);
-            }
-        } catch (const std::exception&) {
-            continue;
-        }
-    }
-}
-
-bool MachineKeeper::collect(const std::string& key)
-{
-    const auto record = registry_.find(key);
-    if (!record || record->machine.backend != backend_.name()) {
-        return false;
-    }
-    if (record->unnamed) {
-        const auto claim = registry_.claim(key);
-        return claim && end(key, true, Deadline::after({}));
-    }
-    return has_died(*record) && settle_dead(key);
-}
-
-/// Of a machine that is being made it may only be asked under the session's lock.
-bool MachineKeeper::has_died(const Record& record) const
-{
-    return record.state == State::creating ||
-           (record.state == State::running && backend_.is_gone(record.machine));
-}
-
-bool MachineKeeper::settle_dead(const std::string& key)
-{
-    // Whoever makes or ends the machine has the lock until its record says so.
-    const auto lock = registry_.lock(key, Deadline::after({}));
-    auto record = registry_.find(key);
-    if (!record) {
-        registry_.erase(key); // the lock has made the folder anew
-        return false;
-    }
-    if (record->machine.backend != backend_.name() || !has_died(*record)) {
-        return false;
-    }
-    const bool unused = is_unused(*record);
-    settle(key, *record, false);
-    if (unused) {
-        record->epoch = 0;
-    }
-    registry_.put(key, *record);
-    return true;
 }
 
 } // namespace berth::session

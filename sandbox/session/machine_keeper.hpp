@@ -56,6 +56,10 @@ class MachineKeeper {
     bool end(const std::string& key, bool purge, const Deadline& deadline,
              const Condition& condition = {});
 
+    /// Whether the end of its machine can be told here, and what is left of it removed: it is of
+    /// this backend, host and state directory.
+    [[nodiscard]] bool is_ours(const Record& record) const;
+
     /// Whether the session of the key has a sandbox of that id, or is an unnamed one of that name.
     [[nodiscard]] bool is_shown_as(const std::string& key, const std::string& shown) const noexcept;
 
@@ -73,13 +77,19 @@ class MachineKeeper {
 
   private:
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& record);
-    [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before);
-    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record);
+    [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
+                                   const Registry::Hold& lock);
+    [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
+    void require_held(const Registry::Hold& lock) const;
+    void clear_unrecorded(const std::string& key);
+    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);
     [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record, bool attended);
     void roll_back(const std::string& key, const std::optional<Record>& before) noexcept;
     void require_same_backend(const Record& record) const;
+    [[nodiscard]] bool outlives_its_claim(const Record& record) const;
     void require_no_excess(const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
     [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record) const;

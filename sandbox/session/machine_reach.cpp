@@ -6,12 +6,13 @@ namespace berth::session {
 namespace {
 
 std::unique_ptr<sandbox::Sandbox> reach_key(sandbox::Backend& backend, Registry& registry,
-                                            const std::string& key)
+                                            const std::optional<Place>& own, const std::string& key)
 {
     const auto record = registry.find(key);
     if (!record) {
         return nullptr;
     }
+    require_host(own, *record);
     return reach_machine(backend, *record);
 }
 
@@ -30,16 +31,18 @@ std::unique_ptr<sandbox::Sandbox> reach_machine(sandbox::Backend& backend, const
 }
 
 std::optional<protocol::PauseReply> pause_machine(sandbox::Backend& backend, Registry& registry,
+                                                  const std::optional<Place>& own,
                                                   const std::string& key)
 {
-    const auto sandbox = reach_key(backend, registry, key);
+    const auto sandbox = reach_key(backend, registry, own, key);
     return sandbox ? std::optional(sandbox->pause()) : std::nullopt;
 }
 
 std::optional<protocol::ResumeReply> resume_machine(sandbox::Backend& backend, Registry& registry,
+                                                    const std::optional<Place>& own,
                                                     const std::string& key)
 {
-    const auto sandbox = reach_key(backend, registry, key);
+    const auto sandbox = reach_key(backend, registry, own, key);
     return sandbox ? std::optional(sandbox->resume()) : std::nullopt;
 }
 

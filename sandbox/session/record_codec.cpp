@@ -46,6 +46,22 @@ json encode_conditions(const Conditions& made)
               {"spill_session", limits.spill_session}}}};
 }
 
+json encode_place(const Place& place)
+{
+    return {{"host_id", place.host_id},
+            {"host", place.host},
+            {"state_directory", place.state_directory}};
+}
+
+Place decode_place(const json& value)
+{
+    Place place;
+    value.at("host_id").get_to(place.host_id);
+    value.at("host").get_to(place.host);
+    value.at("state_directory").get_to(place.state_directory);
+    return place;
+}
+
 Conditions decode_conditions(const json& value)
 {
     Conditions made;
@@ -142,6 +158,9 @@ std::string encode(const Record& record)
     if (record.kept) {
         text["kept"] = encode_kept(*record.kept);
     }
+    if (record.place) {
+        text["place"] = encode_place(*record.place);
+    }
     return text.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -166,6 +185,9 @@ try {
     }
     if (const auto kept = value.find("kept"); kept != value.end()) {
         record.kept = decode_kept(*kept);
+    }
+    if (const auto place = value.find("place"); place != value.end()) {
+        record.place = decode_place(*place);
     }
     value.at("epoch").get_to(record.epoch);
     value.at("owner").get_to(record.owner);

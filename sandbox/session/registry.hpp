@@ -6,6 +6,7 @@
 #include "sandbox/session/kept_time.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/lifecycle.hpp"
+#include "sandbox/session/place.hpp"
 #include "sandbox/session/settings.hpp"
 
 #include <chrono>
@@ -33,6 +34,8 @@ struct Record {
     std::optional<KeptTime> kept;
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
     std::string owner;       ///< the server that made the machine, for people
+    /// Of a machine that is bound to a host, in books that several hosts write in.
+    std::optional<Place> place;
 };
 
 /// Its home is kept, and nothing else.
@@ -47,11 +50,13 @@ class DamagedRecord : public Error {
     using Error::Error;
 };
 
-/// The books of all sessions, shared by every server of one state directory (or, one day, one
-/// Redis). Keys are key_hash(). Thread-safe.
+/// The books of all sessions, shared by every server of one state directory, or of one Redis
+/// (make_redis_registry). Keys are key_hash(). Thread-safe.
 class Registry {
   public:
-    /// Something held until it is destroyed, or its process dies however it dies.
+    /// Something held until it is destroyed, or its process dies however it dies: in the books of
+    /// one host until that very moment, in shared ones for some seconds more. Must not outlive its
+    /// registry.
     class Hold {
       public:
         Hold() = default;
@@ -59,8 +64,8 @@ class Registry {
         Hold& operator=(const Hold&) = delete;
         virtual ~Hold() = default;
 
-        /// False when whoever deleted the session has deleted what is held with it: others could
-        /// hold the same now.
+        /// False when others could hold the same now: whoever deleted the session has deleted
+        /// what is held with it, or shared books have not heard of this server for too long.
         [[nodiscard]] virtual bool holds() const noexcept = 0;
     };
 
@@ -68,6 +73,10 @@ class Registry {
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
     virtual ~Registry() = default;
+
+    /// Whether servers of other hosts write in it too. Then machines that are bound to a host must
+    /// be told from those of another.
+    [[nodiscard]] virtual bool is_shared() const noexcept { return false; }
 
     /// The right to create, replace or destroy the session's machine. Throws Error(busy) when
     /// another has it until the deadline.
@@ -81,10 +90,11 @@ class Registry {
     /// when it cannot be read now: a guess could make a second machine beside a living one.
     [[nodiscard]] virtual std::optional<Record> find(const std::string& key) = 0;
 
-    /// Under lock(). A reader sees the old record or the new one.
+    /// Under lock(); where shared books have given that to another since, throws Error(busy) and
+    /// writes nothing. A reader sees the old record or the new one.
     virtual void put(const std::string& key, const Record& record) = 0;
 
-    /// Under lock(). Idempotent.
+    /// Under lock(), as put(). Idempotent.
     virtual void erase(const std::string& key) = 0;
 
     /// The session is in use now. Needs no lock; a session that is gone is ignored.

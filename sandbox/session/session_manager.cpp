@@ -6,6 +6,7 @@
 #include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
+#include "sandbox/session/redis_registry.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/slot.hpp"
 
@@ -25,16 +26,22 @@ constexpr std::chrono::seconds touch_interval{30};
 constexpr std::chrono::seconds collect_time{10};
 constexpr std::chrono::seconds close_time{1};
 
+std::unique_ptr<Registry> make_registry(const Settings& settings)
+{
+    if (!settings.redis) {
+        return make_file_registry(settings.state_directory);
+    }
+    return make_redis_registry(*settings.redis, own_name(settings));
+}
+
 } // namespace
 
 class SessionManager::Implementation {
   public:
     Implementation(Settings settings, std::shared_ptr<sandbox::Backend> backend)
         : settings_(std::move(settings)), backend_(std::move(backend)),
-          registry_(make_file_registry(settings_.state_directory)),
-          keeper_(settings_, *backend_, *registry_),
-          homes_(settings_, *backend_, *registry_, keeper_),
-          finder_(settings_, *backend_, *registry_, keeper_)
+          registry_(make_registry(settings_)), keeper_(settings_, *backend_, *registry_),
+          homes_(settings_, *registry_, keeper_), finder_(settings_, *backend_, *registry_, keeper_)
     {
     }
 
@@ -58,6 +65,8 @@ class SessionManager::Implementation {
     sandbox::Backend& backend() noexcept { return *backend_; }
 
     Registry& registry() noexcept { return *registry_; }
+
+    [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
 
   private:
     void collect_one(const std::string& key, std::optional<std::chrono::seconds> homes_older_than,
@@ -414,12 +423,14 @@ std::optional<Sight> SessionManager::show(const std::string& key)
 
 std::optional<protocol::PauseReply> SessionManager::pause(const std::string& key)
 {
-    return pause_machine(implementation_->backend(), implementation_->registry(), key);
+    return pause_machine(implementation_->backend(), implementation_->registry(),
+                         implementation_->place(), key);
 }
 
 std::optional<protocol::ResumeReply> SessionManager::resume(const std::string& key)
 {
-    return resume_machine(implementation_->backend(), implementation_->registry(), key);
+    return resume_machine(implementation_->backend(), implementation_->registry(),
+                          implementation_->place(), key);
 }
 
 SessionFacts SessionManager::facts(const SessionId& id)

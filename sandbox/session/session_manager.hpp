@@ -31,9 +31,9 @@ struct Collected {
 /// Decides which machine a session has. Thread-safe; several processes may serve one session.
 ///
 /// No machine is made before acquire(). Creation, replacement and destruction of one key are
-/// serialised by a kernel lock on the session's folder, between threads and between processes; a
-/// call on a session in use takes no such lock and reads no file; it looks at the sources of
-/// mounts.
+/// serialised by the registry's lock, between threads, processes and, with a shared registry,
+/// hosts; a call on a session in use takes no such lock and asks no registry, so that it goes on
+/// without one; it looks at the sources of mounts.
 class SessionManager {
   public:
     SessionManager(Settings settings, std::shared_ptr<sandbox::Backend> backend);

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <unistd.h>
+
 namespace berth::session {
 
 namespace {
@@ -15,6 +17,12 @@ std::string flag_of(const sandbox::Mount& mount)
 }
 
 } // namespace
+
+std::string own_name(const Settings& settings)
+{
+    return "pid " + std::to_string(::getpid()) +
+           (settings.place ? " on " + settings.place->host : std::string());
+}
 
 std::vector<std::string> differences(const Settings& settings, const Conditions& made)
 {

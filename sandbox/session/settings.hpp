@@ -1,11 +1,14 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/session/place.hpp"
+#include "sandbox/session/redis_url.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +35,9 @@ struct Conditions {
 /// What the operator decided for the sessions of this server.
 struct Settings : Conditions {
     std::string state_directory; ///< absolute; made 0700 when missing
+    /// The books of several hosts; nothing: those of this host, in the state directory.
+    std::optional<RedisAddress> redis;
+    std::optional<Place> place; ///< with `redis`: where this server makes machines
     /// Keys of the settings that somebody gave, "mount" or "local.memory". A server that was told
     /// nothing takes a machine as it is.
     std::set<std::string, std::less<>> asked;
@@ -46,6 +52,9 @@ struct Settings : Conditions {
     /// The same of each session whose home was removed because nobody used it.
     std::function<void(const std::string& session)> on_removed;
 };
+
+/// This server, for people: its process and, where several hosts share the books, its host.
+[[nodiscard]] std::string own_name(const Settings& settings);
 
 /// The keys of `settings.asked` in which a machine that was made with `made` is another, in order.
 [[nodiscard]] std::vector<std::string> differences(const Settings& settings,

@@ -46,7 +46,7 @@ class Use {
 
     Use(std::shared_ptr<Slot> slot, std::shared_ptr<Registry> registry,
         std::shared_ptr<sandbox::Sandbox> sandbox)
-        : slot_(std::move(slot)), registry_(std::move(registry)), sandbox_(std::move(sandbox))
+        : registry_(std::move(registry)), slot_(std::move(slot)), sandbox_(std::move(sandbox))
     {
     }
 
@@ -77,8 +77,8 @@ class Use {
     }
 
   private:
+    std::shared_ptr<Registry> registry_; ///< outlives what the slot has claimed in it
     std::shared_ptr<Slot> slot_;
-    std::shared_ptr<Registry> registry_;
     std::shared_ptr<sandbox::Sandbox> sandbox_;
     BootClock::time_point begin_ = BootClock::now();
 };

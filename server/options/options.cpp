@@ -131,6 +131,16 @@ void derive(std::vector<Setting>& settings, const std::string& key, const std::s
     setting->value = value;
 }
 
+/// What is in force where that is not what was given; of an address without its password.
+void derive_all(Options& options)
+{
+    const auto& sessions = options.sessions;
+    derive(options.settings, "principal", options.session.principal);
+    derive(options.settings, "registry", sessions.redis ? sessions.redis->shown() : std::string());
+    derive(options.settings, "state_dir", sessions.state_directory);
+    derive(options.settings, "workspace", options.workspace);
+}
+
 std::string pick_workspace(const Layers& layers, const std::string& state_directory)
 {
     const auto given = layers.text("workspace");
@@ -174,6 +184,25 @@ std::map<std::string, std::string> make_environment(const RawValue& raw)
     return environment;
 }
 
+/// The address is never quoted: there may be a password in it.
+void pick_registry(const Layers& layers, session::Settings& sessions)
+{
+    const auto host = require_name(layers.text("session.host"),
+                                   "session.host (" + layers.raw("session.host").origin + ")");
+    const auto address = layers.text("registry");
+    if (address.empty()) {
+        return;
+    }
+    try {
+        sessions.redis = session::parse_redis_url(address);
+    } catch (const Error& error) {
+        throw Error(ErrorCode::invalid_argument,
+                    std::string(error.what()) + " (" + layers.raw("registry").origin + ')',
+                    error.hint());
+    }
+    sessions.place = session::this_place(host, sessions.state_directory);
+}
+
 std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given,
                                         const std::string& state_directory)
 {
@@ -204,6 +233,7 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     const auto state = layers.text("state_dir");
     sessions.state_directory =
         state.empty() ? default_state_directory(environment) : absolute_path(state);
+    pick_registry(layers, sessions);
     sessions.mounts = make_mounts(layers, given, sessions.state_directory);
     sessions.network =
         layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
@@ -265,9 +295,7 @@ Options make_options(const Given& given, const Environment& environment)
     options.log_level = layers.choice("log.level");
     options.log_format = layers.choice("log.format");
 
-    derive(options.settings, "principal", options.session.principal);
-    derive(options.settings, "state_dir", options.sessions.state_directory);
-    derive(options.settings, "workspace", options.workspace);
+    derive_all(options);
     options.settings.push_back({"session", session, session_origin});
     std::sort(options.settings.begin(), options.settings.end(),
               [](const Setting& a, const Setting& b) { return a.key < b.key; });

@@ -53,16 +53,11 @@ constexpr std::array built_in{
 };
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session.
-constexpr std::array<std::string_view, 10> foreign{"log.format",
-                                                   "log.level",
-                                                   "principal",
-                                                   "profile",
-                                                   "session.key",
-                                                   "session.max",
-                                                   "session.max_per_principal",
-                                                   "state_dir",
-                                                   "var",
-                                                   "workspace"};
+constexpr std::array<std::string_view, 12> foreign{
+    "log.format",  "log.level",   "principal",
+    "profile",     "registry",    "session.host",
+    "session.key", "session.max", "session.max_per_principal",
+    "state_dir",   "var",         "workspace"};
 
 bool is_measured(const Definition& definition)
 {

@@ -47,7 +47,7 @@ def named(cell):
 def doctests(path):
     """The names of the cases of a C++ file; a literal may be in pieces."""
     literals = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
-    cases = re.findall(r"TEST_CASE(?:_FIXTURE)?\(\s*(?:\w+,\s*)?" + literals, path.read_text())
+    cases = re.findall(r"TEST_CASE(?:_FIXTURE|_TEMPLATE)?\(\s*(?:\w+,\s*)?" + literals, path.read_text())
     return {"".join(re.findall(r'"((?:[^"\\]|\\.)*)"', case)) for case in cases}
 
 

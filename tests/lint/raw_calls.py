@@ -17,6 +17,8 @@ RULES = (
     (r"#\s*include\s*<toml\+\+/", r"^server/options", "only the options read TOML"),
     (r"#\s*include\s*<CLI/", r"^server/(options|cli)", "only the command line parses flags"),
     (r"#\s*include\s*<(re2|hs)/", r"^sandbox/guest/", "only the guest searches"),
+    (r"#\s*include\s*<hiredis/", r"^sandbox/session/redis_connection\.cpp$",
+     "hiredis is hidden behind one file"),
     (r"#\s*include\s*<seccomp\.h>", r"^sandbox/(local/launcher|guest)/",
      "only the launcher makes filters"),
     (r"#\s*include\s*<nlohmann/json\.hpp>", r"(\.cpp|^tools/entry\.hpp)$",

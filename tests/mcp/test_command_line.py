@@ -172,7 +172,7 @@ class CommandLineTest(Bench):
             self.assertNotEqual(version["commit"], "unknown")
         libraries = dict(library.rsplit(" ", 1) for library in version["libraries"].split(", "))
         self.assertEqual(set(libraries), {"nlohmann_json", "spdlog", "toml++", "CLI11", "RE2",
-                                          "libseccomp", "libcrypto (OpenSSL)"})
+                                          "libseccomp", "libcrypto (OpenSSL)", "hiredis"})
         for library, number in libraries.items():
             self.assertRegex(number, r"^[0-9]", library)
             self.assertNotRegex(number, r"^0\.0\.0$", library)

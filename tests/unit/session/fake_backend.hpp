@@ -68,6 +68,7 @@ class FakeBackend : public sandbox::Backend {
     std::atomic<bool> certain{true}; ///< whether a machine that is gone is known to be
     std::atomic<bool> unsure{false}; ///< it cannot be told whether any machine lives
     std::string backend_name = "fake";
+    bool bound = true; ///< to a host
     std::vector<sandbox::Layer> limits;
     sandbox::MachineSpec last_spec;
     /// What all machines say of their mounts; changed while no call is made.
@@ -75,6 +76,8 @@ class FakeBackend : public sandbox::Backend {
         std::make_shared<std::vector<std::string>>();
 
     [[nodiscard]] std::string_view name() const noexcept override { return backend_name; }
+
+    [[nodiscard]] bool is_bound_to_host() const noexcept override { return bound; }
 
     [[nodiscard]] sandbox::Availability availability() override
     {

@@ -395,6 +395,38 @@ TEST_CASE("names that people read cannot move their terminal's cursor")
     CHECK(bench.refusal().empty());
 }
 
+TEST_CASE("the registry: its address is taken apart, and shown without user and password")
+{
+    Bench bench;
+    CHECK_FALSE(bench.make().sessions.redis.has_value());
+    CHECK_FALSE(bench.make().sessions.place.has_value());
+    bench.variables["BERTH_REGISTRY"] = "redis://ann:geheim@host:7/2";
+    const auto options = bench.make();
+    REQUIRE(options.sessions.redis.has_value());
+    CHECK(options.sessions.redis->password == "geheim");
+    CHECK(options.sessions.redis->host == "host");
+    REQUIRE(options.sessions.place.has_value());
+    CHECK_FALSE(options.sessions.place->host_id.empty());
+    for (const auto& setting : options.settings) {
+        CHECK_FALSE(has(setting.value, "geheim"));
+        CHECK((setting.key != "registry" || setting.value == "redis://host:7/2"));
+    }
+    bench.variables["BERTH_SESSION_HOST"] = "a name";
+    CHECK(bench.make().sessions.place->host == "a name");
+    CHECK(bench.make().sessions.place->host_id.empty());
+    for (const std::string wrong :
+         {"redis://:geheim@host:geheim", "geheim", "rediss://:geheim@h"}) {
+        bench.variables["BERTH_REGISTRY"] = wrong;
+        const auto text = bench.refusal();
+        CHECK(has(text, "the address of the registry is not allowed"));
+        CHECK(has(text, "(environment BERTH_REGISTRY)"));
+        CHECK_FALSE(has(text, "geheim"));
+    }
+    bench.variables.erase("BERTH_REGISTRY");
+    bench.variables["BERTH_SESSION_HOST"] = "a\nb";
+    CHECK(has(bench.refusal(), "session.host (environment BERTH_SESSION_HOST)"));
+}
+
 TEST_CASE("a backend that is to come is not there yet, and that is said")
 {
     Bench bench;

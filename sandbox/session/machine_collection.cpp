@@ -1,0 +1,108 @@
+// The part of the keeper that removes what dead servers and machines have left.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+
+#include <exception>
+
+namespace berth::session {
+
+/// The first machine was never ready: nobody has lost anything. Epoch 0 is that of one whose
+/// remains were collected (and of a record that a power loss emptied, which has no generation
+/// either).
+bool MachineKeeper::is_unused(const Record& record)
+{
+    return (record.state == State::creating && record.epoch == 1) ||
+           (record.epoch == 0 && !record.machine.generation.empty());
+}
+
+void MachineKeeper::drop_unused(const std::string& key) noexcept
+{
+    try {
+        if (registry_.find(key)) {
+            return;
+        }
+        const auto lock = registry_.lock(key, Deadline::after({}));
+        if (!registry_.find(key)) {
+            registry_.erase(key);
+        }
+    } catch (const std::exception&) {
+        return; // damaged or in use by another: then it is not unused
+    }
+}
+
+void MachineKeeper::drop_abandoned()
+{
+    for (const auto& key : registry_.abandoned()) {
+        try {
+            // Whoever is just beginning has one of the two.
+            if (const auto claim = registry_.claim(key)) {
+                drop_unused(key);
+            }
+        } catch (const std::exception&) {
+            continue;
+        }
+    }
+}
+
+bool MachineKeeper::is_ours(const Record& record) const
+{
+    const auto& own = settings_.place;
+    return record.machine.backend == backend_.name() && !is_elsewhere(own, record) &&
+           (!own || !record.place || own->state_directory == record.place->state_directory);
+}
+
+/// A claim in shared books lapses when its server cannot reach them; the machine of an unnamed
+/// session ends with its server and with nothing else.
+bool MachineKeeper::outlives_its_claim(const Record& record) const
+{
+    return registry_.is_shared() && backend_.is_bound_to_host() && record.state == State::running &&
+           !backend_.is_gone(record.machine);
+}
+
+bool MachineKeeper::collect(const std::string& key)
+{
+    const auto record = registry_.find(key);
+    if (!record || !is_ours(*record)) {
+        return false;
+    }
+    if (record->unnamed) {
+        if (outlives_its_claim(*record)) {
+            return false;
+        }
+        const auto claim = registry_.claim(key);
+        return claim && end(key, true, Deadline::after({}));
+    }
+    return has_died(*record) && settle_dead(key);
+}
+
+/// Of a machine that is being made it may only be asked under the session's lock.
+bool MachineKeeper::has_died(const Record& record) const
+{
+    return record.state == State::creating ||
+           (record.state == State::running && backend_.is_gone(record.machine));
+}
+
+bool MachineKeeper::settle_dead(const std::string& key)
+{
+    // Whoever makes or ends the machine has the lock until its record says so.
+    const auto lock = registry_.lock(key, Deadline::after({}));
+    auto record = registry_.find(key);
+    if (!record) {
+        registry_.erase(key); // the lock has made the folder anew
+        return false;
+    }
+    if (!is_ours(*record) || !has_died(*record)) {
+        return false;
+    }
+    require_held(*lock);
+    const bool unused = is_unused(*record);
+    settle(key, *record, false);
+    if (unused) {
+        record->epoch = 0;
+    }
+    registry_.put(key, *record);
+    return true;
+}
+
+} // namespace berth::session

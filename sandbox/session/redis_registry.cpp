@@ -1,0 +1,328 @@
+#include "sandbox/session/redis_registry.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/base/visible.hpp"
+#include "sandbox/session/record_codec.hpp"
+#include "sandbox/session/redis_books.hpp"
+#include "sandbox/session/redis_client.hpp"
+#include "sandbox/session/redis_scripts.hpp"
+#include "sandbox/session/redis_upkeep.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t max_record = 1UL << 20U;
+constexpr std::size_t key_size = 64;
+constexpr std::size_t nonce_size = 32;
+
+/// Who waits for a lock asks again after so long.
+constexpr milliseconds first_pause{2};
+constexpr milliseconds longest_pause{50};
+
+std::string text_of(milliseconds duration)
+{
+    return std::to_string(duration.count());
+}
+
+std::string seconds_of(std::chrono::system_clock::time_point time)
+{
+    return std::to_string(std::chrono::system_clock::to_time_t(time));
+}
+
+std::chrono::system_clock::time_point time_in(const std::string& seconds)
+{
+    std::time_t number = 0;
+    const auto* const end = seconds.data() + seconds.size();
+    const auto [read, error] = std::from_chars(seconds.data(), end, number);
+    if (error != std::errc() || read != end) {
+        throw std::runtime_error("it is damaged: its time of last use is none");
+    }
+    return std::chrono::system_clock::from_time_t(number);
+}
+
+/// "EPOCH NONCE OWNER" as people are told of it.
+std::string owner_in(const std::string& lock)
+{
+    const auto nonce = lock.find(' ');
+    const auto owner = nonce == std::string::npos ? nonce : lock.find(' ', nonce + 1);
+    constexpr std::size_t most = 200;
+    return owner == std::string::npos ? "another server"
+                                      : visible_beginning(lock.substr(owner + 1), most);
+}
+
+class RedisRegistry : public Registry {
+  public:
+    RedisRegistry(const RedisAddress& address, std::string owner, const RedisTimes& times)
+        : owner_(std::move(owner)), times_(times), client_(address, times),
+          upkeep_(address, times, books_)
+    {
+    }
+
+    [[nodiscard]] bool is_shared() const noexcept override { return true; }
+
+    std::unique_ptr<Hold> lock(const std::string& key, const Deadline& deadline) override;
+    std::unique_ptr<Hold> claim(const std::string& key) override;
+    std::optional<Record> find(const std::string& key) override;
+    void put(const std::string& key, const Record& record) override;
+    void erase(const std::string& key) override;
+    void touch(const std::string& key) noexcept override;
+    std::vector<std::string> keys() override;
+
+    /// Locks and claims expire by themselves.
+    std::vector<std::string> abandoned() override { return {}; }
+
+  private:
+    class Held;
+
+    [[nodiscard]] std::unique_ptr<Hold> hold(const std::string& key,
+                                             const std::shared_ptr<RedisHeld>& held, bool is_lock);
+    void release(const std::string& key, const std::shared_ptr<RedisHeld>& held) noexcept;
+    [[nodiscard]] std::string lock_on(const std::string& key);
+    [[nodiscard]] Error lock_lost() const;
+    [[nodiscard]] Record read(const std::string& key, const RedisEntry& entry) const;
+    [[nodiscard]] DamagedRecord damaged(const std::string& key, const std::string& why) const;
+
+    std::vector<RedisReply> run(std::string_view script, std::vector<std::string> keys,
+                                std::vector<std::string> arguments)
+    {
+        return books_.run(client_, script, std::move(keys), std::move(arguments));
+    }
+
+    const std::string owner_;
+    const RedisTimes times_;
+    RedisClient client_;
+    RedisBooks books_;
+    RedisUpkeep upkeep_;
+    std::mutex mutex_;
+    std::map<std::string, std::shared_ptr<RedisHeld>> locks_; ///< by key; guarded by mutex_
+};
+
+class RedisRegistry::Held : public Registry::Hold {
+  public:
+    Held(RedisRegistry& registry, std::string key, std::shared_ptr<RedisHeld> held)
+        : registry_(registry), key_(std::move(key)), held_(std::move(held))
+    {
+    }
+
+    ~Held() override { registry_.release(key_, held_); }
+
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+
+    [[nodiscard]] bool holds() const noexcept override { return held_->holds(); }
+
+  private:
+    RedisRegistry& registry_;
+    std::string key_;
+    std::shared_ptr<RedisHeld> held_;
+};
+
+std::unique_ptr<Registry::Hold>
+RedisRegistry::hold(const std::string& key, const std::shared_ptr<RedisHeld>& held, bool is_lock)
+{
+    auto result = std::make_unique<Held>(*this, key, held);
+    upkeep_.keep(held);
+    if (is_lock) {
+        const std::lock_guard lock(mutex_);
+        locks_.insert_or_assign(key, held);
+    }
+    return result;
+}
+
+void RedisRegistry::release(const std::string& key, const std::shared_ptr<RedisHeld>& held) noexcept
+{
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = locks_.find(key);
+        // One that lapsed may have been given to another thread of ours since.
+        if (found != locks_.end() && found->second == held) {
+            locks_.erase(found);
+        }
+    }
+    upkeep_.drop(held);
+    held->release(client_);
+}
+
+std::unique_ptr<Registry::Hold> RedisRegistry::lock(const std::string& key,
+                                                    const Deadline& deadline)
+{
+    const auto nonce = random_hex(nonce_size / 2);
+    auto pause = first_pause;
+    for (;;) {
+        const auto begun = BootClock::now();
+        const auto answer = run(redis_scripts::lock,
+                                {redis_keys::settling, redis_keys::lock(key), redis_keys::epoch},
+                                {nonce, owner_, text_of(times_.lock), text_of(times_.settling)});
+        const auto& state = answer.at(0).text;
+        if (state == "held") {
+            return hold(key,
+                        std::make_shared<RedisHeld>(redis_keys::lock(key), answer.at(1).text,
+                                                    times_.lock, false, begun),
+                        true);
+        }
+        if (deadline.expired()) {
+            throw Error(
+                ErrorCode::busy,
+                state == "settling"
+                    ? "the registry was restarted a moment ago, and its servers write again "
+                      "what they know"
+                    : "the session is being made or ended by another server (" +
+                          owner_in(answer.at(1).text) + ")",
+                "try again in a few seconds");
+        }
+        std::this_thread::sleep_for(pause);
+        pause = std::min(pause * 2, longest_pause);
+    }
+}
+
+std::unique_ptr<Registry::Hold> RedisRegistry::claim(const std::string& key)
+{
+    const auto value = random_hex(nonce_size / 2) + ' ' + owner_;
+    const auto begun = BootClock::now();
+    const auto answer = run(redis_scripts::claim,
+                            {redis_keys::settling, redis_keys::claim(key), redis_keys::record(key)},
+                            {value, text_of(times_.claim)});
+    if (answer.at(0).text != "held") {
+        return nullptr;
+    }
+    return hold(
+        key, std::make_shared<RedisHeld>(redis_keys::claim(key), value, times_.claim, true, begun),
+        false);
+}
+
+DamagedRecord RedisRegistry::damaged(const std::string& key, const std::string& why) const
+{
+    return {ErrorCode::backend_error,
+            "the session's record " + redis_keys::record(key) + " in " + client_.address().shown() +
+                " cannot be used: " + why,
+            "end the session with `berth sessions kill " + key +
+                "`: the files in its home are kept, and with --purge deleted"};
+}
+
+Record RedisRegistry::read(const std::string& key, const RedisEntry& entry) const
+{
+    try {
+        if (entry.record.size() > max_record) {
+            throw std::length_error("it is too large");
+        }
+        Record record = decode_record(entry.record);
+        record.token = entry.token;
+        record.last_used = time_in(entry.last_used);
+        return record;
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw damaged(key, error.what());
+    }
+}
+
+std::optional<Record> RedisRegistry::find(const std::string& key)
+{
+    upkeep_.note_now(client_, key);
+    const auto found = found_in(run(redis_scripts::find, {redis_keys::record(key)}, {}));
+    if (found.damaged) {
+        throw damaged(key, "it is damaged: a part of it is missing, or it is of another kind");
+    }
+    return found.entry ? std::optional(read(key, *found.entry)) : std::nullopt;
+}
+
+Error RedisRegistry::lock_lost() const
+{
+    return Error(ErrorCode::busy,
+                 "the right to make or end the session's sandbox has passed to another server: "
+                 "the registry " +
+                     client_.address().shown() + " has lost it, or not heard of this server for " +
+                     text_of(times_.lock) + " ms",
+                 "Try again: the call takes what the other server has made.")
+        .set_retryable(true);
+}
+
+/// What is written under it. Throws when it is ours no more.
+std::string RedisRegistry::lock_on(const std::string& key)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = locks_.find(key);
+    if (found == locks_.end() || !found->second->holds()) {
+        throw lock_lost();
+    }
+    return found->second->value();
+}
+
+void RedisRegistry::put(const std::string& key, const Record& record)
+{
+    const auto lock = lock_on(key);
+    upkeep_.note_now(client_, key);
+    const auto ttl = record.made_with ? record.made_with->ttl : Conditions().ttl;
+    RedisEntry entry{.record = encode(record),
+                     .token = record.token,
+                     .last_used = seconds_of(record.last_used),
+                     .keep = text_of(ttl + times_.keep),
+                     .revision = {}};
+    const auto answer = run(redis_scripts::put,
+                            {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
+                             redis_keys::purged(key)},
+                            {lock, key, entry.record, entry.token, entry.last_used, entry.keep});
+    if (answer.at(0).text != "written") {
+        throw lock_lost();
+    }
+    entry.last_used = answer.at(1).text;
+    entry.revision = answer.at(2).text;
+    books_.remember(key, std::move(entry));
+    upkeep_.watch();
+}
+
+void RedisRegistry::erase(const std::string& key)
+{
+    const auto answer = run(redis_scripts::erase,
+                            {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
+                             redis_keys::purged(key)},
+                            {lock_on(key), key, text_of(times_.purged)});
+    if (answer.at(0).text != "gone") {
+        throw lock_lost();
+    }
+    books_.forget(key);
+}
+
+void RedisRegistry::touch(const std::string& key) noexcept
+{
+    try {
+        upkeep_.note_use(key);
+    } catch (const std::exception&) {
+        return; // one note less
+    }
+}
+
+std::vector<std::string> RedisRegistry::keys()
+{
+    const auto answer = run(redis_scripts::list, {redis_keys::index}, {redis_keys::record_prefix});
+    std::vector<std::string> found;
+    for (const auto& item : answer.at(0).items) {
+        if (item.text.size() == key_size) {
+            found.push_back(item.text);
+        }
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+} // namespace
+
+std::unique_ptr<Registry> make_redis_registry(const RedisAddress& address, const std::string& owner,
+                                              const RedisTimes& times)
+{
+    return std::make_unique<RedisRegistry>(address, owner, times);
+}
+
+} // namespace berth::session

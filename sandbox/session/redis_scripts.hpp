@@ -1,0 +1,217 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+// What is done in Redis, each of it at once. docs/adr/0015-redis-registry.md has the reasons.
+
+namespace berth::session::redis_keys {
+
+/// Of the data set; see RedisClient::mark_generation().
+inline constexpr const char* generation = "berth:generation";
+/// Of which start of Redis that generation is.
+inline constexpr const char* run = "berth:run";
+/// Is there for a while after each restart.
+inline constexpr const char* settling = "berth:settling";
+/// Counts creation locks.
+inline constexpr const char* epoch = "berth:epoch";
+/// A set: the keys of all sessions that have a record.
+inline constexpr const char* index = "berth:sessions";
+
+inline constexpr const char* record_prefix = "berth:record:";
+
+inline std::string record(const std::string& key)
+{
+    return record_prefix + key;
+}
+
+inline std::string lock(const std::string& key)
+{
+    return "berth:lock:" + key;
+}
+
+inline std::string claim(const std::string& key)
+{
+    return "berth:claim:" + key;
+}
+
+/// Is there for a while after a session was purged.
+inline std::string purged(const std::string& key)
+{
+    return "berth:purged:" + key;
+}
+
+} // namespace berth::session::redis_keys
+
+/// Each answers a list that begins with the generation of the data set, and with nothing else when
+/// that is not ARGV[1]; KEYS[1] is where it is. Without it: `arrive`, `renew`, `release`.
+namespace berth::session::redis_scripts {
+
+/// KEYS: generation, settling, run. ARGV: this start of Redis, a new generation, how long to
+/// settle.
+inline constexpr std::string_view arrive = R"lua(
+local generation = redis.call('GET', KEYS[1])
+if generation and redis.call('GET', KEYS[3]) == ARGV[1] then return generation end
+redis.call('SET', KEYS[1], ARGV[2])
+redis.call('SET', KEYS[3], ARGV[1])
+redis.call('SET', KEYS[2], 1, 'PX', ARGV[3])
+return ARGV[2]
+)lua";
+
+inline constexpr std::string_view look = R"lua(
+return {redis.call('GET', KEYS[1]) or ''}
+)lua";
+
+/// KEYS: …, settling, lock, epoch. ARGV: …, nonce, owner, expiry, how long to settle.
+/// Answers "held" with the lock, "settling" with the milliseconds that it lasts, or "other" with
+/// who has it. A time to live that is longer than any that was given comes of a clock that was set
+/// back.
+inline constexpr std::string_view lock = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+local rest = redis.call('PTTL', KEYS[2])
+if rest > tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
+if rest >= 0 then return {generation, 'settling', tostring(math.min(rest, tonumber(ARGV[5])))} end
+local held = redis.call('GET', KEYS[3])
+if held and not string.find(held, ARGV[2], 1, true) then
+  if redis.call('PTTL', KEYS[3]) > tonumber(ARGV[4]) then
+    redis.call('PEXPIRE', KEYS[3], ARGV[4])
+  end
+  return {generation, 'other', held}
+end
+held = held or redis.call('INCR', KEYS[4]) .. ' ' .. ARGV[2] .. ' ' .. ARGV[3]
+redis.call('SET', KEYS[3], held, 'PX', ARGV[4])
+return {generation, 'held', held}
+)lua";
+
+/// KEYS: …, settling, claim, record. ARGV: …, claim, expiry. Answers "held" or "other". While Redis
+/// settles, whoever is in the books may be back in a moment.
+inline constexpr std::string_view claim = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+local held = redis.call('GET', KEYS[3])
+if held and held ~= ARGV[2] then
+  if redis.call('PTTL', KEYS[3]) > tonumber(ARGV[3]) then
+    redis.call('PEXPIRE', KEYS[3], ARGV[3])
+  end
+  return {generation, 'other'}
+end
+if redis.call('EXISTS', KEYS[2], KEYS[4]) == 2 then return {generation, 'other'} end
+redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
+return {generation, 'held'}
+)lua";
+
+/// KEYS: lock or claim. ARGV: what is held, expiry, whether it is taken anew when it is gone.
+/// Answers 1 when it is held.
+inline constexpr std::string_view renew = R"lua(
+local held = redis.call('GET', KEYS[1])
+if held == ARGV[1] or (not held and ARGV[3] == 'anew') then
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  return 1
+end
+return 0
+)lua";
+
+/// KEYS: lock or claim. ARGV: what is held.
+inline constexpr std::string_view release = R"lua(
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1
+)lua";
+
+/// KEYS: …, record. Answers "none", "damaged", or "found" with record, token, time of last use, how
+/// long it is kept, and revision.
+inline constexpr std::string_view find = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+local kind = redis.call('TYPE', KEYS[2]).ok
+if kind == 'none' then return {generation, 'none'} end
+if kind ~= 'hash' then return {generation, 'damaged'} end
+local fields = redis.call('HMGET', KEYS[2], 'record', 'token', 'last_used', 'keep', 'revision')
+for i = 1, 5 do if not fields[i] then return {generation, 'damaged'} end end
+return {generation, 'found', unpack(fields)}
+)lua";
+
+/// KEYS: …, lock, record, index, purged. ARGV: …, lock, session, record, token, time of last use,
+/// how long it is kept. Answers "lost", or "written" with time of last use and revision:
+/// microseconds of Redis's clock, so that later ones are greater across a loss of data too.
+inline constexpr std::string_view put = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+if redis.call('GET', KEYS[2]) ~= ARGV[2] then return {generation, 'lost'} end
+if redis.call('TYPE', KEYS[3]).ok ~= 'hash' then redis.call('DEL', KEYS[3]) end
+local time = redis.call('TIME')
+local revision = time[1] * 1000000 + time[2]
+local before = tonumber(redis.call('HGET', KEYS[3], 'revision') or '') or 0
+if before >= revision then revision = before + 1 end
+revision = string.format('%.0f', revision)
+local used = tonumber(ARGV[6])
+local noted = tonumber(redis.call('HGET', KEYS[3], 'last_used') or '') or 0
+used = string.format('%.0f', math.max(used, noted))
+redis.call('HSET', KEYS[3], 'record', ARGV[4], 'token', ARGV[5], 'last_used', used,
+  'keep', ARGV[7], 'revision', revision)
+redis.call('PEXPIRE', KEYS[3], ARGV[7])
+redis.call('SADD', KEYS[4], ARGV[3])
+redis.call('DEL', KEYS[5])
+return {generation, 'written', used, revision}
+)lua";
+
+/// KEYS: …, record. ARGV: …, revision that is remembered. Answers "none", "same", or as `find`.
+inline constexpr std::string_view touch = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+local kind = redis.call('TYPE', KEYS[2]).ok
+if kind == 'none' then return {generation, 'none'} end
+if kind ~= 'hash' then return {generation, 'damaged'} end
+redis.call('HSET', KEYS[2], 'last_used', redis.call('TIME')[1])
+local fields = redis.call('HMGET', KEYS[2], 'record', 'token', 'last_used', 'keep', 'revision')
+for i = 1, 5 do if not fields[i] then return {generation, 'damaged'} end end
+redis.call('PEXPIRE', KEYS[2], fields[4])
+if fields[5] == ARGV[2] then return {generation, 'same', fields[3]} end
+return {generation, 'found', unpack(fields)}
+)lua";
+
+/// KEYS: …, lock, record, index, purged. ARGV: …, lock, session, how long that is
+/// remembered. Answers "lost" or "gone".
+inline constexpr std::string_view erase = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+if redis.call('GET', KEYS[2]) ~= ARGV[2] then return {generation, 'lost'} end
+if redis.call('DEL', KEYS[3]) == 1 then redis.call('SET', KEYS[5], 1, 'PX', ARGV[4]) end
+redis.call('SREM', KEYS[4], ARGV[3])
+return {generation, 'gone'}
+)lua";
+
+/// KEYS: …, record, index, purged. ARGV: …, session, record, token, time of last use, how long it
+/// is kept, revision. Writes what was in the books before Redis was restarted, unless they have it,
+/// or something later. Answers "written", "later" or "purged".
+inline constexpr std::string_view write_again = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+if redis.call('EXISTS', KEYS[4]) == 1 then return {generation, 'purged'} end
+if redis.call('TYPE', KEYS[2]).ok ~= 'hash' then redis.call('DEL', KEYS[2]) end
+local there = tonumber(redis.call('HGET', KEYS[2], 'revision') or '') or 0
+if there >= tonumber(ARGV[7]) then return {generation, 'later'} end
+redis.call('HSET', KEYS[2], 'record', ARGV[3], 'token', ARGV[4], 'last_used', ARGV[5],
+  'keep', ARGV[6], 'revision', ARGV[7])
+redis.call('PEXPIRE', KEYS[2], ARGV[6])
+redis.call('SADD', KEYS[3], ARGV[2])
+return {generation, 'written'}
+)lua";
+
+/// KEYS: …, index. ARGV: …, what a record's name begins with. Answers a list; what has expired
+/// leaves the index.
+inline constexpr std::string_view list = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end
+local found = {}
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+  if redis.call('EXISTS', ARGV[2] .. key) == 1 then
+    found[#found + 1] = key
+  else
+    redis.call('SREM', KEYS[2], key)
+  end
+end
+return {generation, found}
+)lua";
+
+} // namespace berth::session::redis_scripts

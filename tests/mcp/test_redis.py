@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Servers that share their books in a Redis: one machine for one session, whatever becomes of Redis, and
+no password in anything that is said."""
+
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from mcp_client import Berth, binary_path
+from redis_server import RedisServer
+from state_directory import StateDirectory
+
+
+class RedisTest(unittest.TestCase):
+    def setUp(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.redis = stack.enter_context(RedisServer())
+        self.states = [stack.enter_context(StateDirectory()) for _ in range(2)]
+        self.stack = stack
+
+    def start(self, session, state=0, **variables):
+        return self.stack.enter_context(Berth("--session", session, "--registry", self.redis.url,
+                                              state=self.states[state], env=variables))
+
+    def command_line(self, *arguments, state=0, registry=None):
+        done = subprocess.run([binary_path(), *arguments, "--state-dir", str(self.states[state].path),
+                               "--registry", registry or self.redis.url], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def run_command(self, berth, command):
+        result = berth.call_tool("bash_exec", {"command": command})
+        self.assertFalse(result.is_error, result)
+        return result.text
+
+    def guests(self):
+        return [pid for state in self.states for pid in state.guests()]
+
+    def test_servers_of_two_state_directories_that_race_have_one_machine(self):
+        for number in range(3):
+            with self.subTest(number):
+                session = f"race-{number}"
+                servers = [self.start(session, state) for state in (0, 1, 0, 1)]
+                calls = [server.call_async("bash_exec", {"command": f"echo {i} >>~/who; hostname"})
+                         for i, server in enumerate(servers)]
+                for call in calls:
+                    self.assertFalse(call.result().is_error)
+                ids = {server.call_tool("session_info").data["sandbox_id"] for server in servers}
+                self.assertEqual(len(ids), 1, ids)
+                self.assertEqual(sorted(self.run_command(servers[3], "cat ~/who").split()),
+                                 ["0", "1", "2", "3"])
+                self.assertEqual(len(self.guests()), number + 1)
+
+    def test_the_home_is_in_one_of_two_state_directories_and_stays_there(self):
+        first = self.start("home", 0)
+        self.run_command(first, "echo kept >~/file")
+        status, _, error = self.command_line("sessions", "kill", "home", state=1)
+        self.assertEqual(status, 1)
+        self.assertIn(f"in the state directory {self.states[0].path} of this host", error)
+        self.assertEqual(self.command_line("sessions", "kill", "home")[0], 0)
+        refused = self.start("home", 1).call_tool("bash_exec", {"command": "cat ~/file"})
+        self.assertEqual(refused.error["code"], "sandbox_unavailable")
+        self.assertIn(f"--state-dir '{self.states[0].path}'", refused.error["hint"])
+        self.assertTrue(self.run_command(self.start("home", 0), "cat ~/file").endswith("\nkept\n"))
+
+    def test_without_redis_calls_go_on_and_new_sessions_are_refused(self):
+        server = self.start("live")
+        self.run_command(server, "echo kept >~/file; sleep 300 >/dev/null 2>&1 &")
+        self.redis.kill()
+        self.assertEqual(self.run_command(server, "cat ~/file"), "kept\n")
+        other = self.start("new")
+        refused = other.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual(refused.error["code"], "sandbox_unavailable")
+        self.assertTrue(refused.error["retryable"])
+        self.assertIn(self.redis.url, refused.error["message"])
+        self.assertIn("go on", refused.error["hint"])
+        self.assertEqual(self.run_command(server, "cat ~/file"), "kept\n")
+
+        self.redis.start()  # without its data
+        self.assertEqual(self.run_command(self.start("live"), "cat ~/file; pgrep -c sleep"), "kept\n1\n")
+        self.assertEqual(self.run_command(server, "cat ~/file"), "kept\n")
+        self.assertEqual(self.run_command(other, "echo works"), "works\n")
+        self.assertEqual(len(self.guests()), 2)
+
+    def test_an_unnamed_session_ends_with_its_server(self):
+        server = self.stack.enter_context(Berth("--registry", self.redis.url, state=self.states[0]))
+        self.run_command(server, "true")
+        self.assertEqual(len(self.guests()), 1)
+        server.kill()
+        end = time.monotonic() + 5
+        while self.guests() and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual(self.guests(), [])
+
+    def test_the_end_comes_within_a_second_though_redis_does_not_answer(self):
+        for arguments in (["--session", "hung"], []):
+            with self.subTest(arguments):
+                server = self.stack.enter_context(
+                    Berth(*arguments, "--registry", self.redis.url, state=self.states[0]))
+                self.run_command(server, "true")
+                self.redis.say("CLIENT", "PAUSE", "2500")
+                self.assertLess(server.seconds_to_end(lambda it: it.process.stdin.close()), 1.2)
+                self.redis.say("CLIENT", "UNPAUSE")
+
+    def test_a_session_on_another_host_is_named_and_left_alone(self):
+        here = self.start("apart", BERTH_SESSION_HOST="here")
+        self.run_command(here, "true")
+        there = self.start("apart", 1, BERTH_SESSION_HOST="there")
+        refused = there.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual(refused.error["code"], "sandbox_unavailable")
+        self.assertIn("on the host here", refused.error["message"])
+        self.run_command(here, "true")
+        self.assertEqual(len(self.guests()), 1)
+
+    def test_the_books_can_be_listed_and_are_empty_after_a_purge(self):
+        self.run_command(self.start("listed"), "true")
+        status, text, error = self.command_line("sessions", "list", "--json", state=1)
+        self.assertEqual(status, 0, error)
+        self.assertEqual([each["session"] for each in json.loads(text)], ["listed"])
+        self.assertEqual(self.command_line("sessions", "kill", "listed", "--purge")[0], 0)
+        self.assertEqual(json.loads(self.command_line("sessions", "list", "--json")[1]), [])
+        self.assertEqual(self.states[0].keys(), set())  # not even a folder
+
+    def test_no_password_is_said(self):
+        registry = f"unix://ann:geheim@{self.redis.socket}?db=3"
+        for arguments in (["config"], ["config", "--json"], ["status"], ["sessions", "list"],
+                          ["call", "bash_exec", '{"command": "true"}', "--log-level", "debug"]):
+            with self.subTest(arguments):
+                status, text, error = self.command_line(*arguments, registry=registry)
+                self.assertNotIn("geheim", text + error)
+                self.assertIn(f"unix://{self.redis.socket}?db=3", text + error)
+                self.assertEqual(status, 0 if arguments[0] == "config" else 1, error)
+        status, text, error = self.command_line("config", registry="redis://:geheim@host:port")
+        self.assertEqual(status, 2)
+        self.assertNotIn("geheim", text + error)
+        self.assertIn("(flag --registry)", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
