@@ -125,7 +125,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     const auto backend = composition.make_backend(options);
     options.sessions.on_lost = lost_machines_reporter(options.sessions.state_directory);
     options.sessions.on_removed = [](const std::string& session) {
-        log::write(log::Level::info, "home removed, kept for session.home_retention",
+        log::write(log::Level::info, "home removed: its session had no machine for long enough",
                    {{"session", session}});
     };
     if (line.command == "doctor") {

@@ -40,14 +40,21 @@ UniqueFd open_or_make_directory(const std::string& path)
 
 UniqueFd open_or_make_subdirectory(int dirfd, const std::string& name, bool* made) noexcept
 {
-    const bool fresh = ::mkdirat(dirfd, name.c_str(), 0700) == 0;
-    if (made != nullptr) {
-        *made = fresh;
+    constexpr int rounds = 1000;
+    for (int round = 0;; ++round) {
+        const bool fresh = ::mkdirat(dirfd, name.c_str(), 0700) == 0;
+        if (made != nullptr) {
+            *made = fresh;
+        }
+        if (!fresh && errno != EEXIST) {
+            return {};
+        }
+        UniqueFd fd(::openat(dirfd, name.c_str(), open_flags | O_NOFOLLOW));
+        // Another process may remove it between the two.
+        if (fd || errno != ENOENT || round == rounds) {
+            return fd;
+        }
     }
-    if (!fresh && errno != EEXIST) {
-        return {};
-    }
-    return UniqueFd(::openat(dirfd, name.c_str(), open_flags | O_NOFOLLOW));
 }
 
 std::vector<std::string> directory_names(int dirfd)

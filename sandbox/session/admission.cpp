@@ -53,6 +53,7 @@ struct Admission::Count {
     std::size_t own = 0; ///< of the principal
     /// When the first of them ends by itself, if nobody uses it until then.
     std::optional<std::chrono::system_clock::time_point> first_end;
+    std::optional<std::chrono::system_clock::time_point> first_own_end;
 };
 
 namespace {
@@ -92,7 +93,7 @@ std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std:
     if (most_own != 0 && counted.own >= most_own) {
         refuse("session.max_per_principal = " + std::to_string(most_own) + ": " + id.principal +
                    " has so many sessions with a machine already",
-               counted.first_end);
+               counted.first_own_end);
     }
     if (most != 0 && counted.all >= most) {
         refuse("session.max = " + std::to_string(most) +
@@ -105,24 +106,40 @@ std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std:
 Admission::Count Admission::count(const SessionId& id, const std::string& key) const
 {
     Count counted;
+    const auto now = std::chrono::system_clock::now();
     for (const auto& other : registry_.keys()) {
-        std::optional<Record> record;
-        try {
-            record = registry_.find(other);
-        } catch (const DamagedRecord&) {
-            continue; // whether it has one, nobody can tell; it keeps nobody out
-        }
-        if (other == key || !record || !has_machine(other, *record)) {
+        const auto record = machine_of(other);
+        if (other == key || !record) {
             continue;
         }
+        const bool is_own = record->id.principal == id.principal;
         counted.all += is_elsewhere(settings_.place, *record) ? 0U : 1U;
-        counted.own += record->id.principal == id.principal ? 1U : 0U;
-        if (record->made_with && !record->unnamed) {
-            const auto end = record->last_used + record->made_with->ttl;
-            counted.first_end = std::min(counted.first_end.value_or(end), end);
+        counted.own += is_own ? 1U : 0U;
+        const auto end = record->made_with ? record->last_used + record->made_with->ttl : now;
+        if (record->unnamed || end <= now) {
+            continue; // ends with its server; is in use, or about to end
+        }
+        counted.first_end = std::min(counted.first_end.value_or(end), end);
+        if (is_own) {
+            counted.first_own_end = std::min(counted.first_own_end.value_or(end), end);
         }
     }
     return counted;
+}
+
+/// The record of a session that has a machine.
+std::optional<Record> Admission::machine_of(const std::string& key) const
+{
+    try {
+        auto record = registry_.find(key);
+        return record && has_machine(key, *record) ? record : std::nullopt;
+    } catch (const DamagedRecord&) {
+        return std::nullopt; // whether it has one nobody can tell; it keeps nobody out
+    } catch (const Error&) {
+        Record unknown; // cannot be read now: it may have one
+        unknown.unnamed = true;
+        return unknown;
+    }
 }
 
 bool Admission::has_machine(const std::string& key, const Record& record) const
@@ -137,7 +154,11 @@ bool Admission::has_machine(const std::string& key, const Record& record) const
     }
     try {
         // Whoever makes it has the lock, unless it died.
-        return registry_.lock(key, Deadline::after({})) == nullptr;
+        const auto lock = registry_.lock(key, Deadline::after({}));
+        if (!registry_.find(key)) {
+            registry_.erase(key); // it came to nothing, and the lock has made its folder anew
+        }
+        return false;
     } catch (const Error&) {
         return true;
     }

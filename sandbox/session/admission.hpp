@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace berth::session {
@@ -24,6 +25,7 @@ class Admission {
   private:
     struct Count;
     [[nodiscard]] Count count(const SessionId& id, const std::string& key) const;
+    [[nodiscard]] std::optional<Record> machine_of(const std::string& key) const;
     [[nodiscard]] bool has_machine(const std::string& key, const Record& record) const;
 
     const Settings& settings_;

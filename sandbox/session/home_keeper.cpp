@@ -10,16 +10,23 @@ namespace {
 
 using std::chrono::seconds;
 
-/// Of one restart: what the host may have been off for and be believed.
-seconds most_across_restart(const Record& record)
+/// So often what has passed is written down: what is not is lost with a restart, but for what the
+/// wall clock is believed.
+constexpr seconds count_interval = std::chrono::hours(1);
+
+/// Of the time that the wall clock says has passed across a restart: a wrong one makes nothing
+/// older than by an eighth of what it is kept for.
+seconds most_across_restart(const Settings& settings, const Record& record)
 {
-    return record.made_with ? record.made_with->ttl : Conditions().ttl;
+    const auto retention = retention_of(settings, record);
+    return retention ? *retention / 8 : seconds(0);
 }
 
-std::optional<seconds> age_of(const Record& record, const HostTime& now)
+std::optional<seconds> age_of(const Settings& settings, const Record& record, const HostTime& now)
 {
     return record.kept
-               ? std::optional(count_until(*record.kept, now, most_across_restart(record)).counted)
+               ? std::optional(
+                     count_until(*record.kept, now, most_across_restart(settings, record)).counted)
                : std::nullopt;
 }
 
@@ -39,7 +46,7 @@ std::optional<seconds> left_of_retention(const Settings& settings, const Record&
                                          const HostTime& now)
 {
     const auto retention = retention_of(settings, record);
-    const auto age = age_of(record, now);
+    const auto age = age_of(settings, record, now);
     return retention && age ? std::optional(std::max(*retention - *age, seconds(0))) : std::nullopt;
 }
 
@@ -56,12 +63,13 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
         return std::nullopt;
     }
     const auto now = HostTime::now();
-    if (!record->kept || record->kept->seen.boot != now.boot) {
+    if (!record->kept || record->kept->seen.boot != now.boot ||
+        now.up - record->kept->seen.up >= count_interval) {
         count(key, now);
     }
     const auto is_too_old = [&](const Record& found) {
         const auto longest = instead ? instead : retention_of(settings_, found);
-        const auto age = age_of(found, now);
+        const auto age = age_of(settings_, found, now);
         return has_no_machine(found) && longest && age && *age >= *longest;
     };
     if (!machines_.end(key, true, Deadline::after({}), is_too_old)) {
@@ -70,8 +78,6 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
     return record->id.session;
 }
 
-/// Once for each boot: what has passed in an earlier one is added up, while both its clocks are
-/// known.
 void HomeKeeper::count(const std::string& key, const HostTime& now)
 {
     const auto lock = registry_.lock(key, Deadline::after({}));
@@ -83,8 +89,9 @@ void HomeKeeper::count(const std::string& key, const HostTime& now)
     if (!has_no_machine(*record)) {
         return;
     }
-    record->kept = record->kept ? count_until(*record->kept, now, most_across_restart(*record))
-                                : KeptTime{.seen = now, .counted = {}};
+    record->kept = record->kept
+                       ? count_until(*record->kept, now, most_across_restart(settings_, *record))
+                       : KeptTime{.seen = now, .counted = {}};
     registry_.put(key, *record);
 }
 

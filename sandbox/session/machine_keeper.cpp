@@ -325,6 +325,8 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     }
     if (notice == deleted_notice && !record.machine.made_home) {
         notice = replaced_notice; // its record was damaged, and cleared away without the home
+    } else if (!notice.empty() && before && record.machine.made_home) {
+        notice = deleted_notice; // whoever removed its home was stopped before its record went
     }
     if (!notice.empty()) {
         obtained.notices.push_back(std::move(notice));

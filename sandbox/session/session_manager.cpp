@@ -56,9 +56,8 @@ class SessionManager::Implementation {
     bool kill(const SessionId& id, bool purge);
     std::optional<std::string> find_key(const SessionId& id, const std::string& shown);
     bool kill_listed(const std::string& shown, bool purge);
-    Collected collect(const Deadline& deadline, const std::stop_token& stop,
-                      std::optional<std::chrono::seconds> homes_older_than);
-    void start_collector();
+    Collected collect(const Deadline& deadline, const std::stop_token& stop, const Homes& homes);
+    void start_collector(const Homes& homes);
     void leave_commands() noexcept;
     void close() noexcept;
 
@@ -69,8 +68,7 @@ class SessionManager::Implementation {
     [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
 
   private:
-    void collect_one(const std::string& key, std::optional<std::chrono::seconds> homes_older_than,
-                     Collected& collected) noexcept;
+    void collect_one(const std::string& key, const Homes& homes, Collected& collected) noexcept;
     std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
@@ -212,7 +210,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id)
     if (auto lease = lease_of(slot)) {
         return std::move(*lease);
     }
-    start_collector();
+    start_collector({});
     const std::unique_lock making(slot->making, settings_.lock_wait);
     if (!making) {
         throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
@@ -283,9 +281,8 @@ std::optional<std::string> SessionManager::Implementation::find_key(const Sessio
     return std::find(keys.begin(), keys.end(), key) != keys.end() ? key : listed_key(shown);
 }
 
-Collected
-SessionManager::Implementation::collect(const Deadline& deadline, const std::stop_token& stop,
-                                        std::optional<std::chrono::seconds> homes_older_than)
+Collected SessionManager::Implementation::collect(const Deadline& deadline,
+                                                  const std::stop_token& stop, const Homes& homes)
 {
     Collected collected;
     const auto keys = registry_->keys();
@@ -293,7 +290,7 @@ SessionManager::Implementation::collect(const Deadline& deadline, const std::sto
         if (deadline.expired() || stop.stop_requested()) {
             return true;
         }
-        collect_one(key, homes_older_than, collected);
+        collect_one(key, homes, collected);
         return false;
     });
     collected.complete = done == keys.end();
@@ -302,32 +299,39 @@ SessionManager::Implementation::collect(const Deadline& deadline, const std::sto
     return collected;
 }
 
-void SessionManager::Implementation::collect_one(
-    const std::string& key, std::optional<std::chrono::seconds> homes_older_than,
-    Collected& collected) noexcept
+/// A damaged or busy one is no reason to leave the others.
+void SessionManager::Implementation::collect_one(const std::string& key, const Homes& homes,
+                                                 Collected& collected) noexcept
 {
     try {
         if (keeper_.collect(key)) {
             ++collected.cleared;
         }
-        if (auto removed = homes_.collect(key, homes_older_than)) {
+        if (!homes.old && !homes.older_than) {
+            return;
+        }
+        if (auto removed = homes_.collect(key, homes.older_than)) {
             if (settings_.on_removed) {
                 settings_.on_removed(*removed);
             }
             collected.removed.push_back(std::move(*removed));
         }
-    } catch (const std::exception&) {
-        return; // a damaged or busy one is no reason to leave the others
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::busy) {
+            collected.failed.emplace_back(error.what());
+        }
+    } catch (const std::exception& error) {
+        collected.failed.emplace_back(error.what());
     }
 }
 
-void SessionManager::Implementation::start_collector()
+void SessionManager::Implementation::start_collector(const Homes& homes)
 {
     std::call_once(collector_started_, [&] {
         const std::lock_guard lock(mutex_);
-        collector_ = std::jthread([this](const std::stop_token& stop) {
+        collector_ = std::jthread([this, homes](const std::stop_token& stop) {
             try {
-                (void)collect(Deadline::after(collect_time), stop, std::nullopt);
+                (void)collect(Deadline::after(collect_time), stop, homes);
             } catch (const std::exception&) {
                 return; // the next server tries again
             }
@@ -464,14 +468,14 @@ sandbox::Backend& SessionManager::backend() noexcept
 }
 
 Collected SessionManager::collect_leftovers(const Deadline& deadline, const std::stop_token& stop,
-                                            std::optional<std::chrono::seconds> homes_older_than)
+                                            const Homes& homes)
 {
-    return implementation_->collect(deadline, stop, homes_older_than);
+    return implementation_->collect(deadline, stop, homes);
 }
 
 void SessionManager::start_collecting()
 {
-    implementation_->start_collector();
+    implementation_->start_collector({.old = true, .older_than = {}});
 }
 
 void SessionManager::leave_commands() noexcept

@@ -25,7 +25,15 @@ struct Lease {
 struct Collected {
     std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
     std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
+    std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use
     bool complete = false;            ///< it had the time to look at all
+};
+
+/// Which homes a collection removes besides.
+struct Homes {
+    bool old = false; ///< those that were kept for their retention
+    /// Instead: those of sessions that have had no machine for so long.
+    std::optional<std::chrono::seconds> older_than;
 };
 
 /// Decides which machine a session has. Thread-safe; several processes may serve one session.
@@ -86,15 +94,15 @@ class SessionManager {
     [[nodiscard]] sandbox::Backend& backend() noexcept;
 
     /// Removes what is provably dead: the unnamed sessions of servers that were killed, what the
-    /// machines of named ones left when they died, creations that nobody finishes. Nothing of a
-    /// living server or machine is touched, and nobody is waited for. Also the homes of
-    /// sessions that have had no machine for longer than their retention, or than
-    /// `homes_older_than` where that is given. Stops at the deadline or when asked.
-    Collected
-    collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {},
-                      std::optional<std::chrono::seconds> homes_older_than = std::nullopt);
+    /// machines of named ones left when they died, creations that nobody finishes; and `homes`,
+    /// which may take as long as there are files in them. Nothing of a living server or machine is
+    /// touched, and nobody is waited for. Begins with no other session after the deadline, or when
+    /// asked to stop.
+    Collected collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {},
+                                const Homes& homes = {});
 
-    /// Does that once in the background, for ten seconds at most; the first acquire() does it too.
+    /// Does that once in the background, for ten seconds at most, with the old homes. The first
+    /// acquire() does it too, without.
     void start_collecting();
 
     /// The client has left: commands of named sessions that are stopped from here on are not ended,

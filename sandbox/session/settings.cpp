@@ -61,8 +61,11 @@ std::vector<std::string> excess(const Settings& settings, const Conditions& made
         made.network != sandbox::Network::none) {
         found.emplace_back("--network host");
     }
-    if (settings.asked.contains("mount")) {
+    if (settings.asked.contains("mount") || settings.mounts_read_only) {
         for (const auto& mount : made.mounts) {
+            if (!settings.asked.contains("mount") && !mount.writable) {
+                continue;
+            }
             const auto covers = [&](const sandbox::Mount& wanted) {
                 return wanted.source == mount.source && wanted.target == mount.target &&
                        (wanted.writable || !mount.writable);

@@ -41,6 +41,8 @@ struct Settings : Conditions {
     /// Keys of the settings that somebody gave, "mount" or "local.memory". A server that was told
     /// nothing takes a machine as it is.
     std::set<std::string, std::less<>> asked;
+    /// A machine that was made with a writable mount is none for this server.
+    bool mounts_read_only = false;
     /// Sessions with a machine, in the whole state directory and of one principal; 0: any number.
     std::size_t max_sessions = 0;
     std::size_t max_sessions_per_principal = 0;

@@ -43,11 +43,14 @@ constexpr std::chrono::minutes collect_time{10};
 
 std::chrono::seconds age_from(const std::string& text)
 {
+    constexpr double second = 1000;
+    constexpr double most = 3650.0 * 24 * 3600 * second;
     const auto age = parse_duration(text);
-    if (!age || *age < 0) {
+    if (!age || *age < 0 || *age > most || (*age > 0 && *age < second)) {
         throw Error(ErrorCode::invalid_argument,
-                    "--homes-older-than \"" + text + "\" is no duration",
-                    "Units: ms, s, min, h, d, as in 3d; 0s: all homes without a machine.");
+                    "--homes-older-than \"" + text + "\" is not allowed",
+                    "Allowed: 1 s to 3650 d, with the units s, min, h, d, as in 3d; and 0s, which "
+                    "means all homes without a machine.");
     }
     return std::chrono::duration_cast<std::chrono::seconds>(
         std::chrono::duration<double, std::milli>(*age));
@@ -149,12 +152,14 @@ int collect_sessions(session::SessionManager& sessions,
                      const std::optional<std::string>& homes_older_than, bool as_json)
 {
     const auto age = homes_older_than ? std::optional(age_from(*homes_older_than)) : std::nullopt;
-    const auto collected = sessions.collect_leftovers(Deadline::after(collect_time), {}, age);
+    const auto collected = sessions.collect_leftovers(Deadline::after(collect_time), {},
+                                                      {.old = true, .older_than = age});
     if (as_json) {
         print_json({{"cleared", collected.cleared},
                     {"removed", collected.removed},
+                    {"failed", collected.failed},
                     {"complete", collected.complete}});
-        return collected.complete ? 0 : 1;
+        return collected.complete && collected.failed.empty() ? 0 : 1;
     }
     std::string text = "cleared up after " + tools::counted(collected.cleared, "session") +
                        ", removed " + tools::counted(collected.removed.size(), "home");
@@ -162,11 +167,13 @@ int collect_sessions(session::SessionManager& sessions,
         text += "\n  " + one_line(name);
     }
     print(text);
+    for (const auto& why : collected.failed) {
+        complain("something stays: " + one_line(why));
+    }
     if (!collected.complete) {
         complain("there was no time for the others", "The same command goes on with them.");
-        return 1;
     }
-    return 0;
+    return collected.complete && collected.failed.empty() ? 0 : 1;
 }
 
 } // namespace berth::server::cli

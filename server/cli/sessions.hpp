@@ -26,7 +26,7 @@ struct Asked {
 
 /// Clears up after what is dead, ten minutes at most, and removes the homes that have been kept for
 /// long enough: for their retention, or where `homes_older_than` is given, for that ("3d"). 1 where
-/// the time did not suffice. Throws Error(invalid_argument).
+/// the time did not suffice, or something could not be removed. Throws Error(invalid_argument).
 [[nodiscard]] int collect_sessions(session::SessionManager& sessions,
                                    const std::optional<std::string>& homes_older_than, bool json);
 

@@ -5,7 +5,6 @@
 #include "server/options/values.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -53,12 +52,10 @@ std::string choices_of(const Definition& definition)
     return text + '"';
 }
 
-/// Of these 0 is no number but "any", "never": above every maximum.
+/// Of these 0 is no time but "never": above every maximum, and none itself.
 bool is_unlimited(const Definition& definition, double value)
 {
-    constexpr std::array<std::string_view, 4> keys{"session.home_retention", "session.idle_pause",
-                                                   "session.max", "session.max_per_principal"};
-    return value == 0 && std::find(keys.begin(), keys.end(), definition.key) != keys.end();
+    return value == 0 && definition.key == "session.idle_pause";
 }
 
 std::string config_file_of(const std::string& given, const Environment& environment)
@@ -123,7 +120,11 @@ Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& 
     const Profiles profiles(take_profiles(from_file));
     check_keys(from_file);
     const auto& selection = *find_definition("profile");
-    profile_ = profiles.resolve(pick(selection, flags, environment, from_file));
+    const auto selected = pick(selection, flags, environment, from_file);
+    if (selected.items.size() != 1) {
+        refuse(selection, selected, "one name");
+    }
+    profile_ = profiles.resolve(selected);
     for (const auto& definition : definitions()) {
         values_[definition.key] = pick(definition, flags, environment, from_file);
     }
@@ -203,7 +204,9 @@ double Layers::number(std::string_view key) const
         return value;
     }
     const double limit = parsed(definition, most->second);
-    return is_unlimited(definition, value) ? limit : std::min(value, limit);
+    return is_unlimited(definition, limit)   ? value
+           : is_unlimited(definition, value) ? limit
+                                             : std::min(value, limit);
 }
 
 void Layers::refuse_fraction(std::string_view key) const

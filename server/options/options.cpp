@@ -39,12 +39,18 @@ std::chrono::seconds seconds(const Layers& layers, std::string_view key)
     return std::chrono::duration_cast<std::chrono::seconds>(value);
 }
 
-void require_at_most(const Layers& layers, const std::string& key, const std::string& most)
+/// A default gives way to the maximum that somebody has set; what somebody asked for is refused.
+std::chrono::seconds seconds_at_most(const Layers& layers, const std::string& key,
+                                     const std::string& most)
 {
-    if (seconds(layers, key) > seconds(layers, most)) {
+    const auto value = seconds(layers, key);
+    const auto limit = seconds(layers, most);
+    if (value > limit && layers.raw(key).origin != "default") {
         refuse(*find_definition(key), layers.raw(key),
-               "at most " + most + ", " + layers.text(most) + " (" + layers.raw(most).origin + ')');
+               "at most " + most + ", " +
+                   format_duration(static_cast<double>(std::chrono::milliseconds(limit).count())));
     }
+    return std::min(value, limit);
 }
 
 ControlCharacters control_characters(std::string_view choice)
@@ -57,12 +63,10 @@ ControlCharacters control_characters(std::string_view choice)
 tools::Settings make_tool_settings(const Layers& layers)
 {
     tools::Settings tools;
-    tools.exec_timeout = seconds(layers, "exec.timeout");
+    tools.exec_timeout = seconds_at_most(layers, "exec.timeout", "exec.max_timeout");
     tools.exec_max_timeout = seconds(layers, "exec.max_timeout");
-    require_at_most(layers, "exec.timeout", "exec.max_timeout");
-    tools.job_timeout = seconds(layers, "job.timeout");
+    tools.job_timeout = seconds_at_most(layers, "job.timeout", "job.max_timeout");
     tools.job_max_timeout = seconds(layers, "job.max_timeout");
-    require_at_most(layers, "job.timeout", "job.max_timeout");
     tools.output_budget = layers.integer<std::uint64_t>("output.budget");
     tools.control_characters = control_characters(layers.choice("output.control_characters"));
     tools.read_limit = layers.integer<std::uint64_t>("read.limit");
@@ -207,7 +211,7 @@ std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given
                                         const std::string& state_directory)
 {
     const auto& raw = layers.raw("mount");
-    const bool only_read = layers.choice("mount_mode") == "ro";
+    const bool only_read = layers.choice("mount_mode") == "ro"; // see excess() too
     std::vector<sandbox::Mount> mounts;
     for (const auto& text : raw.items) {
         auto mount = parse_mount(text, raw.origin);
@@ -237,6 +241,7 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     sessions.mounts = make_mounts(layers, given, sessions.state_directory);
     sessions.network =
         layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
+    sessions.mounts_read_only = layers.choice("mount_mode") == "ro";
     sessions.environment = make_environment(layers.raw("env"));
     sessions.limits = make_limits(layers);
     sessions.path_policy = layers.choice("path_policy");

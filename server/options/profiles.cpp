@@ -52,12 +52,17 @@ constexpr std::array built_in{
     BuiltIn{"network-extended", "exec.max_timeout", "300s"},
 };
 
-/// Who owns what, where it is, and what a person reads: not of one kind of session.
-constexpr std::array<std::string_view, 12> foreign{
-    "log.format",  "log.level",   "principal",
-    "profile",     "registry",    "session.host",
-    "session.key", "session.max", "session.max_per_principal",
-    "state_dir",   "var",         "workspace"};
+/// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
+/// homes are kept, since a server clears up after the sessions of all.
+constexpr std::array<std::string_view, 13> foreign{
+    "log.format",   "log.level",
+    "principal",    "profile",
+    "registry",     "session.home_retention",
+    "session.host", "session.key",
+    "session.max",  "session.max_per_principal",
+    "state_dir",    "var",
+    "workspace",
+};
 
 bool is_measured(const Definition& definition)
 {
@@ -163,6 +168,11 @@ void Profiles::add(const std::string& path, const RawValue& value)
         return RawValue{.items = value.items, .origin = "profile " + name + ", " + value.origin};
     };
     if (key == "extends") {
+        if (value.items.size() != 1) {
+            throw Error(ErrorCode::invalid_argument,
+                        "profiles." + path + " (" + value.origin + ") is not one name",
+                        "A profile extends one other; that one may extend a third.");
+        }
         profile.extends = value;
     } else if (key == "locked") {
         for (const auto& item : value.items) {

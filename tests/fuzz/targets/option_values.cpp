@@ -27,7 +27,8 @@ try {
     RawValue values{.items = {}, .origin = "flag --var"};
     berth::fuzz::each_line(variables,
                            [&](std::string_view line) { values.items.emplace_back(line); });
-    const KeyTemplate made({.items = {std::string(key)}, .origin = "flag --key"}, values);
+    const KeyTemplate made({.items = {std::string(key)}, .origin = "flag --key"}, values,
+                           "default");
     (void)berth::session::key_hash(made.apply("somebody", name));
 } catch (const berth::Error& error) {
     require(error.code() == berth::ErrorCode::invalid_argument, "the key or a variable is wrong");

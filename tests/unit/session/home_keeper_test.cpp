@@ -17,6 +17,7 @@
 using namespace berth;
 using namespace std::chrono_literals;
 using session::key_hash;
+using tests::says;
 using tests::work;
 
 namespace {
@@ -58,7 +59,8 @@ struct Fixture : tests::ManagerFixture {
     [[nodiscard]] session::Collected
     collect(std::optional<std::chrono::seconds> instead = std::nullopt) const
     {
-        return start()->collect_leftovers(Deadline::after(5s), {}, instead);
+        return start()->collect_leftovers(Deadline::after(5s), {},
+                                          {.old = true, .older_than = instead});
     }
 
     [[nodiscard]] bool has_home() const
@@ -94,7 +96,9 @@ TEST_SUITE("session/home_keeper")
         {
             const auto manager = start();
             (void)manager->acquire(work);
-            CHECK(manager->collect_leftovers(Deadline::after(5s), {}, 0s).removed.empty());
+            CHECK(
+                manager->collect_leftovers(Deadline::after(5s), {}, {.old = true, .older_than = 0s})
+                    .removed.empty());
             REQUIRE(manager->kill(work, false));
         }
         age_by(6 * 24h);
@@ -102,7 +106,7 @@ TEST_SUITE("session/home_keeper")
         CHECK(has_home());
     }
 
-    TEST_CASE_FIXTURE(Fixture, "neither does a wall clock that is set remove a home")
+    TEST_CASE_FIXTURE(Fixture, "a wall clock that is set removes no home")
     {
         end_one();
         change_record([](nlohmann::json& record) { record.at("kept").at("wall") = 0; });
@@ -111,11 +115,38 @@ TEST_SUITE("session/home_keeper")
             record.at("kept").at("wall") = 0;
             record.at("kept").at("boot") = "an earlier one";
         });
-        CHECK(collect().removed.empty()); // 12 h of it are believed
-        age_by(7 * 24h - 12h - 60s);
+        CHECK(collect().removed.empty()); // an eighth of the retention is believed
+        age_by(7 * 21h - 60s);
         CHECK(collect().removed.empty());
         age_by(60s);
         CHECK(collect().removed.size() == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what has passed is written down, so that a restart loses little")
+    {
+        end_one();
+        change_record([](nlohmann::json& record) {
+            auto& up = record.at("kept").at("up");
+            up = up.get<long>() - 7200;
+        });
+        CHECK(collect().removed.empty());
+        const auto kept = nlohmann::json::parse(text_of(folder(work) + "/record.json")).at("kept");
+        CHECK(kept.at("counted").get<long>() >= 7200);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who only clears up after the dead removes no home")
+    {
+        end_one();
+        age_by(8 * 24h);
+        CHECK(start()->collect_leftovers(Deadline::after(5s)).removed.empty());
+        CHECK(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a home that went without its record is told as deleted")
+    {
+        end_one();
+        std::filesystem::remove(backend->home(key_hash(work)));
+        CHECK(says(start()->acquire(work), "was deleted with its files"));
     }
 
     TEST_CASE_FIXTURE(Fixture, "what the operator says now counts, and else what was promised")

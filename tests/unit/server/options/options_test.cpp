@@ -3,6 +3,7 @@
 #include "server/options/options.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
+#include "tests/unit/server/options/options_bench.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,71 +17,9 @@
 
 using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
-
-namespace {
-
-struct Bench {
-    Bench()
-    {
-        std::string pattern = "/tmp/berth-options-XXXXXX";
-        directory = ::mkdtemp(pattern.data());
-        variables["HOME"] = directory;
-        given.values["state_dir"] = {.items = {directory + "/state"}, .origin = "flag --state-dir"};
-    }
-
-    ~Bench()
-    {
-        std::error_code error;
-        std::filesystem::remove_all(directory, error);
-    }
-
-    Bench(const Bench&) = delete;
-    Bench& operator=(const Bench&) = delete;
-
-    void file(const std::string& text)
-    {
-        given.config_file = directory + "/berth.toml";
-        std::ofstream(given.config_file) << text;
-    }
-
-    Options make() const
-    {
-        return make_options(given, [this](const std::string& name) {
-            const auto found = variables.find(name);
-            return found == variables.end() ? std::nullopt : std::optional(found->second);
-        });
-    }
-
-    /// What the refusal says; empty when nothing is refused.
-    std::string refusal() const
-    {
-        try {
-            static_cast<void>(make());
-        } catch (const Error& error) {
-            CHECK(error.code() == ErrorCode::invalid_argument);
-            return error.what() + std::string("\n") + error.hint();
-        }
-        return {};
-    }
-
-    std::string directory;
-    std::map<std::string, std::string> variables;
-    Given given;
-};
-
-bool has(const std::string& text, const std::string& part)
-{
-    return text.find(part) != std::string::npos;
-}
-
-std::string origin(const Options& options, const std::string& key)
-{
-    const auto found = std::find_if(options.settings.begin(), options.settings.end(),
-                                    [&](const Setting& setting) { return setting.key == key; });
-    return found == options.settings.end() ? "?" : found->value + " from " + found->origin;
-}
-
-} // namespace
+using berth::server::tests::Bench;
+using berth::server::tests::has;
+using berth::server::tests::origin;
 
 TEST_CASE("the defaults are the design's, and every default is within its own range")
 {
@@ -124,67 +63,6 @@ TEST_CASE("flags win over the environment, the environment over the file")
     CHECK(origin(options, "exec.timeout") == "30 s from environment BERTH_EXEC_TIMEOUT");
     CHECK(has(origin(options, "read.limit"), "berth.toml:6"));
     CHECK(origin(options, "network") == "none from flag --network");
-}
-
-TEST_CASE("a profile is between the file and what is said")
-{
-    Bench bench;
-    bench.file("profile = \"ci\"\n[local]\npids = 100\ncpus = 8\n[profiles.ci]\n"
-               "local = { pids = 200, memory = \"1GiB\" }\nenv = [\"A=1,2\", \"B=\"]\n");
-    bench.given.values["local.memory"] = {.items = {"2GiB"}, .origin = "flag --local-memory"};
-    const auto options = bench.make();
-    CHECK(options.profile == "ci");
-    CHECK(options.sessions.limits.pids == 200);
-    CHECK(options.sessions.limits.cpus == 8);
-    CHECK(options.sessions.limits.memory == 2ULL << 30U);
-    CHECK(options.sessions.environment ==
-          std::map<std::string, std::string>{{"A", "1,2"}, {"B", ""}});
-    CHECK(origin(options, "local.pids").starts_with("200 from profile ci, "));
-    CHECK(options.sessions.asked.contains("local.pids"));
-    bench.variables["BERTH_PROFILE"] = "network_basic";
-    CHECK(bench.make().profile == "network-basic");
-    CHECK(bench.make().sessions.limits.pids == 128);
-    CHECK(origin(bench.make(), "profile") == "network-basic from environment BERTH_PROFILE");
-}
-
-TEST_CASE("what a profile locks nobody changes")
-{
-    Bench bench;
-    bench.given.values["profile"] = {.items = {"offline-readonly"}, .origin = "flag --profile"};
-    bench.variables["BERTH_NETWORK"] = "none"; // says the same
-    CHECK(bench.make().sessions.network == sandbox::Network::none);
-    bench.variables["BERTH_NETWORK"] = "host";
-    CHECK(bench.refusal() == "network = \"host\" (environment BERTH_NETWORK) is not allowed\n"
-                             "Allowed: \"none\", which profile offline-readonly has locked.");
-    bench.variables.clear();
-    bench.variables["HOME"] = bench.directory;
-    bench.file("network = \"host\"\n"); // what the profile is there to be stricter than
-    CHECK(bench.make().sessions.network == sandbox::Network::none);
-    bench.given.values["mount"] = {.items = {bench.directory + ":/mnt/x:rw"},
-                                   .origin = "flag --mount"};
-    CHECK(has(bench.refusal(), ":rw\" (flag --mount) is writable, and mount_mode is \"ro\" "
-                               "(profile offline-readonly)"));
-    bench.given.values["mount"].items = {bench.directory + "/berth.toml:/mnt/x"};
-    CHECK(bench.make().sessions.mounts.size() == 1);
-}
-
-TEST_CASE("what a profile sets a maximum to is no more, whoever asks")
-{
-    Bench bench;
-    bench.file("profile = \"small\"\n[profiles.small.max]\nlocal.memory = \"1GiB\"\n"
-               "session.idle_pause = \"1min\"\nexec.timeout = \"10s\"\n");
-    bench.given.values["local.memory"] = {.items = {"8GiB"}, .origin = "flag --local-memory"};
-    bench.variables["BERTH_SESSION_IDLE_PAUSE"] = "0"; // never
-    bench.variables["BERTH_EXEC_TIMEOUT"] = "5s";
-    const auto options = bench.make();
-    CHECK(options.sessions.limits.memory == 1ULL << 30U);
-    CHECK(options.sessions.idle_pause == std::chrono::minutes(1));
-    CHECK(options.tools.exec_timeout == std::chrono::seconds(5));
-    CHECK(origin(options, "local.memory")
-              .starts_with("1 GiB from flag --local-memory, at most what profile small, "));
-    CHECK(origin(options, "exec.timeout") == "5 s from environment BERTH_EXEC_TIMEOUT");
-    bench.file("profile = \"small\"\n[profiles.small.max]\nlocal.memory = \"1GB\"\n");
-    CHECK(has(bench.refusal(), "local.memory = \"1GB\" (profile small, "));
 }
 
 TEST_CASE("env is names and values")

@@ -1,0 +1,106 @@
+// Profiles among the other layers of the options.
+
+#include "tests/unit/server/options/options_bench.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace berth;
+using namespace berth::server;
+using berth::server::tests::Bench;
+using berth::server::tests::has;
+using berth::server::tests::origin;
+
+TEST_CASE("a profile is between the file and what is said")
+{
+    Bench bench;
+    bench.file("profile = \"ci\"\n[local]\npids = 100\ncpus = 8\n[profiles.ci]\n"
+               "local = { pids = 200, memory = \"1GiB\" }\nenv = [\"A=1,2\", \"B=\"]\n");
+    bench.given.values["local.memory"] = {.items = {"2GiB"}, .origin = "flag --local-memory"};
+    const auto options = bench.make();
+    CHECK(options.profile == "ci");
+    CHECK(options.sessions.limits.pids == 200);
+    CHECK(options.sessions.limits.cpus == 8);
+    CHECK(options.sessions.limits.memory == 2ULL << 30U);
+    CHECK(options.sessions.environment ==
+          std::map<std::string, std::string>{{"A", "1,2"}, {"B", ""}});
+    CHECK(origin(options, "local.pids").starts_with("200 from profile ci, "));
+    CHECK(options.sessions.asked.contains("local.pids"));
+    bench.variables["BERTH_PROFILE"] = "network_basic";
+    CHECK(bench.make().profile == "network-basic");
+    CHECK(bench.make().sessions.limits.pids == 128);
+    CHECK(origin(bench.make(), "profile") == "network-basic from environment BERTH_PROFILE");
+}
+
+TEST_CASE("what a profile locks nobody changes")
+{
+    Bench bench;
+    bench.given.values["profile"] = {.items = {"offline-readonly"}, .origin = "flag --profile"};
+    bench.variables["BERTH_NETWORK"] = "none"; // says the same
+    CHECK(bench.make().sessions.network == sandbox::Network::none);
+    bench.variables["BERTH_NETWORK"] = "host";
+    CHECK(bench.refusal() == "network = \"host\" (environment BERTH_NETWORK) is not allowed\n"
+                             "Allowed: \"none\", which profile offline-readonly has locked.");
+    bench.variables.clear();
+    bench.variables["HOME"] = bench.directory;
+    bench.file("network = \"host\"\n"); // what the profile is there to be stricter than
+    CHECK(bench.make().sessions.network == sandbox::Network::none);
+    bench.given.values["mount"] = {.items = {bench.directory + ":/mnt/x:rw"},
+                                   .origin = "flag --mount"};
+    CHECK(has(bench.refusal(), ":rw\" (flag --mount) is writable, and mount_mode is \"ro\" "
+                               "(profile offline-readonly)"));
+    bench.given.values["mount"].items = {bench.directory + "/berth.toml:/mnt/x"};
+    CHECK(bench.make().sessions.mounts.size() == 1);
+}
+
+TEST_CASE("what a profile sets a maximum to is no more, whoever asks")
+{
+    Bench bench;
+    bench.file("profile = \"small\"\n[profiles.small.max]\nlocal.memory = \"1GiB\"\n"
+               "session.idle_pause = \"1min\"\nexec.timeout = \"10s\"\n");
+    bench.given.values["local.memory"] = {.items = {"8GiB"}, .origin = "flag --local-memory"};
+    bench.variables["BERTH_SESSION_IDLE_PAUSE"] = "0"; // never
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "5s";
+    const auto options = bench.make();
+    CHECK(options.sessions.limits.memory == 1ULL << 30U);
+    CHECK(options.sessions.idle_pause == std::chrono::minutes(1));
+    CHECK(options.tools.exec_timeout == std::chrono::seconds(5));
+    CHECK(origin(options, "local.memory")
+              .starts_with("1 GiB from flag --local-memory, at most what profile small, "));
+    CHECK(origin(options, "exec.timeout") == "5 s from environment BERTH_EXEC_TIMEOUT");
+    bench.file("profile = \"small\"\n[profiles.small.max]\nlocal.memory = \"1GB\"\n");
+    CHECK(has(bench.refusal(), "local.memory = \"1GB\" (profile small, "));
+}
+
+TEST_CASE("a default gives way to a profile's maximum, and what was asked for does not")
+{
+    Bench bench;
+    bench.file("profile = \"small\"\n[profiles.small.max]\nexec.max_timeout = \"60s\"\n");
+    CHECK(bench.make().tools.exec_timeout == std::chrono::seconds(60));
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "90s";
+    CHECK(has(bench.refusal(), "Allowed: at most exec.max_timeout, 1 min."));
+}
+
+TEST_CASE("0 is no maximum of what it means \"never\" for")
+{
+    Bench bench;
+    bench.file("profile = \"p\"\n[profiles.p.max]\nsession.idle_pause = 0\n");
+    bench.variables["BERTH_SESSION_IDLE_PAUSE"] = "1min";
+    CHECK(bench.make().sessions.idle_pause == std::chrono::minutes(1));
+}
+
+TEST_CASE("a profile that mounts nothing writable takes no machine that has such a mount")
+{
+    Bench bench;
+    bench.given.values["profile"] = {.items = {"offline-readonly"}, .origin = "flag --profile"};
+    session::Conditions made;
+    made.mounts = {{"/srv/a", "/mnt/a", false}, {"/srv/b", "/mnt/b", true}};
+    CHECK(session::excess(bench.make().sessions, made) ==
+          std::vector<std::string>{"--mount /srv/b:/mnt/b:rw"});
+    bench.given.values.erase("profile");
+    CHECK(session::excess(bench.make().sessions, made).empty());
+}
