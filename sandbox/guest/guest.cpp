@@ -64,6 +64,7 @@ void tell_ready(int fd)
                   {.policy = {.idle_pause = milliseconds(config.idle_pause),
                               .on_disconnect = config.on_disconnect},
                    .commands_cgroup_fd = config.commands_cgroup_fd,
+                   .v1_freezer_fd = config.v1_freezer_fd,
                    .clients = [&] { return clients != nullptr ? clients->clients() : 0; },
                    .end = end,
                    .reclaim = &reclaim});

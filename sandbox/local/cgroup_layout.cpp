@@ -184,6 +184,9 @@ CgroupLayout find_cgroups(const std::string& root, bool privileged)
         layout.v1_pids_base = find_v1(mounts, own, "pids");
         layout.v1_cpu_base = find_v1(mounts, own, "cpu");
     }
+    if (!layout.kills()) {
+        layout.v1_freezer_base = find_v1(mounts, own, "freezer");
+    }
     return layout;
 }
 

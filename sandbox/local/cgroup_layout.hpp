@@ -18,6 +18,7 @@ struct CgroupLayout {
     std::string v1_memory_base;
     std::string v1_pids_base;
     std::string v1_cpu_base;
+    std::string v1_freezer_base; ///< where no v2 freezes
 
     [[nodiscard]] bool kills() const noexcept { return !v2_base.empty(); }
 

@@ -70,6 +70,16 @@ void kill_listed(const UniqueFd& directory)
     }
 }
 
+/// A guest that was killed while its session was paused has left it frozen; on v1 it would stay so,
+/// and SIGKILL pending, for ever.
+void thaw(const UniqueFd& directory)
+{
+    const UniqueFd state(::openat(directory.get(), "freezer.state", O_WRONLY | O_CLOEXEC));
+    if (state) {
+        (void)!::write(state.get(), "THAWED", 6);
+    }
+}
+
 void kill_below(const UniqueFd& directory, int depth)
 {
     const UniqueFd kill(::openat(directory.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
@@ -84,6 +94,7 @@ void kill_below(const UniqueFd& directory, int depth)
             }
         }
     }
+    thaw(directory);
 }
 
 bool remove_below(int at, const char* name, int depth)

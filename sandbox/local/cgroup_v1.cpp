@@ -40,6 +40,9 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
         write(guest + "/cpu.cfs_period_us", cgroup::cpu_period);
         write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec)));
     }
+    if (base == spec.v1_freezer_base) {
+        files.freezer = open_file(commands + "/freezer.state", O_RDWR);
+    }
     files.guest_tasks.push_back(open_file(guest + "/tasks", O_WRONLY));
     files.command_tasks.push_back(open_file(commands + "/tasks", O_WRONLY));
 }
@@ -50,7 +53,8 @@ Handover make_v1_cgroups(const CgroupSpec& spec)
 {
     Handover files;
     // One hierarchy may have several controllers.
-    for (const auto& base : std::set{spec.v1_memory_base, spec.v1_pids_base, spec.v1_cpu_base}) {
+    for (const auto& base :
+         std::set{spec.v1_memory_base, spec.v1_pids_base, spec.v1_cpu_base, spec.v1_freezer_base}) {
         if (!base.empty()) {
             make(base, spec, files);
         }

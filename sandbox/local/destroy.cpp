@@ -75,8 +75,8 @@ std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::
 {
     std::vector<std::string> paths;
     const std::string below = "/berth/" + id;
-    for (const auto& base :
-         {layout.v2_base, layout.v1_memory_base, layout.v1_pids_base, layout.v1_cpu_base}) {
+    for (const auto& base : {layout.v2_base, layout.v1_memory_base, layout.v1_pids_base,
+                             layout.v1_cpu_base, layout.v1_freezer_base}) {
         if (!base.empty()) {
             paths.push_back(base + below);
         }

@@ -20,6 +20,7 @@ void each_part(Parts& parts, const Visit& visit)
     visit('l', parts.listen);
     visit('o', parts.oom_events);
     visit('r', parts.run_cgroup);
+    visit('f', parts.freezer);
     visit('g', parts.guest_tasks);
     visit('c', parts.command_tasks);
     visit('m', parts.mounts);

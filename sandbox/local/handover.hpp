@@ -13,6 +13,7 @@ struct Handover {
     UniqueFd listen;                     ///< the guest's socket; none for a probe
     UniqueFd oom_events;                 ///< none: without a memory cgroup
     UniqueFd run_cgroup;                 ///< as root, where commands have cgroups of their own
+    UniqueFd freezer;                    ///< v1: freezer.state of the commands; none: v2 freezes
     std::vector<UniqueFd> guest_tasks;   ///< v1: joined by the child
     std::vector<UniqueFd> command_tasks; ///< v1: joined by each command
     std::vector<UniqueFd> mounts;        ///< as root: of the late binds, in their order

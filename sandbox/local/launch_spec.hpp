@@ -130,6 +130,7 @@ struct CgroupSpec {
     std::string v1_memory_base;
     std::string v1_pids_base;
     std::string v1_cpu_base;
+    std::string v1_freezer_base;
     std::uint64_t memory = 0; ///< bytes, of all commands together
     std::uint64_t guest_memory = 0;
     std::uint32_t pids = 0;
@@ -149,6 +150,7 @@ struct CgroupSpec {
         field(9, self.guest_memory);
         field(10, self.pids);
         field(11, self.cpu_quota);
+        field(12, self.v1_freezer_base);
     }
 };
 

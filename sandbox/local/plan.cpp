@@ -56,6 +56,7 @@ CgroupSpec cgroup_spec(const PlanInput& input)
     spec.v1_memory_base = layout.v1_memory_base;
     spec.v1_pids_base = layout.v1_pids_base;
     spec.v1_cpu_base = layout.v1_cpu_base;
+    spec.v1_freezer_base = layout.v1_freezer_base;
     spec.memory = limits.memory;
     spec.guest_memory = guest_memory;
     spec.pids = limits.pids;

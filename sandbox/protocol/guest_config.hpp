@@ -37,6 +37,8 @@ struct GuestConfig {
     std::int32_t commands_cgroup_fd = -1;
     /// v1 `tasks` files, opened for writing, that every command joins by writing "0".
     std::vector<std::int32_t> v1_tasks_fds;
+    /// v1 freezer.state of the cgroup that all commands are in, open to read and write; -1: none
+    std::int32_t v1_freezer_fd = -1;
     /// v1 memory.oom_control or v2 memory.events of the commands' cgroup, for oom_killed; -1:
     /// unknown
     std::int32_t oom_events_fd = -1;
@@ -92,6 +94,7 @@ struct GuestConfig {
         field(27, self.refuse_setid);
         field(28, self.idle_pause);
         field(29, self.on_disconnect);
+        field(30, self.v1_freezer_fd);
     }
 };
 

@@ -2,9 +2,6 @@
 
 #include "sandbox/guest/exec/cgroup.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,52 +16,23 @@ UniqueFd open_in(int directory, const char* name, int flags)
 } // namespace
 
 CgroupFreezer::CgroupFreezer(EventLoop& loop, int directory)
-    : loop_(loop), freeze_(open_in(directory, "cgroup.freeze", O_WRONLY)),
+    : Freezer(loop), freeze_(open_in(directory, "cgroup.freeze", O_WRONLY)),
       events_(open_in(directory, "cgroup.events", O_RDONLY))
 {
 }
 
-CgroupFreezer::~CgroupFreezer()
+bool CgroupFreezer::begin()
 {
-    loop_.cancel(timer_);
+    return ::pwrite(freeze_.get(), "1", 1, 0) == 1;
 }
 
-void CgroupFreezer::freeze(Done done)
-{
-    done_ = std::move(done);
-    give_up_ = BootClock::now() + patience;
-    step_ = first_step;
-    if (::pwrite(freeze_.get(), "1", 1, 0) != 1) {
-        give_up_ = BootClock::now();
-    }
-    look();
-}
-
-/// By the clock and not by an event of the file: epoll may refuse to watch it (max_user_watches is
-/// shared with whatever has the guest's uid), and an idle cgroup is frozen at the first look.
-void CgroupFreezer::look()
-{
-    timer_ = loop_.call_at(BootClock::now() + step_, [this] {
-        const bool frozen = is_frozen();
-        if (!frozen && BootClock::now() < give_up_) {
-            step_ = std::min(2 * step_, longest_step);
-            look();
-            return;
-        }
-        const Done done = std::exchange(done_, nullptr);
-        done(frozen);
-    });
-}
-
-bool CgroupFreezer::is_frozen() const
+bool CgroupFreezer::is_at_rest()
 {
     return cgroup_event(events_.get(), "frozen").value_or(0) != 0;
 }
 
-void CgroupFreezer::thaw() noexcept
+void CgroupFreezer::undo() noexcept
 {
-    loop_.cancel(timer_);
-    done_ = nullptr;
     (void)!::pwrite(freeze_.get(), "0", 1, 0);
 }
 

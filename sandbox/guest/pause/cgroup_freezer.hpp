@@ -4,8 +4,6 @@
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/pause/freezer.hpp"
 
-#include <chrono>
-
 namespace berth::guest {
 
 /// The freezer of cgroup v2: one write, which no fork outruns, of which the frozen see nothing, and
@@ -15,27 +13,19 @@ class CgroupFreezer : public Freezer {
     /// `directory`: of the cgroup that has all commands below it; -1: none. Its files are opened
     /// now: when a session is to be woken, no descriptor may be wanting.
     CgroupFreezer(EventLoop& loop, int directory);
-    ~CgroupFreezer() override;
 
     /// It is there, and the guest may use it.
     [[nodiscard]] bool is_usable() const noexcept { return freeze_.valid() && events_.valid(); }
 
     [[nodiscard]] std::string_view mechanism() const noexcept override { return "cgroup"; }
 
-    void freeze(Done done) override;
-    void thaw() noexcept override;
-
   private:
-    void look();
-    [[nodiscard]] bool is_frozen() const;
+    bool begin() override;
+    [[nodiscard]] bool is_at_rest() override;
+    void undo() noexcept override;
 
-    EventLoop& loop_;
     UniqueFd freeze_;
     UniqueFd events_;
-    Done done_;
-    EventLoop::TimerId timer_ = 0;
-    std::chrono::milliseconds step_{0};
-    BootClock::time_point give_up_;
 };
 
 } // namespace berth::guest

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sandbox/guest/event_loop.hpp"
+
 #include <chrono>
 #include <functional>
 #include <string_view>
@@ -20,20 +22,39 @@ class Freezer {
     static constexpr std::chrono::milliseconds first_step{1};
     static constexpr std::chrono::milliseconds longest_step{50};
 
-    Freezer() = default;
+    explicit Freezer(EventLoop& loop) : loop_(loop) {}
+
     Freezer(const Freezer&) = delete;
     Freezer& operator=(const Freezer&) = delete;
-    virtual ~Freezer() = default;
+    virtual ~Freezer();
 
-    /// "cgroup", "signals".
+    /// "cgroup", "cgroup-v1", "signals".
     [[nodiscard]] virtual std::string_view mechanism() const noexcept = 0;
+
+    /// What is frozen can be killed; else it has to be thawed for that.
+    [[nodiscard]] virtual bool lets_kill() const noexcept { return true; }
 
     /// `done` is called once, from the loop, within 2 s; not at all after a thaw(). Whatever it is
     /// told, thaw() is to be called some time.
-    virtual void freeze(Done done) = 0;
+    void freeze(Done done);
 
     /// What had been stopped before stays so. Of what is not frozen nothing happens. Cannot fail.
-    virtual void thaw() noexcept = 0;
+    void thaw() noexcept;
+
+  private:
+    /// False: it cannot be done, so one look is enough.
+    virtual bool begin() = 0;
+    /// Asked again and again until it is so; may still do its part for it.
+    [[nodiscard]] virtual bool is_at_rest() = 0;
+    virtual void undo() noexcept = 0;
+
+    void look();
+
+    EventLoop& loop_;
+    Done done_;
+    EventLoop::TimerId timer_ = 0;
+    std::chrono::milliseconds step_{0};
+    BootClock::time_point give_up_;
 };
 
 } // namespace berth::guest

@@ -50,6 +50,7 @@ std::exception_ptr not_frozen()
 Pauses::Pauses(EventLoop& loop, Commands& commands, Options options)
     : loop_(loop), commands_(commands), options_(std::move(options)), controller_(options_.policy),
       book_([this] { look(); }), cgroup_(loop, options_.commands_cgroup_fd),
+      cgroup_v1_(loop, options_.v1_freezer_fd),
       signals_(loop, [this](bool* unread) { return commands_.processes(unread); })
 {
     // Not at once: it is told from within what has ended.
@@ -64,6 +65,14 @@ Pauses::~Pauses()
     loop_.cancel(patience_timer_);
     if (active_ != nullptr) {
         active_->thaw();
+    }
+}
+
+void Pauses::close() noexcept
+{
+    closed_ = true;
+    if (active_ != nullptr && !active_->lets_kill()) {
+        release();
     }
 }
 
@@ -83,6 +92,9 @@ const Freezer& Pauses::freezer() const noexcept
 {
     if (cgroup_.is_usable() && commands_.in_cgroups()) {
         return cgroup_;
+    }
+    if (cgroup_v1_.is_usable()) {
+        return cgroup_v1_; // a command that cannot enter it is not run
     }
     return signals_;
 }
@@ -174,11 +186,7 @@ void Pauses::arm()
 void Pauses::pause(Done done)
 {
     if (controller_.state() == State::paused) {
-        protocol::PauseReply reply;
-        reply.was_paused = true;
-        reply.jobs = static_cast<std::uint32_t>(commands_.job_count());
-        reply.mechanism = active_->mechanism();
-        done(reply, nullptr);
+        done(reply(/*was_paused=*/true), nullptr);
         return;
     }
     if (book_.size() != 0) {
@@ -204,6 +212,15 @@ void Pauses::give_up()
     }
 }
 
+protocol::PauseReply Pauses::reply(bool was_paused) const
+{
+    protocol::PauseReply reply;
+    reply.was_paused = was_paused;
+    reply.jobs = static_cast<std::uint32_t>(commands_.job_count());
+    reply.mechanism = active_ != nullptr ? active_->mechanism() : "";
+    return reply;
+}
+
 /// All who ask for a pause.
 void Pauses::answer(const std::exception_ptr& error)
 {
@@ -211,11 +228,8 @@ void Pauses::answer(const std::exception_ptr& error)
         return;
     }
     loop_.cancel(patience_timer_);
-    protocol::PauseReply reply;
-    reply.jobs = static_cast<std::uint32_t>(commands_.job_count());
-    reply.mechanism = active_ != nullptr ? active_->mechanism() : "";
     for (const auto& done : std::exchange(asking_, {})) {
-        done(reply, error);
+        done(reply(/*was_paused=*/false), error);
     }
 }
 

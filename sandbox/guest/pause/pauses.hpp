@@ -4,6 +4,7 @@
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/pause/call_book.hpp"
 #include "sandbox/guest/pause/cgroup_freezer.hpp"
+#include "sandbox/guest/pause/cgroup_v1_freezer.hpp"
 #include "sandbox/guest/pause/controller.hpp"
 #include "sandbox/guest/pause/memory_reclaim.hpp"
 #include "sandbox/guest/pause/signal_freezer.hpp"
@@ -27,6 +28,7 @@ class Pauses {
     struct Options {
         PauseController::Policy policy;
         int commands_cgroup_fd = -1;
+        int v1_freezer_fd = -1;
         std::function<std::size_t()> clients; ///< connections of servers that work here
         std::function<void()> end;            ///< ends the guest
         MemoryReclaim* reclaim = nullptr;     ///< if any, it is told
@@ -46,8 +48,9 @@ class Pauses {
     /// exists. `what`: see CallBook::Ticket::say.
     [[nodiscard]] std::shared_ptr<CallBook::Ticket> begin_call(std::string_view what);
 
-    /// The guest ends: nothing is decided any more, whatever still happens to the commands.
-    void close() noexcept { closed_ = true; }
+    /// The guest ends, and its commands can be killed from now on: nothing is decided any more,
+    /// whatever still happens to them.
+    void close() noexcept;
 
     /// After close() and the end of the commands: what is left of them runs on, as it would have.
     void release() noexcept;
@@ -81,6 +84,7 @@ class Pauses {
     void freeze();
     void thaw();
     void arm();
+    [[nodiscard]] protocol::PauseReply reply(bool was_paused) const;
     void answer(const std::exception_ptr& error);
     void give_up();
 
@@ -90,6 +94,7 @@ class Pauses {
     PauseController controller_;
     CallBook book_;
     CgroupFreezer cgroup_;
+    CgroupV1Freezer cgroup_v1_;
     SignalFreezer signals_;
     Freezer* active_ = nullptr; ///< what thaw() has to undo
     bool closed_ = false;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <unordered_map>
 
@@ -23,40 +22,23 @@ bool is_stopped(const ProcessStat& process)
 /// Of one that has the signal: it runs no more, or does not come out of the kernel without stopping
 /// (D; a vfork(2) parent stays there until its stopped child goes on), or cannot be told, as its
 /// first thread has ended (Z).
-bool is_at_rest(const ProcessStat& process)
+bool is_still(const ProcessStat& process)
 {
     return is_stopped(process) || process.state == 'D' || !process.alive() || process.state == 'Z';
 }
 
 } // namespace
 
-SignalFreezer::~SignalFreezer()
+bool SignalFreezer::begin()
 {
-    loop_.cancel(timer_);
-}
-
-void SignalFreezer::freeze(Done done)
-{
-    done_ = std::move(done);
-    give_up_ = BootClock::now() + patience;
     quiet_looks_ = 0;
-    step_ = first_step;
-    turn();
+    return true;
 }
 
-void SignalFreezer::turn()
+bool SignalFreezer::is_at_rest()
 {
-    timer_ = loop_.call_at(BootClock::now() + step_, [this] {
-        quiet_looks_ = is_quiet() ? quiet_looks_ + 1 : 0;
-        const bool complete = quiet_looks_ >= looks_to_be_sure;
-        if (!complete && BootClock::now() < give_up_) {
-            step_ = std::min(2 * step_, longest_step);
-            turn();
-            return;
-        }
-        const Done done = std::exchange(done_, nullptr);
-        done(complete);
-    });
+    quiet_looks_ = is_quiet() ? quiet_looks_ + 1 : 0;
+    return quiet_looks_ >= looks_to_be_sure;
 }
 
 /// One level of the tree of processes further. True when there was nothing to stop and nothing
@@ -75,12 +57,12 @@ bool SignalFreezer::is_quiet()
             continue;
         }
         const auto parent = by_pid.find(process.parent);
-        if (parent != by_pid.end() && !is_at_rest(*parent->second)) {
+        if (parent != by_pid.end() && !is_still(*parent->second)) {
             quiet = false; // its turn comes
             continue;
         }
         const bool fresh = stop(process);
-        quiet = quiet && !fresh && is_at_rest(process);
+        quiet = quiet && !fresh && is_still(process);
     }
     return quiet;
 }
@@ -98,10 +80,8 @@ bool SignalFreezer::stop(const ProcessStat& process)
     return fresh;
 }
 
-void SignalFreezer::thaw() noexcept
+void SignalFreezer::undo() noexcept
 {
-    loop_.cancel(timer_);
-    done_ = nullptr;
     std::for_each(stopped_.rbegin(), stopped_.rend(), [](const ProcessStat& process) {
         errno = 0;
         if (!signal_process(process, SIGCONT) && errno != 0 && errno != ESRCH) {

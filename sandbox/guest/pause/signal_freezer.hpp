@@ -4,7 +4,7 @@
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/pause/freezer.hpp"
 
-#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <utility>
@@ -20,26 +20,18 @@ class SignalFreezer : public Freezer {
     /// All that shall not run. Reads /proc; `unread` is set when there may be more.
     using Look = std::function<std::vector<ProcessStat>(bool* unread)>;
 
-    SignalFreezer(EventLoop& loop, Look look) : loop_(loop), look_(std::move(look)) {}
-
-    ~SignalFreezer() override;
+    SignalFreezer(EventLoop& loop, Look look) : Freezer(loop), look_(std::move(look)) {}
 
     [[nodiscard]] std::string_view mechanism() const noexcept override { return "signals"; }
 
-    void freeze(Done done) override;
-    void thaw() noexcept override;
-
   private:
-    void turn();
+    bool begin() override;
+    [[nodiscard]] bool is_at_rest() override;
+    void undo() noexcept override;
     [[nodiscard]] bool is_quiet();
     bool stop(const ProcessStat& process);
 
-    EventLoop& loop_;
     Look look_;
-    Done done_;
-    EventLoop::TimerId timer_ = 0;
-    std::chrono::milliseconds step_{0};
-    BootClock::time_point give_up_;
     int quiet_looks_ = 0;
     std::vector<ProcessStat> stopped_; ///< by this, in that order
     std::set<std::pair<pid_t, std::uint64_t>> known_;

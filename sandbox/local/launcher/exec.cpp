@@ -34,6 +34,7 @@ protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
     config.lifetime_fd = setup.lifetime_fd;
     config.commands_cgroup_fd = handover.run_cgroup.get();
     config.limits_by_cgroup = config.commands_cgroup_fd >= 0 && setup.spec.cgroup.v2_controllers;
+    config.v1_freezer_fd = handover.freezer.get();
     config.v1_tasks_fds.clear();
     for (const auto& tasks : handover.command_tasks) {
         config.v1_tasks_fds.push_back(tasks.get());
@@ -47,8 +48,9 @@ void keep_only(const protocol::GuestConfig& config, int config_fd)
     // First everything is marked, then what is named is spared: a descriptor that was forgotten
     // here would be a way out of the sandbox.
     require(::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0, step, "close_range");
-    for (const int fd : {config.listen_fd, config.ready_fd, config.lifetime_fd,
-                         config.commands_cgroup_fd, config.oom_events_fd, config_fd}) {
+    for (const int fd :
+         {config.listen_fd, config.ready_fd, config.lifetime_fd, config.commands_cgroup_fd,
+          config.v1_freezer_fd, config.oom_events_fd, config_fd}) {
         stay_open(fd);
     }
     for (const int fd : config.v1_tasks_fds) {

@@ -63,6 +63,19 @@ TEST_CASE("a hybrid host has v2 to kill and v1 to limit")
     CHECK(layout.v1_cpu_base == host.path() + "/cg/cpu");
 }
 
+TEST_CASE("the freezer of v1 is for a host without v2")
+{
+    const TemporaryTree host;
+    const std::string v1 = "32 31 0:29 / /cg/freezer rw - cgroup cgroup rw,freezer\n";
+    host.add("proc/self/mountinfo", v1 + "41 31 0:38 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+    host.add("proc/self/cgroup", "8:freezer:/\n0::/\n");
+    host.add_directory("cg/freezer");
+    add_v2(host, "cg/unified", "");
+    CHECK(find_cgroups(host.path(), true).v1_freezer_base.empty());
+    host.add("proc/self/mountinfo", v1);
+    CHECK(find_cgroups(host.path(), true).v1_freezer_base == host.path() + "/cg/freezer");
+}
+
 TEST_CASE("in a container the mount shows only a part of the tree")
 {
     const TemporaryTree host;

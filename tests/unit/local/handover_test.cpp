@@ -39,6 +39,7 @@ TEST_CASE("every part of a handover comes to its own place")
     Handover sent;
     sent.listen = file("listen");
     sent.run_cgroup = file("run");
+    sent.freezer = file("freezer");
     sent.guest_tasks.push_back(file("g1"));
     sent.guest_tasks.push_back(file("g2"));
     sent.command_tasks.push_back(file("c1"));
@@ -50,6 +51,7 @@ TEST_CASE("every part of a handover comes to its own place")
     CHECK(content_of(received->listen) == "listen");
     CHECK(content_of(received->oom_events) == "none");
     CHECK(content_of(received->run_cgroup) == "run");
+    CHECK(content_of(received->freezer) == "freezer");
     REQUIRE(received->guest_tasks.size() == 2);
     CHECK(content_of(received->guest_tasks[1]) == "g2");
     REQUIRE(received->command_tasks.size() == 1);

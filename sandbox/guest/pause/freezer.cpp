@@ -1,0 +1,47 @@
+#include "sandbox/guest/pause/freezer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::guest {
+
+Freezer::~Freezer()
+{
+    loop_.cancel(timer_);
+}
+
+void Freezer::freeze(Done done)
+{
+    done_ = std::move(done);
+    step_ = first_step;
+    give_up_ = BootClock::now();
+    if (begin()) {
+        give_up_ += patience;
+    }
+    look();
+}
+
+/// By the clock and not by an event of a file: epoll may refuse to watch it (max_user_watches is
+/// shared with whatever has the guest's uid), and what is idle is frozen at the first look.
+void Freezer::look()
+{
+    timer_ = loop_.call_at(BootClock::now() + step_, [this] {
+        const bool complete = is_at_rest();
+        if (!complete && BootClock::now() < give_up_) {
+            step_ = std::min(2 * step_, longest_step);
+            look();
+            return;
+        }
+        const Done done = std::exchange(done_, nullptr);
+        done(complete);
+    });
+}
+
+void Freezer::thaw() noexcept
+{
+    loop_.cancel(timer_);
+    done_ = nullptr;
+    undo();
+}
+
+} // namespace berth::guest
