@@ -171,13 +171,13 @@ TEST_SUITE("session/redis_manager")
         std::this_thread::sleep_for(1500ms); // the manager learns it, and does not take it again
         (void)redis.say({"DEL", redis_keys::claim(key)});
         const auto other = start();
-        CHECK(other->collect_leftovers(Deadline::after(20s)) == 0);
+        CHECK(other->collect_leftovers(Deadline::after(20s)).cleared == 0);
         CHECK(backend->count("purge") == 0);
         std::filesystem::remove(backend->alive(key));
         (void)redis.say({"SET", redis_keys::claim(key), "x"});
-        CHECK(other->collect_leftovers(Deadline::after(20s)) == 0); // somebody has it
+        CHECK(other->collect_leftovers(Deadline::after(20s)).cleared == 0); // somebody has it
         (void)redis.say({"DEL", redis_keys::claim(key)});
-        CHECK(other->collect_leftovers(Deadline::after(20s)) == 1);
+        CHECK(other->collect_leftovers(Deadline::after(20s)).cleared == 1);
         CHECK(backend->count("purge") == 1);
     }
 
@@ -195,7 +195,7 @@ TEST_SUITE("session/redis_manager")
                 CHECK(has(said, "Call a berth server on that host"));
                 CHECK(has(said, "BERTH_SESSION_HOST='a'"));
             }
-            CHECK(manager->collect_leftovers(Deadline::after(20s)) == 0);
+            CHECK(manager->collect_leftovers(Deadline::after(20s)).cleared == 0);
         };
         refused();
         CHECK(manager->facts(work).state == "running");
@@ -238,7 +238,7 @@ TEST_SUITE("session/redis_manager")
         CHECK(has(said, "in the state directory " + settings.state_directory));
         CHECK(has(said, "--state-dir '" + settings.state_directory + "'"));
         CHECK_FALSE(refusal_of([&] { (void)manager->kill(work, true); }).empty());
-        CHECK(manager->collect_leftovers(Deadline::after(20s)) == 0);
+        CHECK(manager->collect_leftovers(Deadline::after(20s)).cleared == 0);
         CHECK(backend->count("create") == 1);
         CHECK(says(start_on("a")->acquire(work), "lost"));
     }

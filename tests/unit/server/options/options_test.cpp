@@ -108,10 +108,12 @@ TEST_CASE("a value out of range names key, value, range and origin")
     }
     bench.variables["BERTH_EXEC_TIMEOUT"] = "8000"; // above exec.max_timeout
     CHECK(has(bench.refusal(), "exec.max_timeout"));
-    bench.variables = {{"BERTH_JOB_MAX_TIMEOUT", "600s"}}; // below job.timeout
+    bench.variables = {{"BERTH_JOB_MAX_TIMEOUT", "600s"}, {"BERTH_JOB_TIMEOUT", "700s"}};
     CHECK(has(bench.refusal(), "job.max_timeout"));
     bench.variables["BERTH_JOB_TIMEOUT"] = "300s";
     CHECK(bench.make().tools.job_timeout == std::chrono::seconds(300));
+    bench.variables.erase("BERTH_JOB_TIMEOUT"); // its default, 1800 s, is nobody's wish
+    CHECK(bench.make().tools.job_timeout == std::chrono::seconds(600));
 }
 
 TEST_CASE("the largest message has room beside others in flight")
