@@ -32,16 +32,28 @@ def _own_directory(point, path):
     return point + path if os.path.isdir(point + path) else point
 
 
+def _has_v2():
+    """A cgroup of v2 that berth may make others in."""
+    mounts = [point for point, kind, _ in cgroup_mounts() if kind == "cgroup2"]
+    # An ordinary user may make them where its own was delegated.
+    path = "" if os.geteuid() == 0 else _own_cgroups().get("", "")
+    return any(os.access(point + path, os.W_OK) for point in mounts)
+
+
 def proof_of_a_stop(backend):
     """What verifies that all of a command is gone: cgroups wherever they can be made."""
+    return "cgroup" if backend != "direct" and _has_v2() else "subreaper"
+
+
+def best_freezer(backend):
+    """What berth should pause a session by."""
     if backend == "direct":
-        return "subreaper"
-    if os.geteuid() == 0:
-        usable = [point for point, _, _ in cgroup_mounts()]
-    else:  # an ordinary user may make them where its own was delegated
-        path = _own_cgroups().get("", "")
-        usable = [point + path for point, kind, _ in cgroup_mounts() if kind == "cgroup2"]
-    return "cgroup" if any(os.access(path, os.W_OK) for path in usable) else "subreaper"
+        return "signals"
+    if _has_v2():
+        return "cgroup"
+    v1 = [point for point, kind, options in cgroup_mounts()
+          if kind == "cgroup" and "freezer" in options and os.access(point, os.W_OK)]
+    return "cgroup-v1" if v1 else "signals"
 
 
 @contextlib.contextmanager

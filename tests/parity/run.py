@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Runs every case on one backend: run.py [--backend local|direct] [--user NAME] [unittest names].
+With --without-v2, as root, cgroup v2 is not mounted: what is left is v1, or nothing.
 With --user, a name or a uid, started as root, everything runs as that ordinary user; with --delegated
 too, in cgroups that are given to that user, as `systemd-run --user -p Delegate=yes` does."""
 
 import argparse
 import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -32,9 +34,14 @@ def main():
     parser.add_argument("--backend", choices=("local", "direct"), default="local")
     parser.add_argument("--user")
     parser.add_argument("--delegated", action="store_true")
+    parser.add_argument("--without-v2", action="store_true")
     parser.add_argument("names", nargs="*", help="e.g. cases.files.FilesTest.test_search")
     options = parser.parse_args()
-    _turn = be_apart()  # kept to the end
+    turn = be_apart()  # kept to the end
+    if options.without_v2:
+        if turn is not None:
+            sys.exit("--without-v2 needs mounts of its own, which only root can have")
+        subprocess.run(["umount", "-a", "-t", "cgroup2"], check=True)
     if options.user and os.geteuid() == 0:
         sys.exit(run_as(options.user, __file__, ["--backend", options.backend, *options.names],
                         options.delegated))

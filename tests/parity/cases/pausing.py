@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
-from suite import BACKENDS, ParityTest, backend, binary_path
+from host import best_freezer
+from suite import BACKENDS, ParityTest, backend, binary_path, local_only
 
 COUNT = "echo $$ >{0}.pid; i=0; while :; do i=$((i+1)); echo $i >>{0}; sleep 0.02; done"
 
@@ -68,6 +70,21 @@ class PausingTest(Pausing):
         lines = self.lines("count")
         self.assertEqual(lines, [str(i + 1) for i in range(len(lines))])
 
+    def test_it_is_frozen_by_the_best_that_is_there(self):
+        self.start_counting("count")
+        self.assertEqual(self.pause()["mechanism"], best_freezer(backend()))
+        self.stands("count")
+
+    @local_only
+    def test_a_guest_that_is_killed_while_it_sleeps_leaves_nothing_frozen(self):
+        self.start_counting("count")
+        self.pause()
+        for guest in self.state.guests():
+            os.kill(guest, signal.SIGKILL)
+        said = self.run_command("cat count | wc -l")
+        self.assertIn("was lost", said.text)
+        self.stands("count")
+
     def test_the_time_limit_of_a_job_stands_still(self):
         self.start_counting("count", timeout=3)
         self.pause()
@@ -90,6 +107,7 @@ class PausingTest(Pausing):
         self.stands("a")
 
     def test_a_pause_during_a_call_is_refused(self):
+        self.run_command("true")  # to be shown it must be there
         pending = self.berth.call_async("bash_exec", {"command": "echo on >f; sleep 1; echo done"})
         self.wait_until(lambda: self.shown()["pause"]["awake_by"], 10, "the call")
         done = subprocess.run([binary_path(BACKENDS[backend()]), "sessions", "pause", "work"],
