@@ -131,6 +131,9 @@ class DirectBackend : public sandbox::Backend {
 
     [[nodiscard]] bool is_gone(const MachineRecord& record) override
     {
+        if (record.id.empty() && record.data.contains("key_hash")) {
+            return nobody_listens(record.data.at("key_hash"));
+        }
         return record.data.contains("pid") && has_ended(identity_of(record));
     }
 
@@ -140,6 +143,17 @@ class DirectBackend : public sandbox::Backend {
     }
 
   private:
+    [[nodiscard]] bool nobody_listens(const std::string& key_hash) const
+    {
+        try {
+            (void)sandbox::connect_unix(state_directory_ + "/" + key_hash + "/run/guest.sock",
+                                        Deadline::after(connect_time));
+            return false;
+        } catch (const Error& error) {
+            return error.code() == ErrorCode::session_lost;
+        }
+    }
+
     const std::string guest_program_;
     const std::string state_directory_;
     std::mutex mutex_;

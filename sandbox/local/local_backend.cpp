@@ -146,6 +146,7 @@ class LocalBackend final : public sandbox::Backend {
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
+    [[nodiscard]] bool nothing_lives(const std::string& key_hash);
     void expect_root(sandbox::Network network, const std::vector<Cover>& hidden,
                      bool first = false);
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
@@ -223,6 +224,19 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     facts.pid = listener.pid;
     facts.start_time = listener.start_time;
     return to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
+}
+
+/// Not even a machine that no record tells of.
+bool LocalBackend::nothing_lives(const std::string& key_hash)
+{
+    if (!is_folder_name(key_hash)) {
+        return false;
+    }
+    if (!sandbox::find_state_directory(settings_.state_directory)) {
+        return true; // nothing was ever made
+    }
+    const std::string id = machine_id(key_hash);
+    return nobody_listens(socket_path(host(), id));
 }
 
 /// Launchers wait with a root for the network of the latest machine: a server's all have the same.
@@ -428,6 +442,10 @@ void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
 
 bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
 {
+    if (const auto key_hash = record.data.find("key_hash");
+        record.id.empty() && key_hash != record.data.end()) {
+        return record.backend == name() && nothing_lives(key_hash->second);
+    }
     const MachineFacts facts = facts_from(record);
     // Both: from inside of another pid namespace the process cannot be seen, its socket can.
     return record.backend == name() && process_has_ended(facts.pid, facts.start_time, facts.boot) &&

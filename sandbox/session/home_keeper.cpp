@@ -64,13 +64,14 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
     }
     const auto now = HostTime::now();
     if (!record->kept || record->kept->seen.boot != now.boot ||
-        now.up - record->kept->seen.up >= count_interval) {
+        now.up - record->kept->seen.up >= count_interval || !machines_.is_confirmed(key, *record)) {
         count(key, now);
     }
     const auto is_too_old = [&](const Record& found) {
         const auto longest = instead ? instead : retention_of(settings_, found);
         const auto age = age_of(settings_, found, now);
-        return has_no_machine(found) && longest && age && *age >= *longest;
+        return has_no_machine(found) && longest && age && *age >= *longest &&
+               machines_.is_confirmed(key, found);
     };
     if (!machines_.end(key, true, Deadline::after({}), is_too_old)) {
         return std::nullopt;
@@ -80,18 +81,20 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
 
 void HomeKeeper::count(const std::string& key, const HostTime& now)
 {
-    const auto lock = registry_.lock(key, Deadline::after({}));
+    const auto lock = machines_.lock(key, Deadline::after({}));
     auto record = registry_.find(key);
     if (!record) {
-        registry_.erase(key); // the lock has made the folder anew
+        machines_.forget(key); // the lock has made the folder anew
         return;
     }
     if (!has_no_machine(*record)) {
         return;
     }
-    record->kept = record->kept
-                       ? count_until(*record->kept, now, most_across_restart(settings_, *record))
-                       : KeptTime{.seen = now, .counted = {}};
+    if (record->kept && machines_.is_confirmed(key, *record)) {
+        record->kept = count_until(*record->kept, now, most_across_restart(settings_, *record));
+    } else {
+        machines_.begin_keeping(key, *record);
+    }
     registry_.put(key, *record);
 }
 

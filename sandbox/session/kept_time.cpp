@@ -1,8 +1,18 @@
 #include "sandbox/session/kept_time.hpp"
 
 #include <algorithm>
+#include <exception>
 
 namespace berth::session {
+
+std::optional<KeptTime> kept_from_now() noexcept
+{
+    try {
+        return KeptTime{.seen = HostTime::now(), .counted = {}};
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
 
 KeptTime count_until(const KeptTime& before, const HostTime& now, std::chrono::seconds most)
 {

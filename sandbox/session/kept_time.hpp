@@ -3,6 +3,7 @@
 #include "sandbox/base/host_time.hpp"
 
 #include <chrono>
+#include <optional>
 
 namespace berth::session {
 
@@ -14,6 +15,9 @@ struct KeptTime {
 
     friend bool operator==(const KeptTime&, const KeptTime&) = default;
 };
+
+/// That begins now; nothing where the clocks cannot be read: the next collection counts then.
+[[nodiscard]] std::optional<KeptTime> kept_from_now() noexcept;
 
 /// Within one boot by the boot's own clock, which nobody sets. Across a restart by the wall clock,
 /// of which no more than `most` is believed (a battery that is empty, a virtual machine that was

@@ -22,9 +22,9 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
         if (registry_.find(key)) {
             return;
         }
-        const auto lock = registry_.lock(key, Deadline::after({}));
+        const auto lock = this->lock(key, Deadline::after({}));
         if (!registry_.find(key)) {
-            registry_.erase(key);
+            forget(key);
         }
     } catch (const std::exception&) {
         return; // damaged or in use by another: then it is not unused
@@ -54,10 +54,11 @@ bool MachineKeeper::is_ours(const Record& record) const
 
 /// A claim in shared books lapses when its server cannot reach them; the machine of an unnamed
 /// session ends with its server and with nothing else.
-bool MachineKeeper::outlives_its_claim(const Record& record) const
+bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& record) const
 {
-    return registry_.is_shared() && backend_.is_bound_to_host() && record.state == State::running &&
-           !backend_.is_gone(record.machine);
+    return (are_books_elsewhere() && record.state == State::running &&
+            !backend_.is_gone(record.machine)) ||
+           has_unrecorded(key);
 }
 
 bool MachineKeeper::collect(const std::string& key)
@@ -67,7 +68,7 @@ bool MachineKeeper::collect(const std::string& key)
         return false;
     }
     if (record->unnamed) {
-        if (outlives_its_claim(*record)) {
+        if (outlives_its_claim(key, *record)) {
             return false;
         }
         const auto claim = registry_.claim(key);
@@ -86,18 +87,17 @@ bool MachineKeeper::has_died(const Record& record) const
 bool MachineKeeper::settle_dead(const std::string& key)
 {
     // Whoever makes or ends the machine has the lock until its record says so.
-    const auto lock = registry_.lock(key, Deadline::after({}));
+    const auto lock = this->lock(key, Deadline::after({}));
     auto record = registry_.find(key);
     if (!record) {
-        registry_.erase(key); // the lock has made the folder anew
+        forget(key); // the lock has made the folder anew
         return false;
     }
     if (!is_ours(*record) || !has_died(*record)) {
         return false;
     }
-    require_held(*lock);
     const bool unused = is_unused(*record);
-    settle(key, *record, false);
+    settle(key, *record, false, *lock);
     if (unused) {
         record->epoch = 0;
     }

@@ -17,16 +17,6 @@ constexpr const char* replaced_notice =
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
 
-/// Nothing where the clocks cannot be read: the next collection counts then.
-std::optional<KeptTime> start_of_keeping()
-{
-    try {
-        return KeptTime{.seen = HostTime::now(), .counted = {}};
-    } catch (const std::exception&) {
-        return std::nullopt;
-    }
-}
-
 void apply(Record& record, Event event)
 {
     const auto transition = next(record.state, event);
@@ -37,7 +27,7 @@ void apply(Record& record, Event event)
     }
     record.state = transition->to;
     record.why = transition->why;
-    record.kept = has_no_machine(record) ? start_of_keeping() : std::nullopt;
+    record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
 }
 
 MachineKeeper::Seen seen_in(const Record& record)
@@ -120,7 +110,7 @@ void take_over(const std::string& key, Record& record)
 
 MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
                              Registry& registry)
-    : settings_(settings), backend_(backend), registry_(registry),
+    : settings_(settings), backend_(backend), registry_(registry), host_(settings.state_directory),
       admission_(settings, backend, registry)
 {
 }
@@ -173,16 +163,18 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
 MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
 {
     // Without the lock first: most servers come to a session whose machine runs.
-    if (const auto record = registry_.find(wanted.key)) {
-        require_same_backend(*record);
-        if (auto obtained = attach(wanted, *record)) {
+    if (const auto found = registry_.find(wanted.key)) {
+        require_same_backend(*found);
+        if (auto obtained = attach(wanted, *found)) {
             return std::move(*obtained);
         }
+        require_place(settings_.place, *found);
     }
     if (const auto availability = backend_.availability(); !availability.available) {
+        note_wanted(wanted.key);
         throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
     }
-    const auto lock = registry_.lock(wanted.key, Deadline::after(settings_.lock_wait));
+    const auto lock = this->lock(wanted.key, Deadline::after(settings_.lock_wait));
     auto record = registry_.find(wanted.key);
     if (record) {
         require_same_backend(*record);
@@ -242,19 +234,22 @@ void MachineKeeper::check(Record& record) const noexcept
 
 /// Whatever is left of a machine that does not answer any more is removed, and its record says what
 /// became of it.
-void MachineKeeper::settle(const std::string& key, Record& record, bool attended)
+void MachineKeeper::settle(const std::string& key, Record& record, bool attended,
+                           const Registry::Hold& lock)
 {
     if (record.state == State::running) {
         apply(record, gone_event(record, settings_.ttl, attended));
-        backend_.destroy(record.machine, false);
+        destroy(record.machine, false, lock);
         if (record.state == State::lost && settings_.on_lost && used_since_boot(record)) {
             settings_.on_lost(record.id.session);
         }
     } else if (record.state == State::creating) {
         apply(record, Event::gone);
-        backend_.destroy(interrupted(key), false);
+        if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live
+            destroy(interrupted(key), false, lock);
+        }
     } else if (record.state == State::lost) {
-        backend_.destroy(interrupted(key), false);
+        destroy(interrupted(key), false, lock);
     }
 }
 
@@ -275,13 +270,20 @@ void MachineKeeper::require_held(const Registry::Hold& lock) const
     }
 }
 
-/// Books that lost a record may have lost it of a machine that lives: its home is not given to a
-/// second one beside it. Only who shares books needs to look, and only where machines are bound to
-/// this host; others are found by their creation's number.
-void MachineKeeper::clear_unrecorded(const std::string& key)
+void MachineKeeper::destroy(const sandbox::MachineRecord& machine, bool purge,
+                            const Registry::Hold& lock)
 {
-    if (registry_.is_shared() && backend_.is_bound_to_host()) {
-        backend_.destroy(interrupted(key), false);
+    require_held(lock);
+    backend_.destroy(machine, purge);
+}
+
+/// Books that lost a record, or came back with one of a while ago, may not know of a machine that
+/// lives: its home is not given to a second one beside it. Only who shares books needs to look, and
+/// only where machines are bound to this host; others are found by their creation's number.
+void MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock)
+{
+    if (are_books_elsewhere()) {
+        destroy(interrupted(key), purge, lock);
     }
 }
 
@@ -293,13 +295,13 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     Record record;
     if (before) {
         const bool unused = is_unused(*before);
-        settle(wanted.key, *before, wanted.seen.generation == before->machine.generation);
+        settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
         notice = unused ? "" : replacement_notice(before->state, before->why);
         record = *before;
     } else {
-        clear_unrecorded(wanted.key);
         record.created = std::chrono::system_clock::now();
     }
+    clear_unrecorded(wanted.key, false, lock);
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
     record.id = wanted.id;
@@ -316,11 +318,12 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         // Written before the machine is made: who finds it knows that there may be one.
         {
             const auto admitted = admission_.enter(wanted.id, wanted.key);
+            mark(wanted.key, record);
             registry_.put(wanted.key, record);
         }
         obtained = create(wanted, record, lock);
     } catch (...) {
-        roll_back(wanted.key, before);
+        roll_back(wanted.key, std::move(before), lock);
         throw;
     }
     if (notice == deleted_notice && !record.machine.made_home) {
@@ -355,13 +358,18 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     return obtained;
 }
 
-void MachineKeeper::roll_back(const std::string& key, const std::optional<Record>& before) noexcept
+/// The machine that was wanted came to nothing. What is kept was used all the same: a host that
+/// makes none for a week must not find the homes removed when it does again.
+void MachineKeeper::roll_back(const std::string& key, std::optional<Record> before,
+                              const Registry::Hold& lock) noexcept
 {
     try {
+        require_held(lock);
         if (before) {
+            begin_keeping(key, *before);
             registry_.put(key, *before);
         } else {
-            registry_.erase(key);
+            forget(key);
         }
     } catch (const std::exception&) {
         // What stays says "creating": the next server clears it up.
@@ -404,27 +412,34 @@ bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& dead
         if (record && record->machine.backend.empty()) {
             record->machine = interrupted(key); // a record without content
         }
-        return record && (purge || record->state != State::ended) &&
+        return record && (purge || record->state != State::ended || has_unrecorded(key)) &&
                (!condition || condition(*record));
     };
     // Before the lock: asking for a session that never was must not make a folder for it.
     if (!look()) {
         return false;
     }
-    const auto lock = registry_.lock(key, deadline);
+    require_same_backend(*record);
+    require_place(settings_.place, *record);
+    const auto lock = this->lock(key, deadline);
     if (!look()) {
         return false;
     }
     require_same_backend(*record);
     require_place(settings_.place, *record);
-    require_held(*lock);
-    const bool running = record->state == State::running || record->state == State::ended;
-    backend_.destroy(running ? record->machine : interrupted(key), purge);
+    const bool known = record->state == State::running || record->state == State::ended;
+    // Where the books are elsewhere the home goes with whatever they do not know of.
+    destroy(known ? record->machine : interrupted(key), purge && !are_books_elsewhere(), *lock);
+    clear_unrecorded(key, purge, *lock);
     if (purge) {
-        registry_.erase(key);
+        forget(key);
         return true;
     }
-    apply(*record, Event::end);
+    if (record->state == State::ended) {
+        begin_keeping(key, *record); // of the machine that the books did not know
+    } else {
+        apply(*record, Event::end);
+    }
     if (record->id.session.empty()) {
         take_over(key, *record);
     }

@@ -2,6 +2,7 @@
 
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/admission.hpp"
+#include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
 
@@ -42,8 +43,27 @@ class MachineKeeper {
 
     MachineKeeper(const Settings& settings, sandbox::Backend& backend, Registry& registry);
 
-    /// Attaches to the living machine of the key, else makes one.
+    /// Attaches to the living machine of the key, else makes one. Where none can be made now, the
+    /// home that is kept is used all the same: its time begins anew.
     [[nodiscard]] Obtained obtain(const Wanted& wanted);
+
+    /// Registry::lock(), and where the books are shared and machines are bound to a host, this
+    /// host's own right too, which does not lapse: whatever its holder still makes or undoes when
+    /// the registry has given the lock to another, that one waits for it.
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock(const std::string& key,
+                                                       const Deadline& deadline) const;
+
+    /// Whether this host too says of a record without a machine that none was wanted since, and
+    /// that none lives. Books that came back as they were a while ago do not know better; its home
+    /// must not be removed on their word.
+    [[nodiscard]] bool is_confirmed(const std::string& key, const Record& record) const;
+
+    /// Under lock(). The time for which the home of a record without a machine is kept begins now,
+    /// and older records of it are told as old. The caller writes the record.
+    void begin_keeping(const std::string& key, Record& record) const;
+
+    /// Under lock(). Removes what a key has in the books, and beside a home that is not there.
+    void forget(const std::string& key) const;
 
     /// Corrects a record that says "running" of a machine that is gone; in memory only, the books
     /// follow at the next obtain().
@@ -81,15 +101,22 @@ class MachineKeeper {
                                    const Registry::Hold& lock);
     [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
     void require_held(const Registry::Hold& lock) const;
-    void clear_unrecorded(const std::string& key);
+    void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
+    [[nodiscard]] bool are_books_elsewhere() const;
+    [[nodiscard]] bool has_unrecorded(const std::string& key) const;
+    void clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
+    [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
+    void note_wanted(const std::string& key) noexcept;
+    void mark(const std::string& key, Record& record) const;
     [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);
     [[nodiscard]] bool has_died(const Record& record) const;
-    void settle(const std::string& key, Record& record, bool attended);
-    void roll_back(const std::string& key, const std::optional<Record>& before) noexcept;
+    void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);
+    void roll_back(const std::string& key, std::optional<Record> before,
+                   const Registry::Hold& lock) noexcept;
     void require_same_backend(const Record& record) const;
-    [[nodiscard]] bool outlives_its_claim(const Record& record) const;
+    [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
     void require_no_excess(const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
     [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record) const;
@@ -97,6 +124,7 @@ class MachineKeeper {
     const Settings& settings_;
     sandbox::Backend& backend_;
     Registry& registry_;
+    HostFolders host_;
     Admission admission_;
 };
 

@@ -161,6 +161,9 @@ std::string encode(const Record& record)
     if (record.place) {
         text["place"] = encode_place(*record.place);
     }
+    if (!record.mark.empty()) {
+        text["mark"] = record.mark;
+    }
     return text.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -189,6 +192,7 @@ try {
     if (const auto place = value.find("place"); place != value.end()) {
         record.place = decode_place(*place);
     }
+    record.mark = value.value("mark", "");
     value.at("epoch").get_to(record.epoch);
     value.at("owner").get_to(record.owner);
     const auto state = state_from(value.at("state").get<std::string>());

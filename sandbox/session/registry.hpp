@@ -36,6 +36,9 @@ struct Record {
     std::string owner;       ///< the server that made the machine, for people
     /// Of a machine that is bound to a host, in books that several hosts write in.
     std::optional<Place> place;
+    /// Of the same: what that host has noted beside the home when a machine was last wanted. Where
+    /// it has noted another the record is an old one, of books that came back as they once were.
+    std::string mark;
 };
 
 /// Its home is kept, and nothing else.

@@ -134,6 +134,11 @@ class FakeBackend : public sandbox::Backend {
     {
         const auto& key = record.data.at("key_hash");
         log((purge ? "purge " : "destroy ") + key);
+        std::string generation;
+        std::ifstream(alive(key)) >> generation;
+        if (!record.generation.empty() && !generation.empty() && generation != record.generation) {
+            return; // a later machine's
+        }
         std::filesystem::remove(alive(key));
         if (purge) {
             std::filesystem::remove(home(key));
@@ -142,7 +147,9 @@ class FakeBackend : public sandbox::Backend {
 
     [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override
     {
-        return certain && attach(record) == nullptr;
+        const bool recorded = !record.generation.empty();
+        return certain && (recorded ? attach(record) == nullptr
+                                    : !std::filesystem::exists(alive(record.data.at("key_hash"))));
     }
 
     void collect(const Deadline& /*deadline*/) override { log("collect"); }

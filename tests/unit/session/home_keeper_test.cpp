@@ -224,6 +224,32 @@ TEST_SUITE("session/home_keeper")
         CHECK(backend->count("purge") == 0);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a home that was wanted where no machine can be made is kept anew")
+    {
+        end_one();
+        age_by(8 * 24h);
+        SUBCASE("by a host that makes none")
+        {
+            backend->available = false;
+            CHECK_THROWS_AS((void)start()->acquire(work), Error);
+        }
+        SUBCASE("by one that fails to")
+        {
+            backend->before_ready = [] { throw Error(ErrorCode::backend_error, "it fails"); };
+            CHECK_THROWS_AS((void)start()->acquire(work), Error);
+        }
+        SUBCASE("by one that has as many as it may have")
+        {
+            settings.max_sessions = 1;
+            (void)start()->acquire({"ann", "other", {}});
+            CHECK_THROWS_AS((void)start()->acquire(work), Error);
+        }
+        CHECK(collect().removed.empty());
+        CHECK(has_home());
+        age_by(7 * 24h);
+        CHECK(collect().removed.size() == 1);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "until when it is kept is told")
     {
         end_one();

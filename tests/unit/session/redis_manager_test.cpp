@@ -79,16 +79,18 @@ bool has(const std::string& text, const std::string& part)
 
 TEST_SUITE("session/redis_manager")
 {
-    TEST_CASE_FIXTURE(Fixture, "what one server made the next one finds, and nothing is in files")
+    TEST_CASE_FIXTURE(Fixture, "what one server made the next one finds, and no record is in files")
     {
         (void)start()->acquire(work);
         const auto manager = start();
         CHECK(manager->acquire(work).notices.empty());
         CHECK(backend->count("create") == 1);
         CHECK(manager->list().size() == 1);
-        CHECK_FALSE(std::filesystem::exists(settings.state_directory));
+        CHECK_FALSE(std::filesystem::exists(folder(work) + "/record.json"));
+        CHECK_FALSE(std::filesystem::exists(folder(work) + "/token"));
         CHECK(manager->kill(work, true));
         CHECK(manager->list().empty());
+        CHECK_FALSE(std::filesystem::exists(folder(work)));
     }
 
     TEST_CASE_FIXTURE(Fixture,

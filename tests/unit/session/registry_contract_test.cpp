@@ -60,6 +60,7 @@ TEST_SUITE("session/registry")
         CHECK(found->epoch == record.epoch);
         CHECK(found->owner == record.owner);
         CHECK(found->place == record.place);
+        CHECK(found->mark == record.mark);
     }
 
     TEST_CASE_TEMPLATE("of a session that never was there is nothing", Books, FileBooks, RedisBooks)

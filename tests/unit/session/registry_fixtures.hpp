@@ -41,6 +41,7 @@ inline session::Record full_record()
     record.epoch = 3;
     record.owner = "pid 1";
     record.place = {.host_id = "id", .host = "here", .state_directory = "/state"};
+    record.mark = "a mark";
     return record;
 }
 

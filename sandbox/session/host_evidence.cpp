@@ -1,0 +1,110 @@
+// The part of the keeper that asks this host, where the books of its sessions are elsewhere.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+class HoldOfBoth : public Registry::Hold {
+  public:
+    HoldOfBoth(std::unique_ptr<Registry::Hold> books, UniqueFd host)
+        : host_(std::move(host)), books_(std::move(books))
+    {
+    }
+
+    [[nodiscard]] bool holds() const noexcept override { return books_->holds(); }
+
+  private:
+    UniqueFd host_; ///< until its process dies; let go of last
+    std::unique_ptr<Registry::Hold> books_;
+};
+
+} // namespace
+
+bool MachineKeeper::are_books_elsewhere() const
+{
+    return registry_.is_shared() && backend_.is_bound_to_host();
+}
+
+std::unique_ptr<Registry::Hold> MachineKeeper::lock(const std::string& key,
+                                                    const Deadline& deadline) const
+{
+    auto books = registry_.lock(key, deadline);
+    if (!are_books_elsewhere()) {
+        return books;
+    }
+    UniqueFd host = host_.lock(key, deadline);
+    if (!host) {
+        throw Error(ErrorCode::busy,
+                    "the session is being made or ended by another server of this host, which has "
+                    "lost the registry's lock and is not done yet",
+                    "try again in a few seconds");
+    }
+    return std::make_unique<HoldOfBoth>(std::move(books), std::move(host));
+}
+
+/// Whether a machine of the key lives, or may, whatever the books say.
+bool MachineKeeper::has_unrecorded(const std::string& key) const
+{
+    return are_books_elsewhere() && !backend_.is_gone(interrupted(key));
+}
+
+bool MachineKeeper::is_confirmed(const std::string& key, const Record& record) const
+{
+    return !are_books_elsewhere() ||
+           (!record.mark.empty() && record.mark == host_.mark(key) && !has_unrecorded(key));
+}
+
+/// Whether the host has heard of a later use than the record tells of.
+bool MachineKeeper::is_old(const std::string& key, const Record& record) const
+{
+    return are_books_elsewhere() && record.mark != host_.mark(key);
+}
+
+/// From here on a record that was written before is none that a home is removed on.
+void MachineKeeper::mark(const std::string& key, Record& record) const
+{
+    if (are_books_elsewhere()) {
+        record.mark = random_hex(16);
+        host_.set_mark(key, record.mark);
+    }
+}
+
+void MachineKeeper::begin_keeping(const std::string& key, Record& record) const
+{
+    mark(key, record);
+    record.kept = kept_from_now();
+}
+
+void MachineKeeper::note_wanted(const std::string& key) noexcept
+{
+    try {
+        const auto known = registry_.find(key);
+        if (!known || !has_no_machine(*known)) {
+            return; // the count has not begun
+        }
+        const auto lock = this->lock(key, Deadline::after({}));
+        auto record = registry_.find(key);
+        if (record && has_no_machine(*record)) {
+            begin_keeping(key, *record);
+            registry_.put(key, *record);
+        }
+    } catch (const std::exception&) {
+        return; // in use by another, or the books cannot be written: the refusal itself is told
+    }
+}
+
+void MachineKeeper::forget(const std::string& key) const
+{
+    registry_.erase(key);
+    if (are_books_elsewhere()) {
+        host_.forget(key);
+    }
+}
+
+} // namespace berth::session

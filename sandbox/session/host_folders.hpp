@@ -1,0 +1,38 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <string>
+
+namespace berth::session {
+
+/// What a host keeps beside the homes that it has, where the books of their sessions are elsewhere:
+/// books in which a lock lapses, and which may come back as they were a while ago, are not enough
+/// to end a machine or remove files on. In <state_directory>/sessions/<key>; nothing is made before
+/// the first lock(). Thread-safe; every function throws Error(sandbox_unavailable), Error(no_space)
+/// where the state directory cannot be used.
+class HostFolders {
+  public:
+    explicit HostFolders(std::string state_directory);
+
+    /// The right to make or end a machine of the key on this host: the kernel frees it when its
+    /// holder dies, and not before. Invalid when another has it until the deadline.
+    [[nodiscard]] UniqueFd lock(const std::string& key, const Deadline& deadline) const;
+
+    /// What was noted last; empty: nothing.
+    [[nodiscard]] std::string mark(const std::string& key) const;
+    /// Under lock().
+    void set_mark(const std::string& key, const std::string& mark) const;
+
+    /// Under lock(). Removes all of that, and the folder where nothing else is in it.
+    void forget(const std::string& key) const noexcept;
+
+  private:
+    [[nodiscard]] std::string path(const std::string& key) const;
+    [[nodiscard]] UniqueFd make_folder(const std::string& key) const;
+
+    const std::string state_directory_;
+};
+
+} // namespace berth::session

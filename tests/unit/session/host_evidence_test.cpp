@@ -1,0 +1,234 @@
+// A Redis that is back with what it had a while ago, when no server remembers what came after; and
+// servers that are not done yet when their lock has passed on. The host itself knows better.
+
+#include "sandbox/session/place.hpp"
+#include "sandbox/session/redis_scripts.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/session/manager_fixture.hpp"
+#include "tests/unit/session/redis_server.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::key_hash;
+using tests::becomes_true;
+using tests::error_of;
+using tests::work;
+
+namespace {
+
+namespace redis_keys = session::redis_keys;
+
+const std::string work_key = key_hash(work);
+
+struct Fixture : tests::ManagerFixture {
+    tests::RedisServer redis;
+
+    Fixture()
+    {
+        settings.redis = redis.address();
+        settings.place = session::this_place("", settings.state_directory);
+        settings.home_retention = 7 * 24h;
+        settings.lock_wait = 30s;
+    }
+
+    void end_one() const
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        REQUIRE(manager->kill(work, false));
+    }
+
+    void change_record(const std::string& key,
+                       const std::function<void(nlohmann::json& record)>& change) const
+    {
+        auto record =
+            nlohmann::json::parse(redis.say({"HGET", redis_keys::record(key), "record"}).text);
+        change(record);
+        (void)redis.say({"HSET", redis_keys::record(key), "record", record.dump()});
+    }
+
+    /// As if it had ended eight days ago.
+    void grow_old() const
+    {
+        change_record(work_key, [](nlohmann::json& record) {
+            record.at("kept").at("counted") = 8 * 24 * 3600;
+        });
+    }
+
+    /// With what was there at the last SAVE.
+    void restore()
+    {
+        redis.kill();
+        redis.start();
+    }
+
+    [[nodiscard]] session::Collected collect() const
+    {
+        const auto manager = start();
+        (void)manager->list(); // a Redis that was restarted gives no lock for five seconds
+        CHECK(
+            becomes_true([&] { return redis.say({"EXISTS", redis_keys::settling}).number == 0; }));
+        return manager->collect_leftovers(Deadline::after(20s), {},
+                                          {.old = true, .older_than = {}});
+    }
+
+    [[nodiscard]] bool has_home() const { return std::filesystem::exists(backend->home(work_key)); }
+
+    [[nodiscard]] bool lives() const { return std::filesystem::exists(backend->alive(work_key)); }
+};
+
+} // namespace
+
+TEST_SUITE("session/host_evidence")
+{
+    TEST_CASE_FIXTURE(Fixture, "a home that was used since is not removed on an old record's word")
+    {
+        end_one();
+        grow_old();
+        (void)redis.say({"SAVE"});
+        SUBCASE("by a machine that has ended")
+        {
+            end_one();
+        }
+        SUBCASE("by a call that got none")
+        {
+            backend->before_ready = [] { throw Error(ErrorCode::backend_error, "it fails"); };
+            CHECK_THROWS_AS((void)start()->acquire(work), Error);
+        }
+        restore();
+        CHECK(collect().removed.empty());
+        CHECK(has_home());
+        CHECK(backend->count("purge") == 0);
+        grow_old(); // it is counted from then on
+        CHECK(collect().removed.size() == 1);
+        CHECK_FALSE(has_home());
+        CHECK_FALSE(std::filesystem::exists(folder(work)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "an old home that nobody used since goes all the same")
+    {
+        end_one();
+        grow_old();
+        (void)redis.say({"SAVE"});
+        restore();
+        CHECK(collect().removed.size() == 1);
+        CHECK_FALSE(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine that an old record calls ended is neither forgotten nor "
+                               "doubled")
+    {
+        end_one();
+        grow_old();
+        (void)redis.say({"SAVE"});
+        (void)start()->acquire(work); // and its server is gone
+        const auto made = backend->count("create");
+        restore();
+        CHECK(collect().removed.empty());
+        grow_old();
+        CHECK(collect().removed.empty());
+        CHECK(lives());
+        CHECK(has_home());
+        SUBCASE("a call ends it before it gets another")
+        {
+            (void)start()->acquire(work);
+            CHECK(backend->count("create") == made + 1);
+            CHECK(backend->count("TWICE") == 0);
+        }
+        SUBCASE("who ends the session ends it")
+        {
+            CHECK(start()->kill(work, false));
+            CHECK_FALSE(lives());
+            CHECK(has_home());
+            CHECK_FALSE(start()->kill(work, false));
+        }
+        SUBCASE("who purges it purges all")
+        {
+            CHECK(start()->kill(work, true));
+            CHECK_FALSE(lives());
+            CHECK_FALSE(has_home());
+        }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine that took the place of the one in an old record is not "
+                               "doubled")
+    {
+        (void)start()->acquire(work);
+        (void)redis.say({"SAVE"});
+        end_machine(work);
+        (void)start()->acquire(work);
+        restore();
+        (void)start()->acquire(work);
+        CHECK(backend->count("create") == 3);
+        CHECK(backend->count("TWICE") == 0);
+        CHECK(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "an old record of a creation ends no later machine")
+    {
+        (void)start()->acquire(work);
+        change_record(work_key, [](nlohmann::json& record) {
+            record["state"] = "creating";
+            record["mark"] = "of a while ago";
+        });
+        (void)start()->collect_leftovers(Deadline::after(20s));
+        CHECK(start()->facts(work).state == "lost");
+        CHECK(lives());
+        (void)start()->acquire(work);
+        CHECK(backend->count("TWICE") == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "an unnamed session is kept whose record tells of another machine")
+    {
+        const auto manager = start();
+        (void)manager->acquire({"ann", "", {}});
+        const auto key = start()->list().at(0).key;
+        (void)redis.say({"SET", redis_keys::claim(key), "x"});
+        std::this_thread::sleep_for(1500ms); // the manager learns it, and does not take it again
+        (void)redis.say({"DEL", redis_keys::claim(key)});
+        change_record(key, [](nlohmann::json& record) { record["machine"]["generation"] = "old"; });
+        CHECK(start()->collect_leftovers(Deadline::after(20s)).cleared == 0);
+        CHECK(std::filesystem::exists(backend->home(key)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a creation that fails after its lock has passed on hurts no other")
+    {
+        std::atomic<int> entered{0};
+        std::atomic<bool> undone{false};
+        backend->before_ready = [&] {
+            if (entered++ > 0) {
+                CHECK(undone); // it has waited
+                return;
+            }
+            (void)redis.say({"DEL", redis_keys::lock(work_key)});
+            std::this_thread::sleep_for(2500ms); // the other has the lock by now
+            undone = true;
+            throw Error(ErrorCode::backend_error, "it fails");
+        };
+        const auto slow = start();
+        const auto quick = start();
+        std::jthread failing([&] {
+            CHECK(error_of([&] { (void)slow->acquire(work); }) == ErrorCode::backend_error);
+        });
+        REQUIRE(becomes_true([&] { return entered == 1; }));
+        CHECK(quick->acquire(work).sandbox != nullptr);
+        failing.join();
+        CHECK(lives());
+        CHECK(has_home());
+        CHECK(backend->count("TWICE") == 0);
+        CHECK(quick->facts(work).state == "running");
+        CHECK(slow->acquire(work).notices.empty()); // the very same
+        CHECK(backend->count("create") == 2);
+    }
+}
