@@ -81,17 +81,20 @@ void tell_ready(int fd)
                       dispatcher.begin(call, std::move(request));
                   });
     clients = &server;
-    server.on_clients_changed([&pauses] { pauses.clients_changed(); });
     const auto in_use = [&] {
         return server.clients() > 0 || pauses.calls() > 0 ||
                (commands->job_count() > 0 && !pauses.is_paused());
     };
-    const Lifetime lifetime(loop,
-                            {.lifetime_fd = config.lifetime_fd,
-                             .idle_end = milliseconds(config.idle_end),
-                             .in_use = in_use},
-                            end);
+    Lifetime lifetime(loop,
+                      {.lifetime_fd = config.lifetime_fd,
+                       .idle_end = milliseconds(config.idle_end),
+                       .in_use = in_use},
+                      end);
     life = &lifetime;
+    server.on_clients_changed([&] {
+        lifetime.used();
+        pauses.clients_changed();
+    });
     tell_ready(config.ready_fd);
     loop.run();
     pauses.close();
