@@ -9,6 +9,7 @@
 #include "tools/exec_report.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/progress.hpp"
+#include "tools/quota_report.hpp"
 #include "tools/sandbox_call.hpp"
 
 #include <nlohmann/json.hpp>
@@ -250,6 +251,9 @@ Result BashExec::run(Context& context, const Args& args)
     });
     if (!reply.notice.empty()) {
         context.notices.push_back(reply.notice);
+    }
+    if (auto warning = quota_warning(reply.quota); !warning.empty()) {
+        context.notices.push_back(std::move(warning));
     }
     auto result = render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
     result.receipt = std::move(receipt);

@@ -9,6 +9,7 @@
 #include "sandbox/guest/files/append_note.hpp"
 #include "sandbox/guest/lifetime.hpp"
 #include "sandbox/guest/pause/pauses.hpp"
+#include "sandbox/guest/quota/home_quota.hpp"
 #include "sandbox/guest/server.hpp"
 #include "sandbox/guest/startup.hpp"
 #include "sandbox/guest/workers.hpp"
@@ -56,6 +57,11 @@ void tell_ready(int fd)
     Workers workers;
     auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
                                                ShellProgram::find(), random_hex(2));
+    const auto quota = config.quota != 0 ? std::make_shared<HomeQuota>(config) : nullptr;
+    if (quota) {
+        workers.run([quota] { (void)quota->count(); });
+        commands->watch_quota(workers, quota);
+    }
     const auto end = [&loop] { loop.stop(); };
     Server* clients = nullptr;
     const Lifetime* life = nullptr;
@@ -75,7 +81,8 @@ void tell_ready(int fd)
                                  .pauses = pauses,
                                  .connections = [&] { return clients->connections(); },
                                  .ends_in = [&] { return life->ends_in(); },
-                                 .end = end});
+                                 .end = end,
+                                 .quota = quota});
     Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
                   [&](const auto& call, protocol::Frame request) {
                       dispatcher.begin(call, std::move(request));

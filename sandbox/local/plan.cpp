@@ -82,6 +82,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     config.spill_session_limit = spec.limits.spill_session;
     config.max_calls = spec.limits.calls;
     config.max_jobs = spec.limits.jobs;
+    config.quota = spec.limits.quota;
     config.idle_end = static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_end.count()));
     config.idle_pause =
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_pause.count()));

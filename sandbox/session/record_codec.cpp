@@ -43,7 +43,8 @@ json encode_conditions(const Conditions& made)
               {"calls", limits.calls},
               {"jobs", limits.jobs},
               {"spill_stream", limits.spill_stream},
-              {"spill_session", limits.spill_session}}}};
+              {"spill_session", limits.spill_session},
+              {"quota", limits.quota}}}};
 }
 
 json encode_place(const Place& place)
@@ -89,6 +90,7 @@ Conditions decode_conditions(const json& value)
     limits.at("jobs").get_to(made.limits.jobs);
     limits.at("spill_stream").get_to(made.limits.spill_stream);
     limits.at("spill_session").get_to(made.limits.spill_session);
+    made.limits.quota = limits.value("quota", std::uint64_t{0}); // releases before it had none
     return made;
 }
 

@@ -22,7 +22,8 @@ sandbox::Limits make_limits(const Layers& layers)
             .calls = layers.integer<std::uint32_t>("session.calls"),
             .jobs = layers.integer<std::uint32_t>("session.jobs"),
             .spill_stream = layers.integer<std::uint64_t>("output.spill_stream"),
-            .spill_session = layers.integer<std::uint64_t>("output.spill_session")};
+            .spill_session = layers.integer<std::uint64_t>("output.spill_session"),
+            .quota = layers.integer<std::uint64_t>("session.quota")};
 }
 
 std::chrono::milliseconds milliseconds(const Layers& layers, std::string_view key)
