@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sandbox/protocol/messages/quota.hpp"
+#include "sandbox/protocol/messages.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -37,12 +37,12 @@ void Commands::watch_quota(Workers& workers, std::shared_ptr<HomeQuota> quota)
     State& state = *state_;
     state.quota_watch = std::make_unique<QuotaWatch>(
         state.host.loop, workers, std::move(quota),
-        QuotaWatch::Host{
-            .writers = [&state] { return state.writers(); },
-            .stop = [&state](const std::string& id, const std::string& why,
-                             std::function<void()> then) {
-                state.stop_for_quota(id, why, std::move(then));
-            }});
+        QuotaWatch::Host{.writers = [&state] { return state.writers(); },
+                         .stop =
+                             [&state](const std::string& id, const std::string& why,
+                                      std::function<void()> then) {
+                                 state.stop_for_quota(id, why, std::move(then));
+                             }});
 }
 
 } // namespace berth::guest

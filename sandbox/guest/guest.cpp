@@ -1,5 +1,6 @@
 #include "sandbox/guest/guest.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/guest/commands.hpp"
@@ -49,6 +50,30 @@ void tell_ready(int fd)
     }
 }
 
+/// Null where there is no limit.
+std::shared_ptr<HomeQuota> limit_home(const protocol::GuestConfig& config, Workers& workers,
+                                      Commands& commands)
+{
+    if (config.quota == 0) {
+        return nullptr;
+    }
+    auto quota = std::make_shared<HomeQuota>(config);
+    try {
+        workers.run([quota] { (void)quota->count(); }); // the first command is measured by it
+    } catch (const Error&) {
+        quota->doubt(); // no thread to be had: then by what it finds itself
+    }
+    commands.watch_quota(workers, quota);
+    return quota;
+}
+
+/// By a client, a call, or a job that does not sleep.
+bool is_used(const Server& server, const Pauses& pauses, const Commands& commands)
+{
+    return server.clients() > 0 || pauses.calls() > 0 ||
+           (commands.job_count() > 0 && !pauses.is_paused());
+}
+
 [[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
 {
     auto credentials = take_credentials(config);
@@ -57,11 +82,7 @@ void tell_ready(int fd)
     Workers workers;
     auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
                                                ShellProgram::find(), random_hex(2));
-    const auto quota = config.quota != 0 ? std::make_shared<HomeQuota>(config) : nullptr;
-    if (quota) {
-        workers.run([quota] { (void)quota->count(); });
-        commands->watch_quota(workers, quota);
-    }
+    const auto quota = limit_home(config, workers, *commands);
     const auto end = [&loop] { loop.stop(); };
     Server* clients = nullptr;
     const Lifetime* life = nullptr;
@@ -88,14 +109,10 @@ void tell_ready(int fd)
                       dispatcher.begin(call, std::move(request));
                   });
     clients = &server;
-    const auto in_use = [&] {
-        return server.clients() > 0 || pauses.calls() > 0 ||
-               (commands->job_count() > 0 && !pauses.is_paused());
-    };
     Lifetime lifetime(loop,
                       {.lifetime_fd = config.lifetime_fd,
                        .idle_end = milliseconds(config.idle_end),
-                       .in_use = in_use},
+                       .in_use = [&] { return is_used(server, pauses, *commands); }},
                       end);
     life = &lifetime;
     server.on_clients_changed([&] {

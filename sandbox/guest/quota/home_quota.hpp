@@ -2,7 +2,7 @@
 
 #include "sandbox/guest/quota/home_area.hpp"
 #include "sandbox/protocol/guest_config.hpp"
-#include "sandbox/protocol/messages/quota.hpp"
+#include "sandbox/protocol/messages.hpp"
 
 #include <chrono>
 #include <cstdint>
