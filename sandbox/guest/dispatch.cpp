@@ -146,24 +146,26 @@ void answer_counted(const Services& services, const std::shared_ptr<Call>& call,
     if (services.commands.running() == 0 && services.commands.job_count() == 0) {
         quota->set_commands_run(false);
     }
-    reply.quota = quota->state(); // while a job runs, and where no thread is free
-    const auto last_known = protocol::encode(reply);
-    if (reply.background) {
-        call->reply(last_known);
+    const auto shared = std::make_shared<protocol::ExecuteReply>(std::move(reply));
+    const auto tell = [quota, call, shared](bool anew) {
+        try {
+            if (anew) {
+                (void)quota->count({}, patience);
+            }
+            shared->quota = quota->state();
+            call->reply(protocol::encode(*shared));
+        } catch (...) {
+            call->fail(std::current_exception());
+        }
+    };
+    if (shared->background) {
+        tell(false);
         return;
     }
     try {
-        services.workers.run([quota, call, reply = std::move(reply)]() mutable {
-            try {
-                (void)quota->count({}, patience);
-                reply.quota = quota->state();
-                call->reply(protocol::encode(reply));
-            } catch (...) {
-                call->fail(std::current_exception());
-            }
-        });
+        services.workers.run([tell] { tell(true); });
     } catch (const Error&) {
-        call->reply(last_known);
+        tell(false); // no thread is free
     }
 }
 

@@ -4,6 +4,7 @@
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <vector>
 
 namespace berth::guest {
@@ -11,13 +12,13 @@ namespace {
 
 /// While commands run a count holds for so long.
 constexpr std::chrono::seconds fresh{1};
+/// Whether another's count is done.
+constexpr std::chrono::milliseconds look_again{2};
 
 std::vector<std::string> mounts_of(const protocol::GuestConfig& config)
 {
     auto mounts = config.read_only_mounts;
-    std::copy_if(config.writable_roots.begin(), config.writable_roots.end(),
-                 std::back_inserter(mounts),
-                 [&](const std::string& root) { return root != config.home; });
+    mounts.insert(mounts.end(), config.writable_roots.begin(), config.writable_roots.end());
     return mounts;
 }
 
@@ -41,7 +42,17 @@ protocol::QuotaState HomeQuota::state() const
 std::optional<std::uint64_t> HomeQuota::count(const std::stop_token& stop,
                                               std::chrono::milliseconds time)
 {
-    const std::lock_guard alone(counting_);
+    const auto begin = std::chrono::steady_clock::now();
+    std::unique_lock alone(counting_, std::defer_lock);
+    while (time.count() != 0 && !alone.try_lock()) {
+        if (std::chrono::steady_clock::now() - begin > time) {
+            return std::nullopt;
+        }
+        std::this_thread::sleep_for(look_again);
+    }
+    if (!alone) {
+        alone.lock();
+    }
     std::uint64_t doubts = 0;
     {
         const std::lock_guard lock(mutex_);

@@ -29,7 +29,8 @@ class HomeQuota {
     /// As far as it is known; `used` is absent before the first count.
     [[nodiscard]] protocol::QuotaState state() const;
 
-    /// Counts the home anew, at most so long (0: no limit). Nothing when it was not done by then.
+    /// Counts the home anew, one at a time. Waits for its turn and counts at most so long each (0:
+    /// no limit). Nothing when it was not done by then.
     std::optional<std::uint64_t> count(const std::stop_token& stop = {},
                                        std::chrono::milliseconds time = {});
 
