@@ -218,7 +218,12 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
     request.command = args.command;
     request.timeout = static_cast<std::uint64_t>(timeout_of(args, settings)) * 1000;
     request.workdir = args.workdir;
-    request.environment = args.env;
+    if (settings.command_variables) {
+        request.environment = settings.command_variables();
+    }
+    for (const auto& [name, value] : args.env) {
+        request.environment.insert_or_assign(name, value);
+    }
     request.input = args.input;
     request.head_limit = kept * head_percent / 100;
     request.tail_limit = kept - request.head_limit;

@@ -30,7 +30,6 @@ json encode_conditions(const Conditions& made)
     return {{"mounts", std::move(mounts)},
             {"network", made.network == sandbox::Network::host ? "host" : "none"},
             {"path_policy", made.path_policy},
-            {"environment", made.environment},
             {"ttl", made.ttl.count()},
             {"home_retention", made.home_retention.count()},
             {"idle_pause_ms", made.idle_pause.count()},
@@ -73,7 +72,6 @@ Conditions decode_conditions(const json& value)
     }
     made.network = value.at("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
     value.at("path_policy").get_to(made.path_policy);
-    made.environment = value.value("environment", made.environment);
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
     // What a release promised to keep until somebody removes it, is.
     made.home_retention = std::chrono::seconds(value.value("home_retention", std::int64_t{0}));

@@ -49,6 +49,7 @@ constexpr std::array table = {
     Definition{"rpc.depth", Kind::number, "64", 16, 512, "", false, "nesting of a message"},
     Definition{"rpc.in_flight", Kind::number, "256", 1, 4096, "", false, "requests at once"},
     Definition{"search.time", Kind::duration, "10s", 100, 600 * second, "", false, "longest search of glob_files and grep_files"},
+    Definition{"secret", Kind::list, "", 0, 0, "", true, "NAME=env:VARIABLE or NAME=file:/PATH, in the environment of every command, read for each and kept nowhere"},
     Definition{"session.calls", Kind::number, "8", 1, 256, "", false, "commands at once in a session"},
     Definition{"session.home_retention", Kind::duration, "7d", 0, 3650 * 24 * hour, "", false, "the home of a session without a machine for so long is removed; 0: never"},
     Definition{"session.host", Kind::text, "", 0, 0, "", false, "what this host is called in a shared registry; default: known by its name and /etc/machine-id"},

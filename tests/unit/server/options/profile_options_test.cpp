@@ -26,7 +26,7 @@ TEST_CASE("a profile is between the file and what is said")
     CHECK(options.sessions.limits.pids == 200);
     CHECK(options.sessions.limits.cpus == 8);
     CHECK(options.sessions.limits.memory == 2ULL << 30U);
-    CHECK(options.sessions.environment ==
+    CHECK(options.tools.command_variables() ==
           std::map<std::string, std::string>{{"A", "1,2"}, {"B", ""}});
     CHECK(origin(options, "local.pids").starts_with("200 from profile ci, "));
     CHECK(options.sessions.asked.contains("local.pids"));
