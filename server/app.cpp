@@ -81,6 +81,19 @@ void warn_of_unknown_variables()
     }
 }
 
+void tell_of_settings(const LiveSettings::Change& change)
+{
+    if (!change.error.empty()) {
+        log::write(log::Level::warning, "the settings file has changed, and nothing of it holds",
+                   {{"file", change.file}, {"error", change.error}});
+        return;
+    }
+    log::write(log::Level::info, "the settings file has changed",
+               {{"file", change.file},
+                {"in_force", change.in_force},
+                {"from_the_next_start", change.later}});
+}
+
 /// Throws Error(invalid_argument) when the operator insists on a layer that there is not.
 void require_known_layers(const Options& options, const Composition& composition)
 {
@@ -141,10 +154,13 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         composition.check(options);
         require_known_layers(options, composition);
         insist(options, *backend, composition);
-        Application application(std::move(options), backend);
         if (line.command == "call") {
+            Application application(std::move(options), backend);
             return cli::call(application, line.tool, line.arguments, line.json);
         }
+        auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
+                                                   tell_of_settings);
+        Application application(std::move(options), backend, std::move(live));
         warn_of_mounted_workdir(application.options().sessions.mounts);
         if (::isatty(STDIN_FILENO) == 1) {
             greet_terminal(application.options().dialect);

@@ -117,7 +117,7 @@ std::map<std::string, RawValue> take_profiles(std::map<std::string, RawValue>& f
 {
     std::map<std::string, RawValue> taken;
     for (auto value = from_file.begin(); value != from_file.end();) {
-        if (value->first.starts_with(prefix)) {
+        if (value->first.starts_with(prefix) && value->first != prefix) {
             taken.emplace(value->first.substr(prefix.size()), std::move(value->second));
             value = from_file.erase(value);
         } else {
@@ -162,8 +162,19 @@ void Profiles::add(const std::string& path, const RawValue& value)
                     "Take another name, and extends = \"" + name + "\" for its settings.");
     }
     auto& profile = profiles_[name];
+    const auto written = path.substr(0, dot);
+    if (!profile.written.empty() && profile.written != written) {
+        throw Error(ErrorCode::invalid_argument,
+                    "profiles." + written + " (" + value.origin + ") and profiles." +
+                        profile.written + " are one name: in names `_` is `-`",
+                    "Write both tables with the same name, or give one another.");
+    }
     profile.name = name;
+    profile.written = written;
     const auto key = path.substr(dot + 1);
+    if (key.empty() || key.ends_with('.')) {
+        return; // a table that has nothing in it
+    }
     const auto of_profile = [&] {
         return RawValue{.items = value.items, .origin = "profile " + name + ", " + value.origin};
     };

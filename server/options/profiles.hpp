@@ -33,7 +33,8 @@ class Profiles {
 
   private:
     struct Written : Profile {
-        RawValue extends; ///< no items: nothing
+        RawValue extends;    ///< no items: nothing
+        std::string written; ///< its name as it stands in the file; empty: berth's own
     };
 
     void add(const std::string& path, const RawValue& value);

@@ -104,3 +104,23 @@ TEST_CASE("a profile that mounts nothing writable takes no machine that has such
     bench.given.values.erase("profile");
     CHECK(session::excess(bench.make().sessions, made).empty());
 }
+
+TEST_CASE("a profile may be nothing but a name")
+{
+    Bench bench;
+    bench.file("profile = \"plain\"\n[profiles.plain]\n[profiles.other.max]\n[local]\n");
+    CHECK(bench.make().profile == "plain");
+    bench.variables["BERTH_PROFILE"] = "other";
+    CHECK(bench.make().profile == "other");
+}
+
+TEST_CASE("two spellings of one profile are not mixed")
+{
+    Bench bench;
+    bench.file("[profiles.my_ci]\nnetwork = "
+               "\"host\"\n[profiles.my-ci]\n[profiles.my-ci.local]\npids = 9\n");
+    const auto refusal = bench.refusal();
+    CHECK(has(refusal, "profiles.my_ci"));
+    CHECK(has(refusal, "profiles.my-ci"));
+    CHECK(has(refusal, "are one name"));
+}
