@@ -145,6 +145,22 @@ Profiles::Profiles(const std::map<std::string, RawValue>& values)
     check();
 }
 
+/// `written`: the name as the settings file has it.
+Profiles::Written& Profiles::named(const std::string& name, const std::string& written,
+                                   const std::string& origin)
+{
+    auto& profile = profiles_[name];
+    if (!profile.written.empty() && profile.written != written) {
+        throw Error(ErrorCode::invalid_argument,
+                    "profiles." + written + " (" + origin + ") and profiles." + profile.written +
+                        " are one name: in names `_` is `-`",
+                    "Write both tables with the same name, or give one another.");
+    }
+    profile.name = name;
+    profile.written = written;
+    return profile;
+}
+
 /// `path`: "NAME.key".
 void Profiles::add(const std::string& path, const RawValue& value)
 {
@@ -161,16 +177,7 @@ void Profiles::add(const std::string& path, const RawValue& value)
                         "): berth has a profile of that name",
                     "Take another name, and extends = \"" + name + "\" for its settings.");
     }
-    auto& profile = profiles_[name];
-    const auto written = path.substr(0, dot);
-    if (!profile.written.empty() && profile.written != written) {
-        throw Error(ErrorCode::invalid_argument,
-                    "profiles." + written + " (" + value.origin + ") and profiles." +
-                        profile.written + " are one name: in names `_` is `-`",
-                    "Write both tables with the same name, or give one another.");
-    }
-    profile.name = name;
-    profile.written = written;
+    auto& profile = named(name, path.substr(0, dot), value.origin);
     const auto key = path.substr(dot + 1);
     if (key.empty() || key.ends_with('.')) {
         return; // a table that has nothing in it

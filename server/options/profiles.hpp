@@ -37,6 +37,7 @@ class Profiles {
         std::string written; ///< its name as it stands in the file; empty: berth's own
     };
 
+    Written& named(const std::string& name, const std::string& written, const std::string& origin);
     void add(const std::string& path, const RawValue& value);
     void check() const;
     [[nodiscard]] std::string names() const;

@@ -158,8 +158,8 @@ TEST_SUITE("server/instructions")
         backend.reason = std::string(3000, 'r');
         std::size_t listed = 0;
         for (const auto& tool : tools::all_tools()) {
-            listed +=
-                make_description(tool, chosen.tools, backend).size() + tool.input_schema.size() + 300;
+            listed += make_description(tool, chosen.tools, backend).size() +
+                      tool.input_schema.size() + 300;
         }
         CHECK(listed < 24UL * 1024);
         CHECK(describe("bash_exec").find("rrr …\nRuns a bash command") != std::string::npos);
