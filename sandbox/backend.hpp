@@ -34,6 +34,7 @@ struct Limits {
     std::uint32_t jobs = 16;
     std::uint64_t spill_stream = 64ULL << 20U;
     std::uint64_t spill_session = 1ULL << 30U;
+    std::uint64_t quota = 0; ///< bytes of the home; 0: not limited
 
     friend bool operator==(const Limits&, const Limits&) = default;
 };

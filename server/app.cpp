@@ -81,6 +81,19 @@ void warn_of_unknown_variables()
     }
 }
 
+void tell_of_settings(const LiveSettings::Change& change)
+{
+    if (!change.error.empty()) {
+        log::write(log::Level::warning, "the settings file has changed, and nothing of it holds",
+                   {{"file", change.file}, {"error", change.error}});
+        return;
+    }
+    log::write(log::Level::info, "the settings file has changed",
+               {{"file", change.file},
+                {"in_force", change.in_force},
+                {"from_the_next_start", change.later}});
+}
+
 /// Throws Error(invalid_argument) when the operator insists on a layer that there is not.
 void require_known_layers(const Options& options, const Composition& composition)
 {
@@ -120,6 +133,55 @@ void insist(const Options& options, sandbox::Backend& backend, const Composition
     insist(options, composition.examine(options, backend));
 }
 
+[[noreturn]] void serve(const cli::CommandLine& line, Options options,
+                        const std::shared_ptr<sandbox::Backend>& backend)
+{
+    auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
+                                               tell_of_settings);
+    Application application(std::move(options), backend, std::move(live));
+    warn_of_mounted_workdir(application.options().sessions.mounts);
+    if (::isatty(STDIN_FILENO) == 1) {
+        greet_terminal(application.options().dialect);
+    }
+    log::write(log::Level::info, "serving",
+               {{"version", version}, {"backend", backend->name()}, {"transport", "stdio"}});
+    serve_stdio(application);
+}
+
+int diagnose(const cli::CommandLine& line, const Options& options, sandbox::Backend& backend,
+             const Composition& composition)
+{
+    const auto checks = composition.examine(options, backend);
+    const int status = cli::show_checks(checks, backend.availability(), line.json);
+    require_known_layers(options, composition);
+    if (status == 0) {
+        insist(options, checks);
+    }
+    return status;
+}
+
+int run_on_sessions(const cli::CommandLine& line, const Options& options,
+                    session::SessionManager& sessions)
+{
+    const auto key = [&] { return options.keys.apply(options.session.principal, line.key); };
+    if (line.command == "sessions-list") {
+        return cli::list_sessions(sessions, line.json);
+    }
+    if (line.command == "sessions-kill") {
+        return cli::kill_session(sessions, key(), line.key, line.purge, line.json);
+    }
+    if (line.command == "sessions-gc") {
+        return cli::collect_sessions(sessions, line.homes_older_than, line.json);
+    }
+    if (line.command.starts_with("sessions-")) {
+        const cli::Asked asked{key(), line.key, line.json};
+        return line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
+               : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
+                                                   : cli::show_session(sessions, asked, options);
+    }
+    return cli::show_status(sessions, options, line.json);
+}
+
 int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
 {
     const auto backend = composition.make_backend(options);
@@ -129,49 +191,20 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
                    {{"session", session}});
     };
     if (line.command == "doctor") {
-        const auto checks = composition.examine(options, *backend);
-        const int status = cli::show_checks(checks, backend->availability(), line.json);
-        require_known_layers(options, composition);
-        if (status == 0) {
-            insist(options, checks);
-        }
-        return status;
+        return diagnose(line, options, *backend, composition);
     }
     if (line.command == "serve" || line.command == "call") {
         composition.check(options);
         require_known_layers(options, composition);
         insist(options, *backend, composition);
+        if (line.command == "serve") {
+            serve(line, std::move(options), backend);
+        }
         Application application(std::move(options), backend);
-        if (line.command == "call") {
-            return cli::call(application, line.tool, line.arguments, line.json);
-        }
-        warn_of_mounted_workdir(application.options().sessions.mounts);
-        if (::isatty(STDIN_FILENO) == 1) {
-            greet_terminal(application.options().dialect);
-        }
-        log::write(log::Level::info, "serving",
-                   {{"version", version}, {"backend", backend->name()}, {"transport", "stdio"}});
-        serve_stdio(application);
+        return cli::call(application, line.tool, line.arguments, line.json);
     }
     session::SessionManager sessions(options.sessions, backend);
-    if (line.command == "sessions-list") {
-        return cli::list_sessions(sessions, line.json);
-    }
-    if (line.command == "sessions-kill") {
-        return cli::kill_session(sessions, options.keys.apply(options.session.principal, line.key),
-                                 line.key, line.purge, line.json);
-    }
-    if (line.command == "sessions-gc") {
-        return cli::collect_sessions(sessions, line.homes_older_than, line.json);
-    }
-    if (line.command.starts_with("sessions-")) {
-        const cli::Asked asked{options.keys.apply(options.session.principal, line.key), line.key,
-                               line.json};
-        return line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
-               : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
-                                                   : cli::show_session(sessions, asked, options);
-    }
-    return cli::show_status(sessions, options, line.json);
+    return run_on_sessions(line, options, sessions);
 }
 
 int run_line(const cli::CommandLine& line, const Composition& composition)

@@ -57,8 +57,10 @@ session::SessionFacts facts_of_session(const Options& options, session::SessionM
 
 } // namespace
 
-Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend)
+Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
+                         std::unique_ptr<LiveSettings> live)
     : options_(std::move(options)),
+      initial_(std::make_shared<const tools::Settings>(options_.tools)), live_(std::move(live)),
       catalog_(mcp::select_tools(tools::tools_in(options_.dialect), options_.served_tools,
                                  options_.read_only)),
       sessions_(options_.sessions, std::move(backend)),
@@ -69,12 +71,12 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
                               .structured_content = options_.tools.structured_content,
                               .dialect = options_.dialect};
     configuration.catalog = catalog_;
-    configuration.settings = options_.tools;
+    configuration.settings = [this] { return settings(); };
     configuration.describe = [this](const tools::Entry& tool) {
-        return make_description(tool, options_, sessions_.backend());
+        return make_description(tool, *settings(), sessions_.backend());
     };
     configuration.instructions = [this] {
-        return make_instructions(options_, facts_of_session(options_, sessions_),
+        return make_instructions(present_options(), facts_of_session(options_, sessions_),
                                  sessions_.backend(), catalog_);
     };
     configuration.lasting = [this] { return sessions_.backend().availability().available; };
@@ -92,13 +94,26 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
 
 Application::~Application() = default;
 
+std::shared_ptr<const tools::Settings> Application::settings()
+{
+    return live_ ? live_->tools() : initial_;
+}
+
+Options Application::present_options()
+{
+    Options present = options_;
+    present.tools = *settings();
+    return present;
+}
+
 tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, std::vector<std::string>& notices,
                                const tools::Progress& progress)
 {
+    const auto in_force = settings();
     tools::Context context{.sessions = sessions_,
                            .workspace = *workspace_,
-                           .settings = options_.tools,
+                           .settings = *in_force,
                            .session = options_.session,
                            .anonymous = options_.session.principal.empty(),
                            .stop = stop,

@@ -3,6 +3,7 @@
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/workspace/store.hpp"
 #include "server/mcp/service.hpp"
+#include "server/options/live_settings.hpp"
 #include "server/options/options.hpp"
 #include "tools/tool.hpp"
 
@@ -14,7 +15,9 @@ namespace berth::server {
 class Application {
   public:
     /// Throws Error(invalid_argument) for tools that do not exist.
-    Application(Options options, std::shared_ptr<sandbox::Backend> backend);
+    /// `live`: null where the settings stay as they are.
+    Application(Options options, std::shared_ptr<sandbox::Backend> backend,
+                std::unique_ptr<LiveSettings> live = nullptr);
     ~Application();
     Application(const Application&) = delete;
     Application& operator=(const Application&) = delete;
@@ -32,7 +35,13 @@ class Application {
                                     const std::stop_token& stop, std::vector<std::string>& notices,
                                     const tools::Progress& progress);
 
-    Options options_;
+    /// Of the tools, those of this moment.
+    [[nodiscard]] std::shared_ptr<const tools::Settings> settings();
+    [[nodiscard]] Options present_options();
+
+    const Options options_;
+    const std::shared_ptr<const tools::Settings> initial_;
+    const std::unique_ptr<LiveSettings> live_;
     mcp::Catalog catalog_;
     session::SessionManager sessions_;
     std::unique_ptr<workspace::Store> workspace_;

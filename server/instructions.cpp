@@ -156,10 +156,10 @@ std::string make_instructions(const Options& options, const session::SessionFact
     return text;
 }
 
-std::string make_description(const tools::Entry& tool, const Options& options,
+std::string make_description(const tools::Entry& tool, const tools::Settings& settings,
                              sandbox::Backend& backend)
 {
-    auto text = tools::in_words_of(tool.dialect, tool.describe(options.tools, backend));
+    auto text = tools::in_words_of(tool.dialect, tool.describe(settings, backend));
     if (const auto reason = needs_sandbox(tool) ? disabled_reason(backend) : ""; !reason.empty()) {
         // Why and what it does, and no more: the reason stands with each tool, and the list must
         // stay small. The instructions and a call's error have the whole of a long one.

@@ -19,7 +19,8 @@ namespace berth::server {
                                             sandbox::Backend& backend, const mcp::Catalog& catalog);
 
 /// A tool's description. Where its sandbox cannot be made: DISABLED, why, and the first paragraph.
-[[nodiscard]] std::string make_description(const tools::Entry& tool, const Options& options,
+[[nodiscard]] std::string make_description(const tools::Entry& tool,
+                                           const tools::Settings& settings,
                                            sandbox::Backend& backend);
 
 } // namespace berth::server

@@ -9,6 +9,7 @@
 #include "tools/exec_report.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/progress.hpp"
+#include "tools/quota_report.hpp"
 #include "tools/sandbox_call.hpp"
 
 #include <nlohmann/json.hpp>
@@ -217,7 +218,12 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
     request.command = args.command;
     request.timeout = static_cast<std::uint64_t>(timeout_of(args, settings)) * 1000;
     request.workdir = args.workdir;
-    request.environment = args.env;
+    if (settings.command_variables) {
+        request.environment = settings.command_variables();
+    }
+    for (const auto& [name, value] : args.env) {
+        request.environment.insert_or_assign(name, value);
+    }
     request.input = args.input;
     request.head_limit = kept * head_percent / 100;
     request.tail_limit = kept - request.head_limit;
@@ -250,6 +256,9 @@ Result BashExec::run(Context& context, const Args& args)
     });
     if (!reply.notice.empty()) {
         context.notices.push_back(reply.notice);
+    }
+    if (auto warning = quota_warning(reply.quota); !warning.empty()) {
+        context.notices.push_back(std::move(warning));
     }
     auto result = render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
     result.receipt = std::move(receipt);

@@ -3,6 +3,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/full_screen.hpp"
+#include "tools/quota_report.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -299,7 +300,7 @@ nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, cons
                          std::chrono::seconds timeout)
 {
     constexpr std::uint64_t microseconds = 1000;
-    return {
+    nlohmann::json data = {
         {"message", message(reply, timeout)},
         {"stdout", out.text},
         {"stderr", err.text},
@@ -326,6 +327,8 @@ nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, cons
         {"stop_verified_by", proof_word(reply.stop_proof)},
         {"denials", nlohmann::json::array()},
     };
+    add_quota(data, reply.quota);
+    return data;
 }
 
 } // namespace berth::tools

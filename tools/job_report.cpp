@@ -38,6 +38,8 @@ std::string ended_by_phrase(const JobState& state)
         text = state.running ? "being ended on request" : "on request";
     } else if (state.ended_by == "room") {
         text = "stopped for another command, which found no process free";
+    } else if (state.ended_by == "quota") {
+        text = "stopped since it made the home larger than session.quota lets it be";
     }
     if (state.survivors > 0) {
         text += (text.empty() ? "" : ", ") + counted(state.survivors, "process") +

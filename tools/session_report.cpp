@@ -3,6 +3,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/pause_report.hpp"
+#include "tools/quota_report.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -194,6 +195,7 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("network", std::string(network_word(facts.network))) +
            field("mounts", mounts_text(facts.mounts)) +
            field("limits", limits_text(facts.limits, machine.layers, settings)) +
+           field("room in the home", quota_text(machine.info.quota)) +
            jobs_text(machine.info.jobs) + ended_jobs_text(machine.info.ended) +
            layers_text(machine.layers) +
            (facts.state == "running" || facts.state == "paused" || machine.layers.empty()
@@ -214,7 +216,7 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
                           {"in_force", layer.in_force},
                           {"detail", utf8::sanitize(layer.detail)}});
     }
-    return {
+    json data = {
         {"message", headline(facts, machine)},
         {"principal", facts.principal},
         {"sandbox_id", facts.sandbox_id},
@@ -234,6 +236,8 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
         {"jobs", jobs_data(machine.info.jobs)},
         {"ended_jobs", ended_jobs_data(machine.info.ended)},
     };
+    add_quota(data, machine.info.quota);
+    return data;
 }
 
 } // namespace berth::tools

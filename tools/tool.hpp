@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -35,6 +36,9 @@ struct Settings {
     ControlCharacters control_characters = ControlCharacters::strip;
     bool sticky_cwd = true;
     bool structured_content = false;
+    /// What the operator puts into the environment of every command. Called for each, by any
+    /// thread; throws Error when a part of it is not to be had. Empty: nothing.
+    std::function<std::map<std::string, std::string>()> command_variables;
 };
 
 /// Takes the newest word on how far a call is: one or a few lines, valid UTF-8 without control

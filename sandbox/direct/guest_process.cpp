@@ -56,6 +56,7 @@ protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::st
     config.spill_session_limit = spec.limits.spill_session;
     config.max_calls = spec.limits.calls;
     config.max_jobs = spec.limits.jobs;
+    config.quota = spec.limits.quota;
     config.idle_end = static_cast<std::uint64_t>(spec.idle_end.count());
     config.idle_pause = static_cast<std::uint64_t>(spec.idle_pause.count());
     config.on_disconnect = spec.on_disconnect;

@@ -11,6 +11,8 @@
 
 namespace berth::guest {
 
+class HomeQuota;
+
 /// What belongs to the session and is shared by its calls. Thread-safe.
 class SessionState {
   public:
@@ -45,6 +47,8 @@ struct CallContext {
     std::function<void(std::string_view)> send_data;
     /// import_files: the next piece, empty at the end.
     std::function<std::string()> receive_data;
+    /// Null: the home is not limited.
+    HomeQuota* quota = nullptr;
 };
 
 } // namespace berth::guest

@@ -189,6 +189,9 @@ void Commands::State::launch(const protocol::ExecuteRequest& request, std::strin
         commands.emplace(request.id, command);
         command->watch();
         watches.release();
+        if (quota_watch) {
+            quota_watch->began();
+        }
     } catch (const std::system_error& error) {
         throw spawn_error(error);
     }

@@ -7,6 +7,7 @@
 #include "sandbox/guest/exec/spawn.hpp"
 #include "sandbox/guest/job_calls.hpp"
 #include "sandbox/guest/output_news.hpp"
+#include "sandbox/guest/quota/home_quota.hpp"
 #include "sandbox/guest/workers.hpp"
 #include "sandbox/protocol/messages.hpp"
 
@@ -46,6 +47,10 @@ class Commands {
     /// The host wants no more of it: the whole tree is stopped, the reply has fate cancelled. The
     /// same path as a timeout. Nothing happens when it is not running.
     void cancel(const std::string& id);
+
+    /// From now on commands that make the home too large are stopped. At most once, before the
+    /// first command.
+    void watch_quota(Workers& workers, std::shared_ptr<HomeQuota> quota);
 
     /// The connection of a command is gone. It goes on as a job: nobody is answered. One that was
     /// answered, and the answer not acknowledged, has been a job: nobody has seen how it ended.

@@ -33,6 +33,9 @@ void Commands::hold_clocks()
     for (const auto& [id, command] : state_->commands) {
         command->hold_deadline();
     }
+    if (state_->quota_watch) {
+        state_->quota_watch->hold();
+    }
 }
 
 void Commands::resume_clocks()
@@ -40,6 +43,9 @@ void Commands::resume_clocks()
     state_->clock.go_on();
     for (const auto& [id, command] : state_->commands) {
         command->resume_deadline();
+    }
+    if (state_->quota_watch) {
+        state_->quota_watch->go_on();
     }
 }
 

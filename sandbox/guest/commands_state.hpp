@@ -7,6 +7,7 @@
 #include "sandbox/guest/exec/spill.hpp"
 #include "sandbox/guest/job_calls.hpp"
 #include "sandbox/guest/output_news.hpp"
+#include "sandbox/guest/quota/quota_watch.hpp"
 
 #include <array>
 #include <cstdint>
@@ -82,6 +83,11 @@ struct Commands::State {
     [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
     Commands::Waiting job_kill(const protocol::JobKillRequest& request, Commands::KillDone done);
 
+    // ---- commands_quota.cpp
+
+    [[nodiscard]] std::vector<QuotaWatch::Writer> writers() const;
+    void stop_for_quota(const std::string& id, const std::string& why, std::function<void()> then);
+
     // ----
 
     /// Nothing when the command is gone or has printed nothing.
@@ -123,7 +129,8 @@ struct Commands::State {
     std::function<void()> job_ended; ///< set by on_job_end()
     std::deque<EndedJob> ended;      ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;
-    std::vector<CommandCgroup> emptied; ///< that the kernel would not remove yet
+    std::vector<CommandCgroup> emptied;      ///< that the kernel would not remove yet
+    std::unique_ptr<QuotaWatch> quota_watch; ///< none: no quota
     Reaper reaper;
 };
 

@@ -72,6 +72,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Of a server that works here, as its hello said or its calls have shown.
     [[nodiscard]] bool is_client() const noexcept { return greeted() && client_; }
 
+    /// Or has been until it was closed.
+    [[nodiscard]] bool was_client() const noexcept { return client_; }
+
     // ---- for Call, by way of the loop ----
 
     void finish(const Call& call, protocol::FrameType type, std::string payload,

@@ -92,6 +92,9 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
         reply.pause->ends_in =
             static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*left).count());
     }
+    if (services.quota) {
+        reply.quota = services.quota->state();
+    }
     call->reply(protocol::encode(reply));
 }
 
@@ -134,6 +137,38 @@ std::shared_ptr<void> tell_output(const std::shared_ptr<Call>& call, Commands& c
         });
 }
 
+/// A command's result, which waits for a count of the home where that is limited, but not for long.
+void answer_counted(const Services& services, const std::shared_ptr<Call>& call,
+                    protocol::ExecuteReply reply)
+{
+    constexpr std::chrono::milliseconds patience{250};
+    const auto& quota = services.quota;
+    if (services.commands.running() == 0 && services.commands.job_count() == 0) {
+        quota->set_commands_run(false);
+    }
+    const auto shared = std::make_shared<protocol::ExecuteReply>(std::move(reply));
+    const auto tell = [quota, call, shared](bool anew) {
+        try {
+            if (anew) {
+                (void)quota->count({}, patience);
+            }
+            shared->quota = quota->state();
+            call->reply(protocol::encode(*shared));
+        } catch (...) {
+            call->fail(std::current_exception());
+        }
+    };
+    if (shared->background) {
+        tell(false);
+        return;
+    }
+    try {
+        services.workers.run([tell] { tell(true); });
+    } catch (const Error&) {
+        tell(false); // no thread is free
+    }
+}
+
 void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
              std::string_view request)
 {
@@ -146,9 +181,14 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
         call->on_acknowledged([&commands, id = decoded.id] { commands.acknowledge(id); });
     }
     const bool started = commands.start(
-        decoded, [call, news = tell_output(call, commands, decoded.id, decoded.progress)](
+        decoded, [call, &services = context.services,
+                  news = tell_output(call, commands, decoded.id, decoded.progress)](
                      const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
-            answer(*call, reply, error);
+            if (services.quota && !error) {
+                answer_counted(services, call, reply);
+            } else {
+                answer(*call, reply, error);
+            }
         });
     if (started) {
         // Its shim has the request now. Kept for hours by a command with much input, the room would
@@ -278,6 +318,7 @@ void run_on_worker(FileOperation operation, const Services& services,
             .stop = call->stop_token(),
             .send_data = [&call](std::string_view data) { call->send_data(data); },
             .receive_data = [&call] { return call->receive_data(); },
+            .quota = services.quota.get(),
         };
         call->reply(operation(call->take_request(), context));
     } catch (...) {

@@ -25,7 +25,8 @@ struct Services {
     std::function<std::size_t()> connections;
     /// Until the machine ends for want of use; nothing while it is in use, or if it never does.
     std::function<std::optional<BootClock::duration>()> ends_in;
-    std::function<void()> end; ///< ends the guest
+    std::function<void()> end;                  ///< ends the guest
+    std::shared_ptr<HomeQuota> quota = nullptr; ///< null: the home is not limited
 };
 
 /// Maps protocol::Operation to what does it: the one table of the guest. Decodes requests, encodes

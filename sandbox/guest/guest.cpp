@@ -1,5 +1,6 @@
 #include "sandbox/guest/guest.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/guest/commands.hpp"
@@ -9,6 +10,7 @@
 #include "sandbox/guest/files/append_note.hpp"
 #include "sandbox/guest/lifetime.hpp"
 #include "sandbox/guest/pause/pauses.hpp"
+#include "sandbox/guest/quota/home_quota.hpp"
 #include "sandbox/guest/server.hpp"
 #include "sandbox/guest/startup.hpp"
 #include "sandbox/guest/workers.hpp"
@@ -48,6 +50,30 @@ void tell_ready(int fd)
     }
 }
 
+/// Null where there is no limit.
+std::shared_ptr<HomeQuota> limit_home(const protocol::GuestConfig& config, Workers& workers,
+                                      Commands& commands)
+{
+    if (config.quota == 0) {
+        return nullptr;
+    }
+    auto quota = std::make_shared<HomeQuota>(config);
+    try {
+        workers.run([quota] { (void)quota->count(); }); // the first command is measured by it
+    } catch (const Error&) {
+        quota->doubt(); // no thread to be had: then by what it finds itself
+    }
+    commands.watch_quota(workers, quota);
+    return quota;
+}
+
+/// By a client, a call, or a job that does not sleep.
+bool is_used(const Server& server, const Pauses& pauses, const Commands& commands)
+{
+    return server.clients() > 0 || pauses.calls() > 0 ||
+           (commands.job_count() > 0 && !pauses.is_paused());
+}
+
 [[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
 {
     auto credentials = take_credentials(config);
@@ -56,6 +82,7 @@ void tell_ready(int fd)
     Workers workers;
     auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
                                                ShellProgram::find(), random_hex(2));
+    const auto quota = limit_home(config, workers, *commands);
     const auto end = [&loop] { loop.stop(); };
     Server* clients = nullptr;
     const Lifetime* life = nullptr;
@@ -75,23 +102,23 @@ void tell_ready(int fd)
                                  .pauses = pauses,
                                  .connections = [&] { return clients->connections(); },
                                  .ends_in = [&] { return life->ends_in(); },
-                                 .end = end});
+                                 .end = end,
+                                 .quota = quota});
     Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
                   [&](const auto& call, protocol::Frame request) {
                       dispatcher.begin(call, std::move(request));
                   });
     clients = &server;
-    server.on_clients_changed([&pauses] { pauses.clients_changed(); });
-    const auto in_use = [&] {
-        return server.clients() > 0 || pauses.calls() > 0 ||
-               (commands->job_count() > 0 && !pauses.is_paused());
-    };
-    const Lifetime lifetime(loop,
-                            {.lifetime_fd = config.lifetime_fd,
-                             .idle_end = milliseconds(config.idle_end),
-                             .in_use = in_use},
-                            end);
+    Lifetime lifetime(loop,
+                      {.lifetime_fd = config.lifetime_fd,
+                       .idle_end = milliseconds(config.idle_end),
+                       .in_use = [&] { return is_used(server, pauses, *commands); }},
+                      end);
     life = &lifetime;
+    server.on_clients_changed([&] {
+        lifetime.used();
+        pauses.clients_changed();
+    });
     tell_ready(config.ready_fd);
     loop.run();
     pauses.close();

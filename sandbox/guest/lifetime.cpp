@@ -99,7 +99,9 @@ std::optional<BootClock::duration> Lifetime::ends_in() const
 void Lifetime::check_use()
 {
     const auto now = BootClock::now();
-    if (options_.in_use()) {
+    const bool in_use = options_.in_use();
+    // A job that has ended since the last look may have done so just now.
+    if (std::exchange(was_in_use_, in_use) || in_use) {
         last_use_ = now;
     } else if (now - last_use_ >= options_.idle_end) {
         end_();

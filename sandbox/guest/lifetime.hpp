@@ -24,6 +24,10 @@ class Lifetime {
     Lifetime(const Lifetime&) = delete;
     Lifetime& operator=(const Lifetime&) = delete;
 
+    /// It is in use now, or has been until now: of what begins and ends between two looks they see
+    /// nothing.
+    void used() noexcept { last_use_ = BootClock::now(); }
+
     /// Until it ends for want of use if none comes, a step of the looks exact; nothing while it is
     /// in use, or if it never ends so.
     [[nodiscard]] std::optional<BootClock::duration> ends_in() const;
@@ -39,6 +43,7 @@ class Lifetime {
     UniqueFd pipe_;
     UniqueFd signals_;
     BootClock::time_point last_use_ = BootClock::now();
+    bool was_in_use_ = false; ///< at the last look
     EventLoop::TimerId timer_ = 0;
 };
 

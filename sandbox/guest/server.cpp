@@ -159,7 +159,7 @@ void Server::closed(Connection& connection) noexcept
     if (found != connections_.end()) {
         connections_.erase(found);
     }
-    if (changed_) {
+    if (changed_ && connection.was_client()) {
         changed_();
     }
 }

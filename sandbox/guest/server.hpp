@@ -47,7 +47,8 @@ class Server : public ConnectionOwner {
     /// Those of servers that work here.
     [[nodiscard]] std::size_t clients() const noexcept;
 
-    /// `changed` is called when clients() may be another.
+    /// `changed` is called when clients() may be another, and when one has come or left in any
+    /// case.
     void on_clients_changed(std::function<void()> changed) { changed_ = std::move(changed); }
 
     protocol::HelloReply welcome(const protocol::Hello& hello) override;

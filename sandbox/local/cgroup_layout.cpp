@@ -180,12 +180,12 @@ CgroupLayout find_cgroups(const std::string& root, bool privileged)
         find_v2(layout, v2_mount->second, v2_own->second, privileged);
     }
     if (!layout.v2_controllers) {
-        layout.v1_memory_base = find_v1(mounts, own, "memory");
-        layout.v1_pids_base = find_v1(mounts, own, "pids");
-        layout.v1_cpu_base = find_v1(mounts, own, "cpu");
+        layout.v1.memory = find_v1(mounts, own, "memory");
+        layout.v1.pids = find_v1(mounts, own, "pids");
+        layout.v1.cpu = find_v1(mounts, own, "cpu");
     }
     if (!layout.kills()) {
-        layout.v1_freezer_base = find_v1(mounts, own, "freezer");
+        layout.v1.freezer = find_v1(mounts, own, "freezer");
     }
     return layout;
 }

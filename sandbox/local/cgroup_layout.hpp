@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sandbox/local/v1_bases.hpp"
+
 #include <string>
 #include <vector>
 
@@ -15,27 +17,18 @@ struct CgroupLayout {
     /// own cgroup, and the kernel would not let the guest start commands in their cgroups beside
     /// it.
     bool namespace_fits = true;
-    std::string v1_memory_base;
-    std::string v1_pids_base;
-    std::string v1_cpu_base;
-    std::string v1_freezer_base; ///< where no v2 freezes
+    V1Bases v1;
 
     [[nodiscard]] bool kills() const noexcept { return !v2_base.empty(); }
 
     [[nodiscard]] bool limits_memory() const noexcept
     {
-        return v2_controllers || !v1_memory_base.empty();
+        return v2_controllers || !v1.memory.empty();
     }
 
-    [[nodiscard]] bool limits_pids() const noexcept
-    {
-        return v2_controllers || !v1_pids_base.empty();
-    }
+    [[nodiscard]] bool limits_pids() const noexcept { return v2_controllers || !v1.pids.empty(); }
 
-    [[nodiscard]] bool limits_cpu() const noexcept
-    {
-        return v2_controllers || !v1_cpu_base.empty();
-    }
+    [[nodiscard]] bool limits_cpu() const noexcept { return v2_controllers || !v1.cpu.empty(); }
 };
 
 /// Reads <root>/proc/self/{mountinfo,cgroup} and looks at the directories they name below `root`

@@ -2,7 +2,6 @@
 
 #include "sandbox/local/cgroup_files.hpp"
 
-#include <set>
 #include <string>
 
 #include <fcntl.h>
@@ -22,7 +21,7 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
     const std::string commands = session + "/cmds";
     cgroup::make_directory(guest);
     cgroup::make_directory(commands);
-    if (base == spec.v1_memory_base) {
+    if (base == spec.v1.memory) {
         const auto memory = std::to_string(spec.memory);
         write(commands + "/memory.limit_in_bytes", memory);
         // With the two equal there is no swap. Absent without swap accounting.
@@ -31,16 +30,16 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
         write(guest + "/memory.limit_in_bytes", std::to_string(spec.guest_memory));
         files.oom_events = open_file(commands + "/memory.oom_control", O_RDONLY);
     }
-    if (base == spec.v1_pids_base) {
+    if (base == spec.v1.pids) {
         write(commands + "/pids.max", std::to_string(spec.pids));
     }
-    if (base == spec.v1_cpu_base) {
+    if (base == spec.v1.cpu) {
         write(commands + "/cpu.cfs_period_us", cgroup::cpu_period);
         write(commands + "/cpu.cfs_quota_us", std::to_string(spec.cpu_quota));
         write(guest + "/cpu.cfs_period_us", cgroup::cpu_period);
         write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec)));
     }
-    if (base == spec.v1_freezer_base) {
+    if (base == spec.v1.freezer) {
         files.freezer = open_file(commands + "/freezer.state", O_RDWR);
     }
     files.guest_tasks.push_back(open_file(guest + "/tasks", O_WRONLY));
@@ -52,12 +51,8 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
 Handover make_v1_cgroups(const CgroupSpec& spec)
 {
     Handover files;
-    // One hierarchy may have several controllers.
-    for (const auto& base :
-         std::set{spec.v1_memory_base, spec.v1_pids_base, spec.v1_cpu_base, spec.v1_freezer_base}) {
-        if (!base.empty()) {
-            make(base, spec, files);
-        }
+    for (const auto& base : spec.v1.directories()) {
+        make(base, spec, files);
     }
     return files;
 }

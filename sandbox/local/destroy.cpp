@@ -9,7 +9,6 @@
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/uid_range.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <system_error>
@@ -73,17 +72,14 @@ bool remove_home(const SessionFolder& folder, const std::string& name, int state
 
 std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::string& id)
 {
-    std::vector<std::string> paths;
-    const std::string below = "/berth/" + id;
-    for (const auto& base : {layout.v2_base, layout.v1_memory_base, layout.v1_pids_base,
-                             layout.v1_cpu_base, layout.v1_freezer_base}) {
-        if (!base.empty()) {
-            paths.push_back(base + below);
-        }
+    auto bases = layout.v1.directories();
+    if (!layout.v2_base.empty()) {
+        bases.insert(layout.v2_base);
     }
-    std::sort(paths.begin(), paths.end());
-    // One v1 hierarchy may have several controllers.
-    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    std::vector<std::string> paths;
+    for (const auto& base : bases) {
+        paths.push_back(base + "/berth/" + id);
+    }
     return paths;
 }
 

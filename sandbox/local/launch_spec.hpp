@@ -3,6 +3,7 @@
 // What the server asks of the launcher and what it hears back. Both are of the same release and
 // installed together, but they are different programs: the same encoding as for the guest serves.
 
+#include "sandbox/local/v1_bases.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 
 #include <cstdint>
@@ -120,17 +121,14 @@ struct RootParts {
     }
 };
 
-/// The cgroups of one session, `<base>/berth/<name>`. Each `..._base` is a directory that exists,
-/// or empty for none. The launcher makes those of v2, the server meanwhile those of v1.
+/// The cgroups of one session, `<base>/berth/<name>`. `v2_base` is a directory that
+/// exists, or empty for none. The launcher makes those of v2, the server meanwhile those of v1.
 struct CgroupSpec {
     std::string name;
     std::string v2_base;
     bool v2_controllers = false; ///< limits are set in v2, else in the v1 hierarchies below
     bool new_namespace = false;  ///< with a cgroup namespace of its own
-    std::string v1_memory_base;
-    std::string v1_pids_base;
-    std::string v1_cpu_base;
-    std::string v1_freezer_base;
+    V1Bases v1;
     std::uint64_t memory = 0; ///< bytes, of all commands together
     std::uint64_t guest_memory = 0;
     std::uint32_t pids = 0;
@@ -143,14 +141,14 @@ struct CgroupSpec {
         field(2, self.v2_base);
         field(3, self.v2_controllers);
         field(4, self.new_namespace);
-        field(5, self.v1_memory_base);
-        field(6, self.v1_pids_base);
-        field(7, self.v1_cpu_base);
+        field(5, self.v1.memory);
+        field(6, self.v1.pids);
+        field(7, self.v1.cpu);
         field(8, self.memory);
         field(9, self.guest_memory);
         field(10, self.pids);
         field(11, self.cpu_quota);
-        field(12, self.v1_freezer_base);
+        field(12, self.v1.freezer);
     }
 };
 

@@ -37,8 +37,7 @@ sandbox::Layer cgroup_namespace_layer(const CgroupSpec& cgroup)
     if (!cgroup.new_namespace) {
         return {"cgroupns", false, "the full names of the session's cgroups can be seen inside"};
     }
-    const bool v1 = !cgroup.v1_memory_base.empty() || !cgroup.v1_pids_base.empty() ||
-                    !cgroup.v1_cpu_base.empty() || !cgroup.v1_freezer_base.empty();
+    const bool v1 = !cgroup.v1.directories().empty();
     return {"cgroupns", true,
             std::string("of the host's cgroups only the session's own can be named inside") +
                 (v1 ? ", those of cgroup v1 by berth's names for them" : "")};

@@ -53,10 +53,7 @@ CgroupSpec cgroup_spec(const PlanInput& input)
     spec.v2_base = layout.v2_base;
     spec.v2_controllers = layout.v2_controllers;
     spec.new_namespace = layout.namespace_fits;
-    spec.v1_memory_base = layout.v1_memory_base;
-    spec.v1_pids_base = layout.v1_pids_base;
-    spec.v1_cpu_base = layout.v1_cpu_base;
-    spec.v1_freezer_base = layout.v1_freezer_base;
+    spec.v1 = layout.v1;
     spec.memory = limits.memory;
     spec.guest_memory = guest_memory;
     spec.pids = limits.pids;
@@ -85,6 +82,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     config.spill_session_limit = spec.limits.spill_session;
     config.max_calls = spec.limits.calls;
     config.max_jobs = spec.limits.jobs;
+    config.quota = spec.limits.quota;
     config.idle_end = static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_end.count()));
     config.idle_pause =
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_pause.count()));

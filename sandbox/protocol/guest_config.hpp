@@ -59,6 +59,8 @@ struct GuestConfig {
 
     std::vector<std::string> read_only_mounts; ///< of the user: told as that, not as out of bounds
 
+    std::uint64_t quota = 0; ///< bytes that the home may have; 0: not limited
+
     std::uint64_t idle_pause = 0; ///< ms without call and job until it pauses; 0: never
     OnDisconnect on_disconnect = OnDisconnect::idle;
 
@@ -95,6 +97,7 @@ struct GuestConfig {
         field(28, self.idle_pause);
         field(29, self.on_disconnect);
         field(30, self.v1_freezer_fd);
+        field(31, self.quota);
     }
 };
 

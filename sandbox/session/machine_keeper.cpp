@@ -387,7 +387,6 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     spec.mounts = settings_.mounts;
     spec.network = settings_.network;
     spec.limits = settings_.limits;
-    spec.environment = settings_.environment;
     spec.path_policy = settings_.path_policy;
     spec.ends_with_server = wanted.unnamed;
     spec.idle_pause = settings_.idle_pause;

@@ -30,7 +30,6 @@ json encode_conditions(const Conditions& made)
     return {{"mounts", std::move(mounts)},
             {"network", made.network == sandbox::Network::host ? "host" : "none"},
             {"path_policy", made.path_policy},
-            {"environment", made.environment},
             {"ttl", made.ttl.count()},
             {"home_retention", made.home_retention.count()},
             {"idle_pause_ms", made.idle_pause.count()},
@@ -43,7 +42,8 @@ json encode_conditions(const Conditions& made)
               {"calls", limits.calls},
               {"jobs", limits.jobs},
               {"spill_stream", limits.spill_stream},
-              {"spill_session", limits.spill_session}}}};
+              {"spill_session", limits.spill_session},
+              {"quota", limits.quota}}}};
 }
 
 json encode_place(const Place& place)
@@ -72,7 +72,6 @@ Conditions decode_conditions(const json& value)
     }
     made.network = value.at("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
     value.at("path_policy").get_to(made.path_policy);
-    made.environment = value.value("environment", made.environment);
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
     // What a release promised to keep until somebody removes it, is.
     made.home_retention = std::chrono::seconds(value.value("home_retention", std::int64_t{0}));
@@ -89,6 +88,7 @@ Conditions decode_conditions(const json& value)
     limits.at("jobs").get_to(made.limits.jobs);
     limits.at("spill_stream").get_to(made.limits.spill_stream);
     limits.at("spill_session").get_to(made.limits.spill_session);
+    made.limits.quota = limits.value("quota", std::uint64_t{0}); // releases before it had none
     return made;
 }
 

@@ -29,7 +29,6 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
     const std::array<std::pair<std::string_view, bool>, 15> same{{
-        {"env", settings.environment == made.environment},
         {"local.cpus", wanted.cpus == limits.cpus},
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},
@@ -42,6 +41,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"session.calls", wanted.calls == limits.calls},
         {"session.idle_pause", settings.idle_pause == made.idle_pause},
         {"session.jobs", wanted.jobs == limits.jobs},
+        {"session.quota", wanted.quota == limits.quota},
         {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},
         {"session.ttl", settings.ttl == made.ttl},
     }};

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,7 +20,6 @@ struct Conditions {
     sandbox::Network network = sandbox::Network::none;
     sandbox::Limits limits;
     std::string path_policy;
-    std::map<std::string, std::string> environment; ///< of commands, on top of the standard one
     std::chrono::seconds ttl{12 * 3600};
     /// How long the home is kept without a machine; 0: until somebody removes it. Not the
     /// machine's: what the operator says later holds too.

@@ -120,7 +120,7 @@ Service::Text Service::tools_text()
 {
     return make_text(
         [this] {
-            return list_tools(configuration_.catalog, configuration_.settings,
+            return list_tools(configuration_.catalog, *configuration_.settings(),
                               configuration_.describe);
         },
         tools_text_);
@@ -236,7 +236,7 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
     const bool none = given == call->params().end() || given->is_null();
     const json& arguments = none ? no_arguments : *given;
     const auto same_call = [&] {
-        return tools::call_identity(tool, arguments, configuration_.settings);
+        return tools::call_identity(tool, arguments, *configuration_.settings());
     };
     const auto began = repetition.begin(call->received());
     const auto started = std::chrono::steady_clock::now();

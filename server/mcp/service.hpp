@@ -34,7 +34,8 @@ struct CallReport {
 struct Configuration {
     Identity identity;
     Catalog catalog;
-    tools::Settings settings;
+    /// Those in force; called for each request, by any thread.
+    std::function<std::shared_ptr<const tools::Settings>()> settings;
     std::function<std::string(const tools::Entry&)> describe;
     std::function<std::string()> instructions;
     /// Whether what these two say holds as long as the server: then each is asked once, else each

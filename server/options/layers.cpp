@@ -58,19 +58,10 @@ bool is_unlimited(const Definition& definition, double value)
     return value == 0 && definition.key == "session.idle_pause";
 }
 
-std::string config_file_of(const std::string& given, const Environment& environment)
-{
-    if (!given.empty()) {
-        return given;
-    }
-    const auto variable = environment("BERTH_CONFIG");
-    return variable && !variable->empty() ? *variable : default_config_file(environment);
-}
-
 void check_keys(const std::map<std::string, RawValue>& values)
 {
     for (const auto& [key, value] : values) {
-        if (find_definition(key) == nullptr) {
+        if (!key.ends_with('.') && find_definition(key) == nullptr) {
             refuse_key(key, value.origin);
         }
     }
@@ -103,6 +94,15 @@ std::optional<RawValue> said(const Definition& definition,
 
 } // namespace
 
+std::string settings_file(const std::string& given, const Environment& environment)
+{
+    if (!given.empty()) {
+        return given;
+    }
+    const auto variable = environment("BERTH_CONFIG");
+    return variable && !variable->empty() ? *variable : default_config_file(environment);
+}
+
 [[noreturn]] void refuse(const Definition& definition, const RawValue& value,
                          const std::string& allowed)
 {
@@ -115,7 +115,7 @@ std::optional<RawValue> said(const Definition& definition,
 Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
                const Environment& environment)
 {
-    const auto file = config_file_of(config_file, environment);
+    const auto file = settings_file(config_file, environment);
     auto from_file = file.empty() ? std::map<std::string, RawValue>() : read_toml(file);
     const Profiles profiles(take_profiles(from_file));
     check_keys(from_file);

@@ -25,6 +25,10 @@ struct Setting {
 /// Looks a variable up; nothing when it is not set.
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 
+/// The settings file: what was `given`, BERTH_CONFIG, else the first usual one that exists; empty:
+/// none.
+[[nodiscard]] std::string settings_file(const std::string& given, const Environment& environment);
+
 /// Throws Error(invalid_argument): that value of the setting is not allowed, and what is.
 [[noreturn]] void refuse(const Definition& definition, const RawValue& value,
                          const std::string& allowed);

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "server/options/command_variables.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
@@ -22,7 +23,8 @@ sandbox::Limits make_limits(const Layers& layers)
             .calls = layers.integer<std::uint32_t>("session.calls"),
             .jobs = layers.integer<std::uint32_t>("session.jobs"),
             .spill_stream = layers.integer<std::uint64_t>("output.spill_stream"),
-            .spill_session = layers.integer<std::uint64_t>("output.spill_session")};
+            .spill_session = layers.integer<std::uint64_t>("output.spill_session"),
+            .quota = layers.integer<std::uint64_t>("session.quota")};
 }
 
 std::chrono::milliseconds milliseconds(const Layers& layers, std::string_view key)
@@ -160,34 +162,6 @@ std::string pick_workspace(const Layers& layers, const std::string& state_direct
     return absolute_path(given);
 }
 
-bool is_variable_name(std::string_view name)
-{
-    constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
-    constexpr std::string_view digits = "0123456789";
-    return !name.empty() && letters.find(name.front()) != std::string_view::npos &&
-           std::all_of(name.begin(), name.end(), [&](char c) {
-               return letters.find(c) != std::string_view::npos ||
-                      digits.find(c) != std::string_view::npos;
-           });
-}
-
-std::map<std::string, std::string> make_environment(const RawValue& raw)
-{
-    std::map<std::string, std::string> environment;
-    for (const auto& item : raw.items) {
-        const auto equals = item.find('=');
-        const auto name = item.substr(0, equals);
-        if (equals == std::string::npos || !is_variable_name(name) ||
-            item.find('\0') != std::string::npos || !utf8::is_valid(item)) {
-            throw Error(ErrorCode::invalid_argument,
-                        "env (" + raw.origin + "): \"" + name + "\" is not of the form NAME=VALUE",
-                        "NAME is of letters, digits and _, with no digit first; VALUE any UTF-8.");
-        }
-        environment[name] = item.substr(equals + 1);
-    }
-    return environment;
-}
-
 /// The address is never quoted: there may be a password in it.
 void pick_registry(const Layers& layers, session::Settings& sessions)
 {
@@ -242,7 +216,6 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     sessions.network =
         layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
     sessions.mounts_read_only = layers.choice("mount_mode") == "ro";
-    sessions.environment = make_environment(layers.raw("env"));
     sessions.limits = make_limits(layers);
     sessions.path_policy = layers.choice("path_policy");
     sessions.ttl = seconds(layers, "session.ttl");
@@ -287,6 +260,10 @@ Options make_options(const Given& given, const Environment& environment)
         }
     }
     options.tools = make_tool_settings(layers);
+    options.tools.command_variables =
+        [variables = CommandVariables(layers.raw("env"), layers.raw("secret"), environment)] {
+            return variables.now();
+        };
     options.workspace = pick_workspace(layers, options.sessions.state_directory);
     options.dialect = tools::find_dialect(layers.choice("tool_dialect"));
     options.served_tools = layers.raw("tools").items;

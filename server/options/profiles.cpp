@@ -117,7 +117,7 @@ std::map<std::string, RawValue> take_profiles(std::map<std::string, RawValue>& f
 {
     std::map<std::string, RawValue> taken;
     for (auto value = from_file.begin(); value != from_file.end();) {
-        if (value->first.starts_with(prefix)) {
+        if (value->first.starts_with(prefix) && value->first != prefix) {
             taken.emplace(value->first.substr(prefix.size()), std::move(value->second));
             value = from_file.erase(value);
         } else {
@@ -145,6 +145,22 @@ Profiles::Profiles(const std::map<std::string, RawValue>& values)
     check();
 }
 
+/// `written`: the name as the settings file has it.
+Profiles::Written& Profiles::named(const std::string& name, const std::string& written,
+                                   const std::string& origin)
+{
+    auto& profile = profiles_[name];
+    if (!profile.written.empty() && profile.written != written) {
+        throw Error(ErrorCode::invalid_argument,
+                    "profiles." + written + " (" + origin + ") and profiles." + profile.written +
+                        " are one name: in names `_` is `-`",
+                    "Write both tables with the same name, or give one another.");
+    }
+    profile.name = name;
+    profile.written = written;
+    return profile;
+}
+
 /// `path`: "NAME.key".
 void Profiles::add(const std::string& path, const RawValue& value)
 {
@@ -161,9 +177,11 @@ void Profiles::add(const std::string& path, const RawValue& value)
                         "): berth has a profile of that name",
                     "Take another name, and extends = \"" + name + "\" for its settings.");
     }
-    auto& profile = profiles_[name];
-    profile.name = name;
+    auto& profile = named(name, path.substr(0, dot), value.origin);
     const auto key = path.substr(dot + 1);
+    if (key.empty() || key.ends_with('.')) {
+        return; // a table that has nothing in it
+    }
     const auto of_profile = [&] {
         return RawValue{.items = value.items, .origin = "profile " + name + ", " + value.origin};
     };

@@ -33,9 +33,11 @@ class Profiles {
 
   private:
     struct Written : Profile {
-        RawValue extends; ///< no items: nothing
+        RawValue extends;    ///< no items: nothing
+        std::string written; ///< its name as it stands in the file; empty: berth's own
     };
 
+    Written& named(const std::string& name, const std::string& written, const std::string& origin);
     void add(const std::string& path, const RawValue& value);
     void check() const;
     [[nodiscard]] std::string names() const;

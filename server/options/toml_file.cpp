@@ -64,7 +64,10 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 {
     for (const auto& [name, node] : table) {
         const std::string key = prefix + std::string(name.str());
-        if (const auto* inner = node.as_table()) {
+        if (const auto* inner = node.as_table(); inner != nullptr && inner->empty()) {
+            // Nothing but a name, which a profile may be.
+            values.emplace(key + '.', RawValue{.items = {}, .origin = place(path, node.source())});
+        } else if (inner != nullptr) {
             flatten(*inner, key + '.', path, values);
         } else {
             values.emplace(key, value_of(node, key, place(path, node.source())));

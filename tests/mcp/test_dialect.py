@@ -150,7 +150,7 @@ class ResultTest(Bench):
             result = berth.call_tool("Bash", {"command": "echo out; exit 3"})
             self.assertTrue(result.is_error)
             self.assertEqual(result.text, "Exit code 3\nout")
-            self.assertEqual(set(result.structured), set(output_schema("bash_exec")["properties"]))
+            self.assertEqual(set(result.structured), set(output_schema("bash_exec")["required"]))
 
     def test_a_message_that_is_too_long_is_told_in_the_dialect_s_words(self):
         berth = self.start(*CLAUDE, env={"BERTH_REQUEST_MAX": "64KiB"})

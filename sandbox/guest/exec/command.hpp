@@ -140,6 +140,23 @@ class Command : public std::enable_shared_from_this<Command> {
     /// Stops a job, and calls `then` when that is done.
     void end_job(std::function<void()> then);
 
+    /// Stops a command, job or not, that is not being stopped yet, for the reason `why`, and calls
+    /// `then` when that is done.
+    void end_for_quota(const std::string& why, std::function<void()> then);
+
+    /// When it began: later ones are greater.
+    [[nodiscard]] RunningClock::time_point started() const noexcept { return started_; }
+
+    /// Something of it runs, and is not being stopped.
+    [[nodiscard]] bool is_at_work() const noexcept
+    {
+        const bool ends = phase_ == Phase::draining && stop_reason_ != StopReason::none;
+        return !over_ && !failed_ && phase_ != Phase::stopping && !ends;
+    }
+
+    /// See written_bytes(), of all that it has started. Reads /proc.
+    [[nodiscard]] std::uint64_t written();
+
     [[nodiscard]] protocol::JobEntry job_entry();
 
     // ---- of a job (command_job.cpp)

@@ -1,4 +1,5 @@
 #include "sandbox/guest/exec/command.hpp"
+#include "sandbox/guest/exec/written_bytes.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -80,6 +81,23 @@ void Command::end_job(std::function<void()> then)
     after_stop_ = std::move(then);
     ended_by_ = "room";
     stop(StopReason::ended);
+}
+
+void Command::end_for_quota(const std::string& why, std::function<void()> then)
+{
+    add_notice(why);
+    after_stop_ = std::move(then);
+    ended_by_ = "quota";
+    stop(StopReason::ended);
+}
+
+std::uint64_t Command::written()
+{
+    std::uint64_t sum = tree_.shim_gone() ? 0 : written_bytes(tree_.shim());
+    for (const auto& process : living()) {
+        sum += written_bytes(process.pid);
+    }
+    return sum;
 }
 
 void Command::detach()

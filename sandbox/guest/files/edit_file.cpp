@@ -271,7 +271,8 @@ std::string write_document(const Document& document, WriteTarget& target, bool d
     }
     DocumentReader reader(document);
     return with_parents(target, context, [&] {
-        Replacement replacement(target, {.mode = {}, .exclusive = true, .only_unchanged = true});
+        Replacement replacement(target, {.mode = {}, .exclusive = true, .only_unchanged = true},
+                                context);
         for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
             replacement.write(piece);
         }

@@ -136,8 +136,8 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
     require_replaceable(target);
     const unsigned mode = header.mode == 0 ? 0644U : header.mode & 0777U;
     return with_parents(target, context, [&] {
-        Replacement replacement(target,
-                                {.mode = mode, .exclusive = !overwrite, .only_unchanged = false});
+        Replacement replacement(
+            target, {.mode = mode, .exclusive = !overwrite, .only_unchanged = false}, context);
         while (replacement.size() < header.size) {
             throw_if_stopped(context);
             replacement.write(in.some(header.size - replacement.size()));

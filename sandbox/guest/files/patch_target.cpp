@@ -143,7 +143,8 @@ void PatchTarget::prepare()
     make_parents(written(), context_);
     const auto mode = destination_ ? std::optional(source.status.st_mode) : std::nullopt;
     replacement_.emplace(
-        written(), Replacement::Options{.mode = mode, .exclusive = true, .only_unchanged = true});
+        written(), Replacement::Options{.mode = mode, .exclusive = true, .only_unchanged = true},
+        context_);
     DocumentReader reader(*document_);
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
         replacement_->write(piece);
@@ -171,8 +172,7 @@ void PatchTarget::put_back_copy(const CallContext& unstoppable)
 {
     const WriteTarget& source = source_.target;
     try {
-        Replacement old(
-            source, {.mode = source.status.st_mode, .exclusive = false, .only_unchanged = false});
+        Replacement old(source, {.mode = source.status.st_mode, .restores = true}, unstoppable);
         PieceReader reader(backup_->fd(), 0, static_cast<std::uint64_t>(source.status.st_size),
                            path_, unstoppable);
         for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {

@@ -6,6 +6,7 @@
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -43,8 +44,9 @@ std::vector<std::string> kept_attributes(const std::string& file)
 
 } // namespace
 
-Replacement::Replacement(const WriteTarget& target, Options options)
-    : target_(target), options_(options),
+Replacement::Replacement(const WriteTarget& target, Options options, const CallContext& context)
+    : target_(target), options_(options), stop_(context.stop),
+      share_(options.restores ? nullptr : context.quota, target.path()),
       // Private until it is whole; a file that is new gets its mode from the kernel, umask applied.
       temporary_(target.directory.get(), target.directory_path,
                  target.exists() || options.mode ? 0600 : 0644)
@@ -52,8 +54,18 @@ Replacement::Replacement(const WriteTarget& target, Options options)
     remove_leftovers(target.directory.get());
 }
 
+/// Of the disk's room, what the old content has. That of a file with several names is not given
+/// back, but is written over.
+std::uint64_t Replacement::goes() const noexcept
+{
+    constexpr std::uint64_t block = 512;
+    return target_.exists() ? static_cast<std::uint64_t>(target_.status.st_blocks) * block : 0;
+}
+
 void Replacement::write(std::string_view piece)
 {
+    const std::uint64_t size = size_ + piece.size();
+    share_.grow_to(size - std::min(size, goes()), stop_);
     write_piece(temporary_.fd(), piece, target_.path());
     hash_.update(piece);
     size_ += piece.size();
@@ -144,6 +156,14 @@ bool Replacement::take_mode(int file, const struct stat& now) const
 }
 
 std::string Replacement::commit(const CallContext& context)
+{
+    auto hash = put(context);
+    const std::uint64_t gone = goes();
+    share_.keep(gone - std::min(gone, size_));
+    return hash;
+}
+
+std::string Replacement::put(const CallContext& context)
 {
     throw_if_stopped(context);
     if (target_.exists()) {

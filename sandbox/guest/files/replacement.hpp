@@ -4,9 +4,11 @@
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/files/temporary_file.hpp"
 #include "sandbox/guest/files/write_target.hpp"
+#include "sandbox/guest/quota/quota_share.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -30,11 +32,13 @@ class Replacement {
         std::optional<unsigned> mode;
         bool exclusive = false;      ///< Error(conflict) when a file has appeared meanwhile
         bool only_unchanged = false; ///< Error(conflict) when the file was changed meanwhile
+        bool restores = false;       ///< what was there before: no quota keeps it away
     };
 
-    /// `target` must outlive it; its parents exist.
-    Replacement(const WriteTarget& target, Options options);
+    /// `target` and `context` must outlive it; the target's parents exist.
+    Replacement(const WriteTarget& target, Options options, const CallContext& context);
 
+    /// Throws Error(quota_exceeded) where the home has no room for so much, among others.
     void write(std::string_view piece);
 
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
@@ -43,6 +47,8 @@ class Replacement {
     std::string commit(const CallContext& context);
 
   private:
+    std::string put(const CallContext& context);
+    [[nodiscard]] std::uint64_t goes() const noexcept;
     void require_unchanged() const;
     [[nodiscard]] bool take_owner() const;
     void take_attributes() const;
@@ -51,6 +57,8 @@ class Replacement {
 
     const WriteTarget& target_;
     Options options_;
+    const std::stop_token stop_;
+    QuotaShare share_;
     TemporaryFile temporary_;
     Sha256 hash_;
     std::uint64_t size_ = 0;

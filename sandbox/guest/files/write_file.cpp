@@ -7,6 +7,7 @@
 #include "sandbox/guest/files/write_target.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/guest/paths.hpp"
+#include "sandbox/guest/quota/quota_share.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -132,7 +133,10 @@ void append(const WriteTarget& target, const WriteFileRequest& request, const Ca
     if (request.encoding == Encoding::text) {
         require_narrow(file.get(), target);
     }
+    QuotaShare share(context.quota, target.path());
+    share.grow_to(request.content.size(), context.stop);
     reply.size = append_locked(file.get(), request.content, target.path(), context);
+    share.keep(0);
     reply.sha256 = hash_of_whole(file.get(), reply.size, target, request, context);
 }
 
@@ -140,9 +144,11 @@ void replace(const WriteTarget& target, const WriteFileRequest& request, const C
              WriteFileReply& reply)
 {
     // Who overwrites without a condition wants to win, over a log that grows just now, too.
-    Replacement replacement(target, {.mode = {},
-                                     .exclusive = request.mode != WriteMode::overwrite,
-                                     .only_unchanged = !request.if_sha256.empty()});
+    Replacement replacement(target,
+                            {.mode = {},
+                             .exclusive = request.mode != WriteMode::overwrite,
+                             .only_unchanged = !request.if_sha256.empty()},
+                            context);
     std::string_view rest = request.content;
     while (!rest.empty()) {
         throw_if_stopped(context);

@@ -262,8 +262,8 @@ void rethrow_with_room(const Error& error, const WriteTarget& target)
 {
     const bool full =
         error.code() == ErrorCode::no_space || error.code() == ErrorCode::quota_exceeded;
-    // One that names a backup has a more urgent hint.
-    if (full && !error.details().contains("backup")) {
+    // One that names a backup has a more urgent hint; that of session.quota names its own room.
+    if (full && !error.details().contains("backup") && !error.details().contains("limit_bytes")) {
         throw_no_room(error.code(), error.what(), target.directory.get());
     }
     throw Error(error);

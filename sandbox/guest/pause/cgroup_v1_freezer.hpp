@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/pause/freezer.hpp"
 

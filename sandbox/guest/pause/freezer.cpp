@@ -18,18 +18,17 @@ void Freezer::freeze(Done done)
     if (begin()) {
         give_up_ += patience;
     }
-    look();
+    look_in(std::chrono::microseconds(0));
 }
 
 /// By the clock and not by an event of a file: epoll may refuse to watch it (max_user_watches is
 /// shared with whatever has the guest's uid), and what is idle is frozen at the first look.
-void Freezer::look()
+void Freezer::look_in(std::chrono::microseconds time)
 {
-    timer_ = loop_.call_at(BootClock::now() + step_, [this] {
+    timer_ = loop_.call_at(BootClock::now() + time, [this] {
         const bool complete = is_at_rest();
         if (!complete && BootClock::now() < give_up_) {
-            step_ = std::min(2 * step_, longest_step);
-            look();
+            look_in(std::exchange(step_, std::min(2 * step_, longest_step)));
             return;
         }
         const Done done = std::exchange(done_, nullptr);

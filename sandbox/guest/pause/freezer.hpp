@@ -18,9 +18,10 @@ class Freezer {
     /// To freeze may take so long: a process that waits for a hung disk in the kernel comes to rest
     /// only when it is back from there.
     static constexpr std::chrono::milliseconds patience{1900};
-    /// Between two looks whether all is at rest; each takes twice as long as the one before it.
-    static constexpr std::chrono::milliseconds first_step{1};
-    static constexpr std::chrono::milliseconds longest_step{50};
+    /// Between two looks whether all is at rest, the first of which comes at once; each takes twice
+    /// as long as the one before it. What sleeps is frozen within some ten microseconds.
+    static constexpr std::chrono::microseconds first_step{50};
+    static constexpr std::chrono::microseconds longest_step{50000};
 
     explicit Freezer(EventLoop& loop) : loop_(loop) {}
 
@@ -48,12 +49,12 @@ class Freezer {
     [[nodiscard]] virtual bool is_at_rest() = 0;
     virtual void undo() noexcept = 0;
 
-    void look();
+    void look_in(std::chrono::microseconds time);
 
     EventLoop& loop_;
     Done done_;
     EventLoop::TimerId timer_ = 0;
-    std::chrono::milliseconds step_{0};
+    std::chrono::microseconds step_{0};
     BootClock::time_point give_up_;
 };
 

@@ -2,6 +2,8 @@
 
 // Running a command.
 
+#include "sandbox/protocol/messages/quota.hpp"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -147,7 +149,8 @@ struct ExecuteReply {
     bool background = false;
     std::string job_cursor;                     ///< of what the job prints behind `out` and `err`
     std::optional<std::uint64_t> job_remaining; ///< until the job is stopped
-    bool acknowledge = false; ///< the guest waits for what the request has announced
+    bool acknowledge = false;        ///< the guest waits for what the request has announced
+    std::optional<QuotaState> quota; ///< once the command has ended; absent: no limit
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -172,6 +175,7 @@ struct ExecuteReply {
         field(18, self.job_cursor);
         field(19, self.job_remaining);
         field(20, self.acknowledge);
+        field(21, self.quota);
     }
 };
 

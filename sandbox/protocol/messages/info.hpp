@@ -3,6 +3,7 @@
 // What a guest says of itself.
 
 #include "sandbox/protocol/messages/pause.hpp"
+#include "sandbox/protocol/messages/quota.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -60,6 +61,7 @@ struct InfoReply {
         layers;                  ///< what the guest itself enforces: "seccomp", "cgroup-kill" ...
     std::vector<JobEntry> ended; ///< the last jobs that did
     std::optional<PauseState> pause; ///< absent: a guest that cannot
+    std::optional<QuotaState> quota; ///< absent: no limit
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -74,6 +76,7 @@ struct InfoReply {
         field(8, self.layers);
         field(9, self.ended);
         field(10, self.pause);
+        field(12, self.quota);
     }
 };
 

@@ -24,8 +24,8 @@ struct JobState {
     std::uint32_t processes = 0;
     std::uint64_t age = 0;                  ///< since it was started, at its end if it has ended
     std::optional<std::uint64_t> remaining; ///< until it is stopped; absent: not limited
-    std::string ended_by;                   ///< "deadline", "kill", "room"; empty: by itself
-    std::uint32_t survivors = 0;            ///< of a stop
+    std::string ended_by;        ///< "deadline", "kill", "room", "quota"; empty: by itself
+    std::uint32_t survivors = 0; ///< of a stop
     StopProof stop_proof = StopProof::none;
     std::string notice;       ///< e.g. that memory was short
     bool takes_input = false; ///< its standard input is open for job_input

@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <optional>
@@ -43,6 +44,7 @@ class GuestServer {
         server_.emplace(loop_, std::move(listener),
                         guest::Credentials{.token = "secret", .generation = "g1"},
                         std::move(handler), limits);
+        server_->on_clients_changed([this] { ++client_changes_; });
         thread_ = std::thread([this] { loop_.run(); });
     }
 
@@ -77,6 +79,9 @@ class GuestServer {
         return count.get_future().get();
     }
 
+    /// How often the server has told that one came or left.
+    [[nodiscard]] int client_changes() const { return client_changes_; }
+
     guest::EventLoop& loop() { return loop_; }
 
     /// For handlers. They end before the loop that their calls report to.
@@ -87,6 +92,7 @@ class GuestServer {
     mutable guest::Workers workers_;
     sockaddr_un address_{};
     socklen_t size_ = 0;
+    std::atomic<int> client_changes_ = 0;
     std::optional<guest::Server> server_;
     std::thread thread_;
 };

@@ -29,7 +29,7 @@ TEST_CASE("v2 with all controllers is all that is needed")
     CHECK(root.v2_base == host.path() + "/cg");
     CHECK(root.v2_controllers);
     CHECK_FALSE(root.namespace_fits);
-    CHECK(root.v1_memory_base.empty());
+    CHECK(root.v1.memory.empty());
     CHECK(root.limits_cpu());
 
     const auto user = find_cgroups(host.path(), /*privileged=*/false);
@@ -58,9 +58,9 @@ TEST_CASE("a hybrid host has v2 to kill and v1 to limit")
     CHECK_FALSE(layout.v2_controllers);
     CHECK(layout.namespace_fits);
     // Below the caller's own: its limits hold for the sandboxes too.
-    CHECK(layout.v1_memory_base == host.path() + "/cg/memory/outer/x");
-    CHECK(layout.v1_pids_base == host.path() + "/cg/pids");
-    CHECK(layout.v1_cpu_base == host.path() + "/cg/cpu");
+    CHECK(layout.v1.memory == host.path() + "/cg/memory/outer/x");
+    CHECK(layout.v1.pids == host.path() + "/cg/pids");
+    CHECK(layout.v1.cpu == host.path() + "/cg/cpu");
 }
 
 TEST_CASE("the freezer of v1 is for a host without v2")
@@ -71,9 +71,9 @@ TEST_CASE("the freezer of v1 is for a host without v2")
     host.add("proc/self/cgroup", "8:freezer:/\n0::/\n");
     host.add_directory("cg/freezer");
     add_v2(host, "cg/unified", "");
-    CHECK(find_cgroups(host.path(), true).v1_freezer_base.empty());
+    CHECK(find_cgroups(host.path(), true).v1.freezer.empty());
     host.add("proc/self/mountinfo", v1);
-    CHECK(find_cgroups(host.path(), true).v1_freezer_base == host.path() + "/cg/freezer");
+    CHECK(find_cgroups(host.path(), true).v1.freezer == host.path() + "/cg/freezer");
 }
 
 TEST_CASE("in a container the mount shows only a part of the tree")

@@ -77,7 +77,7 @@ TEST_CASE("the guest knows the limit that a pids cgroup enforces, though it can 
     sandbox::MachineSpec spec;
     spec.limits.pids = 77;
     CgroupLayout cgroups;
-    cgroups.v1_pids_base = "/sys/fs/cgroup/pids";
+    cgroups.v1.pids = "/sys/fs/cgroup/pids";
     const auto guest = plan_for(spec, true, cgroups).guest;
     CHECK(guest.limit_pids == 77);
     CHECK(guest.limit_nproc == 0);

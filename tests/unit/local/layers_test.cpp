@@ -37,6 +37,6 @@ TEST_CASE("of a cgroup namespace no more is told than it hides")
     plan.cgroup.new_namespace = true;
     CHECK(detail() == "in force: of the host's cgroups only the session's own can be named inside");
     // Entered after the namespace was made, they have names below the server's cgroup.
-    plan.cgroup.v1_pids_base = "/sys/fs/cgroup/pids";
+    plan.cgroup.v1.pids = "/sys/fs/cgroup/pids";
     CHECK(detail().ends_with(", those of cgroup v1 by berth's names for them"));
 }

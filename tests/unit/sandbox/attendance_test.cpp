@@ -72,6 +72,26 @@ TEST_CASE("who attends is a client without a call, who looks is none")
     CHECK(becomes_true([&] { return fixture.server.clients() == 2; }));
 }
 
+TEST_CASE("the coming and the leaving of a client is told, that of who looks is not")
+{
+    GuestServer server([](const std::shared_ptr<Call>& call, const Frame&) { call->reply({}); });
+    const auto connect = [&] {
+        return std::make_unique<FakeMachine>([&] { return server.connect(); });
+    };
+    {
+        Sandbox looking(connect(), "secret");
+        (void)looking.look(berth::Deadline::after(5s));
+    }
+    CHECK(becomes_true([&] { return server.connections() == 0; }));
+    CHECK(server.client_changes() == 0);
+    {
+        Sandbox attending(connect(), "secret");
+        attending.attend();
+        CHECK(becomes_true([&] { return server.client_changes() == 1; }));
+    }
+    CHECK(becomes_true([&] { return server.client_changes() == 2; }));
+}
+
 TEST_CASE("who could not attend at once does so with one of the next calls")
 {
     GuestServer server([](const std::shared_ptr<Call>& call, const Frame&) { call->reply({}); });

@@ -148,7 +148,7 @@ TEST_SUITE("server/instructions")
         CHECK(disabled_reason(backend) == "no fakes here. Remedy: allow fakes");
         const auto chosen = options();
         const auto describe = [&](const char* tool) {
-            return make_description(*tools::find_tool(tool), chosen, backend);
+            return make_description(*tools::find_tool(tool), chosen.tools, backend);
         };
         CHECK(describe("bash_exec").starts_with("DISABLED: no fakes here. Remedy: allow fakes\n"));
         // With what it does, and no more: the reason stands with each, and the list must stay
@@ -158,8 +158,8 @@ TEST_SUITE("server/instructions")
         backend.reason = std::string(3000, 'r');
         std::size_t listed = 0;
         for (const auto& tool : tools::all_tools()) {
-            listed +=
-                make_description(tool, chosen, backend).size() + tool.input_schema.size() + 300;
+            listed += make_description(tool, chosen.tools, backend).size() +
+                      tool.input_schema.size() + 300;
         }
         CHECK(listed < 24UL * 1024);
         CHECK(describe("bash_exec").find("rrr …\nRuns a bash command") != std::string::npos);

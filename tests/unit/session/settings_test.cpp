@@ -38,6 +38,7 @@ TEST_SUITE("session/settings")
             {"session.calls", [](Settings& settings) { ++settings.limits.calls; }},
             {"session.idle_pause", [](Settings& settings) { ++settings.idle_pause; }},
             {"session.jobs", [](Settings& settings) { ++settings.limits.jobs; }},
+            {"session.quota", [](Settings& settings) { settings.limits.quota = 1; }},
             {"session.on_disconnect",
              [](Settings& settings) { settings.on_disconnect = protocol::OnDisconnect::keep; }},
             {"session.ttl", [](Settings& settings) { ++settings.ttl; }},

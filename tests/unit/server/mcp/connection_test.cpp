@@ -81,7 +81,9 @@ struct Bench {
     {
         Configuration configuration;
         configuration.identity = {.version = "9", .structured_content = structured};
-        configuration.settings.structured_content = structured;
+        auto settings = std::make_shared<tools::Settings>();
+        settings->structured_content = structured;
+        configuration.settings = [settings] { return settings; };
         configuration.catalog = select_tools(fake_tools(), wanted, read_only);
         configuration.describe = [this](const tools::Entry& tool) {
             return (lasting ? "describes " : "DISABLED ") + std::string(tool.name);

@@ -74,7 +74,7 @@ TEST_CASE("env is names and values")
         CHECK(has(bench.refusal(), "is not of the form NAME=VALUE"));
     }
     bench.given.values["env"].items = {"A_1=x=y", "B="};
-    CHECK(bench.make().sessions.environment ==
+    CHECK(bench.make().tools.command_variables() ==
           std::map<std::string, std::string>{{"A_1", "x=y"}, {"B", ""}});
 }
 

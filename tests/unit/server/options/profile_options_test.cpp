@@ -26,7 +26,7 @@ TEST_CASE("a profile is between the file and what is said")
     CHECK(options.sessions.limits.pids == 200);
     CHECK(options.sessions.limits.cpus == 8);
     CHECK(options.sessions.limits.memory == 2ULL << 30U);
-    CHECK(options.sessions.environment ==
+    CHECK(options.tools.command_variables() ==
           std::map<std::string, std::string>{{"A", "1,2"}, {"B", ""}});
     CHECK(origin(options, "local.pids").starts_with("200 from profile ci, "));
     CHECK(options.sessions.asked.contains("local.pids"));
@@ -103,4 +103,24 @@ TEST_CASE("a profile that mounts nothing writable takes no machine that has such
           std::vector<std::string>{"--mount /srv/b:/mnt/b:rw"});
     bench.given.values.erase("profile");
     CHECK(session::excess(bench.make().sessions, made).empty());
+}
+
+TEST_CASE("a profile may be nothing but a name")
+{
+    Bench bench;
+    bench.file("profile = \"plain\"\n[profiles.plain]\n[profiles.other.max]\n[local]\n");
+    CHECK(bench.make().profile == "plain");
+    bench.variables["BERTH_PROFILE"] = "other";
+    CHECK(bench.make().profile == "other");
+}
+
+TEST_CASE("two spellings of one profile are not mixed")
+{
+    Bench bench;
+    bench.file("[profiles.my_ci]\nnetwork = "
+               "\"host\"\n[profiles.my-ci]\n[profiles.my-ci.local]\npids = 9\n");
+    const auto refusal = bench.refusal();
+    CHECK(has(refusal, "profiles.my_ci"));
+    CHECK(has(refusal, "profiles.my-ci"));
+    CHECK(has(refusal, "are one name"));
 }

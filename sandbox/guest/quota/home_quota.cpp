@@ -1,0 +1,155 @@
+#include "sandbox/guest/quota/home_quota.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace berth::guest {
+namespace {
+
+/// While commands run a count holds for so long.
+constexpr std::chrono::seconds fresh{1};
+/// Whether another's count is done.
+constexpr std::chrono::milliseconds look_again{2};
+
+std::vector<std::string> mounts_of(const protocol::GuestConfig& config)
+{
+    auto mounts = config.read_only_mounts;
+    mounts.insert(mounts.end(), config.writable_roots.begin(), config.writable_roots.end());
+    return mounts;
+}
+
+} // namespace
+
+HomeQuota::HomeQuota(const protocol::GuestConfig& config)
+    : area_(config.home, mounts_of(config)), limit_(config.quota)
+{
+}
+
+protocol::QuotaState HomeQuota::state() const
+{
+    const std::lock_guard lock(mutex_);
+    protocol::QuotaState state{.limit = limit_, .used = {}};
+    if (counted_) {
+        state.used = *counted_ + reserved_;
+    }
+    return state;
+}
+
+std::optional<std::uint64_t> HomeQuota::count(const std::stop_token& stop,
+                                              std::chrono::milliseconds time)
+{
+    const auto begin = std::chrono::steady_clock::now();
+    std::unique_lock alone(counting_, std::defer_lock);
+    while (time.count() != 0 && !alone.try_lock()) {
+        if (std::chrono::steady_clock::now() - begin > time) {
+            return std::nullopt;
+        }
+        std::this_thread::sleep_for(look_again);
+    }
+    if (!alone) {
+        alone.lock();
+    }
+    std::uint64_t doubts = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        doubts = doubts_;
+    }
+    const auto room = area_.count(stop, static_cast<std::uint64_t>(time.count()));
+    if (!room) {
+        return std::nullopt;
+    }
+    const std::lock_guard lock(mutex_);
+    counted_ = *room;
+    counted_at_ = std::chrono::steady_clock::now();
+    doubts_at_count_ = doubts;
+    return room;
+}
+
+void HomeQuota::doubt() noexcept
+{
+    const std::lock_guard lock(mutex_);
+    ++doubts_;
+}
+
+void HomeQuota::set_commands_run(bool run)
+{
+    const std::lock_guard lock(mutex_);
+    doubts_ += commands_run_ && !run ? 1U : 0U;
+    commands_run_ = run;
+}
+
+bool HomeQuota::is_exact() const
+{
+    const std::lock_guard lock(mutex_);
+    return counted_ && !commands_run_ && doubts_at_count_ == doubts_;
+}
+
+bool HomeQuota::is_known() const
+{
+    if (!counted_) {
+        return false;
+    }
+    return commands_run_ ? std::chrono::steady_clock::now() - counted_at_ < fresh
+                         : doubts_at_count_ == doubts_;
+}
+
+bool HomeQuota::try_reserve(std::uint64_t more)
+{
+    const std::lock_guard lock(mutex_);
+    if (!is_known() || *counted_ + reserved_ + more > limit_) {
+        return false;
+    }
+    reserved_ += more;
+    return true;
+}
+
+void HomeQuota::reserve(std::string_view path, std::uint64_t more, const std::stop_token& stop)
+{
+    if (try_reserve(more)) {
+        return;
+    }
+    // Before anybody is refused: a command may have made room, or a file was moved while it was
+    // counted and so counted twice.
+    if (!count(stop)) {
+        throw Error(ErrorCode::cancelled, "the call was stopped while the home was counted",
+                    "Nothing of it was written: call again if it is still wanted.");
+    }
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t used = *counted_ + reserved_;
+    if (used + more <= limit_) {
+        reserved_ += more;
+        return;
+    }
+    throw Error(Error(ErrorCode::quota_exceeded,
+                      visible(path) + " would need " + std::to_string(more) +
+                          " bytes more, and the home has " + std::to_string(used) + " of the " +
+                          std::to_string(limit_) +
+                          " bytes that it may have (session.quota); nothing was written",
+                      "Delete what is not needed any more: du -xh -d 2 ~ | sort -h | tail shows "
+                      "what is large. /tmp does not count; what is to be kept may go to the "
+                      "workspace. The operator can raise session.quota.")
+                    .with_detail("used_bytes", std::to_string(used))
+                    .with_detail("limit_bytes", std::to_string(limit_)));
+}
+
+void HomeQuota::give_back(std::uint64_t reserved) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    reserved_ -= std::min(reserved, reserved_);
+}
+
+void HomeQuota::settle(std::uint64_t reserved, std::uint64_t replaced) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    reserved_ -= std::min(reserved, reserved_);
+    if (counted_) {
+        const std::uint64_t grown = *counted_ + reserved;
+        counted_ = grown - std::min(replaced, grown);
+    }
+}
+
+} // namespace berth::guest

@@ -1,0 +1,42 @@
+#include "sandbox/guest/quota/quota_share.hpp"
+
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+/// What file systems give room in.
+constexpr std::uint64_t block = 4096;
+
+} // namespace
+
+QuotaShare::QuotaShare(HomeQuota* quota, std::string path)
+    : quota_(quota != nullptr && quota->covers(path) ? quota : nullptr), path_(std::move(path))
+{
+}
+
+QuotaShare::~QuotaShare()
+{
+    if (quota_ != nullptr) {
+        quota_->give_back(reserved_);
+    }
+}
+
+void QuotaShare::grow_to(std::uint64_t size, const std::stop_token& stop)
+{
+    const std::uint64_t room = (size + block - 1) / block * block;
+    if (quota_ == nullptr || room <= reserved_) {
+        return;
+    }
+    quota_->reserve(path_, room - reserved_, stop);
+    reserved_ = room;
+}
+
+void QuotaShare::keep(std::uint64_t replaced) noexcept
+{
+    if (quota_ != nullptr) {
+        quota_->settle(std::exchange(reserved_, 0), replaced);
+    }
+}
+
+} // namespace berth::guest

@@ -1,0 +1,201 @@
+#include "sandbox/guest/quota/quota_watch.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::guest {
+namespace {
+
+/// Most commands have ended by then, and the count that their result makes is enough.
+constexpr std::chrono::milliseconds first_look{50};
+
+/// A command is stopped within two seconds, or its stop is given up.
+constexpr std::chrono::seconds stop_patience{5};
+
+std::string reason(std::uint64_t used, std::uint64_t limit)
+{
+    return "the command was stopped since it made the home too large: that has " +
+           std::to_string(used) + " bytes and may have " + std::to_string(limit) +
+           " (session.quota). Nothing was deleted. /tmp does not count; `du -xh -d 2 ~ | sort -h | "
+           "tail` shows what is large";
+}
+
+} // namespace
+
+QuotaWatch::QuotaWatch(EventLoop& loop, Workers& workers, std::shared_ptr<HomeQuota> quota,
+                       Host host)
+    : loop_(loop), workers_(workers), quota_(std::move(quota)), host_(std::move(host)),
+      level_(quota_->limit())
+{
+}
+
+QuotaWatch::~QuotaWatch()
+{
+    *alive_ = false;
+    loop_.cancel(timer_);
+}
+
+void QuotaWatch::began()
+{
+    step_ = step;
+    const bool exact = quota_->is_exact();
+    if (!run_ || exact) {
+        run_ = true;
+        level_.begin(exact ? quota_->state().used : std::nullopt);
+        quota_->set_commands_run(true);
+    }
+    look_in(first_look);
+}
+
+void QuotaWatch::hold()
+{
+    held_ = true;
+    loop_.cancel(timer_);
+}
+
+void QuotaWatch::go_on()
+{
+    held_ = false;
+    if (run_) {
+        look_in(first_look);
+    }
+}
+
+void QuotaWatch::look_in(BootClock::duration time)
+{
+    if (!held_) {
+        loop_.cancel(timer_);
+        timer_ = loop_.call_at(BootClock::now() + time, [this] { look(); });
+    }
+}
+
+void QuotaWatch::look()
+{
+    if (stopping_since_) {
+        if (BootClock::now() - *stopping_since_ < stop_patience) {
+            look_in(step);
+            return;
+        }
+        stopped();
+    }
+    if (host_.writers().empty()) {
+        run_ = false;
+        written_.clear();
+        quota_->set_commands_run(false);
+        if (!quota_->is_exact()) {
+            count(); // the next command is measured by it
+        }
+        return;
+    }
+    count();
+}
+
+void QuotaWatch::count()
+{
+    if (std::exchange(counting_, true)) {
+        return;
+    }
+    try {
+        workers_.run(
+            [this, &loop = loop_, quota = quota_, alive = alive_, era = era_] {
+                const auto begin = std::chrono::steady_clock::now();
+                Count count;
+                try {
+                    count.used = quota->count();
+                } catch (const std::exception&) {
+                    count.used.reset(); // no memory, no descriptor: the next one may have them
+                }
+                count.took = std::chrono::steady_clock::now() - begin;
+                loop.post([this, alive, era, count] {
+                    if (*alive) {
+                        counted(era, count);
+                    }
+                });
+            },
+            Workers::Kind::listing);
+    } catch (const Error&) {
+        counting_ = false; // all threads are busy
+        look_in(longest_step);
+    }
+}
+
+void QuotaWatch::counted(std::uint64_t era, const Count& count)
+{
+    counting_ = false;
+    if (!run_) {
+        return;
+    }
+    const auto usual = std::max<BootClock::duration>(step, 10 * count.took);
+    if (!count.used || era != era_ || stopping_since_) {
+        look_in(usual);
+        return;
+    }
+    const auto verdict = level_.judge(*count.used);
+    if (verdict == QuotaLevel::Verdict::doubtful) {
+        look();
+        return;
+    }
+    if (verdict == QuotaLevel::Verdict::exceeded) {
+        stop_one(*count.used);
+        return;
+    }
+    written_.clear();
+    for (const auto& writer : host_.writers()) {
+        written_.emplace(writer.id, writer.written);
+    }
+    step_ = std::exchange(last_used_, *count.used) == *count.used ? 2 * step_ : usual;
+    step_ = std::clamp<BootClock::duration>(step_, usual,
+                                            std::max(usual, BootClock::duration(longest_step)));
+    look_in(step_);
+}
+
+/// Who has written most since the home was small enough; of several that have written nothing, or
+/// where the kernel does not tell, the newest.
+const QuotaWatch::Writer* QuotaWatch::culprit(const std::vector<Writer>& writers) const
+{
+    const Writer* found = nullptr;
+    std::uint64_t most = 0;
+    for (const auto& writer : writers) {
+        const auto before = written_.find(writer.id);
+        const std::uint64_t then = before == written_.end() ? 0 : before->second;
+        const std::uint64_t since = writer.written - std::min(then, writer.written);
+        if (since >= most) {
+            most = since;
+            found = &writer;
+        }
+    }
+    return found;
+}
+
+void QuotaWatch::stop_one(std::uint64_t used)
+{
+    const auto writers = host_.writers();
+    const Writer* const writer = culprit(writers);
+    if (writer == nullptr) {
+        look_in(step);
+        return;
+    }
+    stopping_since_ = BootClock::now();
+    look_in(step);
+    host_.stop(writer->id, reason(used, quota_->limit()), [this, alive = alive_] {
+        if (*alive) {
+            stopped();
+        }
+    });
+}
+
+/// What it has written until now, and others meanwhile, is not held against those.
+void QuotaWatch::stopped()
+{
+    if (!stopping_since_) {
+        return;
+    }
+    stopping_since_.reset();
+    ++era_;
+    level_.forgive();
+    look_in(BootClock::duration(0));
+}
+
+} // namespace berth::guest

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "server/options/layers.hpp"
+#include "server/options/toml_file.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace berth::server {
+
+/// What the operator puts into the environment of every command: `env`, as it stands, and `secret`,
+/// of which only the source is kept here and the value is read anew for each call, so that it is in
+/// no book, log or record of berth, and a new one holds from the next command on
+/// (docs/adr/0019-command-variables.md). Immutable; thread-safe.
+class CommandVariables {
+  public:
+    /// `env`: NAME=VALUE each. `secret`: NAME=env:VARIABLE, of this process's environment, or
+    /// NAME=file:/PATH. Throws Error(invalid_argument) that names the setting's place, and quotes
+    /// nothing behind the equals sign.
+    CommandVariables(const RawValue& env, const RawValue& secret, Environment environment);
+
+    /// Blocks while files are read. Throws Error(sandbox_unavailable) when a secret is not to be
+    /// had, with its name, source and place.
+    [[nodiscard]] std::map<std::string, std::string> now() const;
+
+  private:
+    struct Secret {
+        std::string name;
+        std::string source; ///< behind "env:" or "file:"
+        bool is_file = false;
+    };
+
+    void add_secret(const std::string& item);
+    [[nodiscard]] std::string value_of(const Secret& secret) const;
+
+    std::map<std::string, std::string> plain_;
+    std::vector<Secret> secrets_;
+    std::string origin_; ///< of the secrets
+    Environment environment_;
+};
+
+} // namespace berth::server

@@ -1,0 +1,79 @@
+"""What the operator gives to commands: `env`, `secret`, and a settings file that changes while the
+server runs."""
+
+import os
+import pathlib
+import tempfile
+
+from suite import ParityTest
+
+SECRET = "hunter2-hunter2"
+
+
+class VariablesTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="berth-settings-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        self.file = pathlib.Path(folder.name) / "berth.toml"
+        self.secret = pathlib.Path(folder.name) / "token"
+
+    def serve(self, text, **env):
+        self.file.write_text(text)
+        self.berth = self.start("--session", "work", "--config", str(self.file), env=env)
+
+    def printed(self, name, **arguments):
+        return self.output(f"printf %s \"${name}\"", **arguments)
+
+    def test_a_secret_is_read_for_each_command(self):
+        self.secret.write_text(SECRET + "\n")
+        self.serve(f'env = ["A=1", "B=2"]\nsecret = ["TOKEN=file:{self.secret}", "OWN=env:BERTH_TEST_OWN"]\n',
+                   BERTH_TEST_OWN="of the server")
+        self.assertEqual(self.printed("TOKEN"), SECRET)
+        self.assertEqual(self.output("echo $A $B $OWN", env={"B": "of the call"}), "1 of the call of the server\n")
+        self.secret.write_text("another")
+        self.assertEqual(self.printed("TOKEN"), "another")
+        self.secret.unlink()
+        error = self.refused("sandbox_unavailable", "bash_exec", command="echo run > run").error
+        self.assertIn("TOKEN", error["message"])
+        self.assertIn("nothing was run", error["message"])
+        self.secret.write_text("back")
+        self.assertEqual(self.output("ls; printenv TOKEN"), "back\n")
+
+    def test_a_secret_is_in_no_record_log_or_list(self):
+        self.secret.write_text(SECRET)
+        self.serve(f'secret = ["TOKEN=file:{self.secret}"]\n[log]\nlevel = "debug"\n')
+        self.assertEqual(self.output("printf %s \"$TOKEN\" | wc -c"), f"{len(SECRET)}\n")
+        job = self.run_command("sleep 60", background=True).data["job_id"]
+        told = [self.call("session_info").text, self.call("bash_output", job_id=job).text,
+                self.command_line("sessions", "show", "work"), self.command_line("sessions", "list", "--json"),
+                self.command_line("config", "--config", str(self.file)), self.berth.stderr]
+        for path in pathlib.Path(self.state.path).rglob("*"):
+            if path.is_file():
+                told.append(path.read_bytes().decode(errors="replace"))
+        for text in told:
+            self.assertNotIn(SECRET, text)
+        self.assertIn(f"TOKEN=file:{self.secret}", told[4])
+
+    def test_jobs_and_the_shell_have_them_and_the_machine_does_not(self):
+        self.serve('env = ["GIVEN=1"]\n')
+        job = self.run_command("sleep 0.2; echo job $GIVEN", background=True).data["job_id"]
+        self.wait_until(lambda: "job 1" in self.call("bash_output", job_id=job).text, 10, "the job has it")
+        other = self.start("--session", "work")
+        self.assertEqual(other.call_tool("bash_exec", {"command": "echo [$GIVEN]"}).data["stdout"], "[]\n")
+
+    def test_a_file_that_changes_holds_from_one_of_the_next_calls_on(self):
+        self.serve('env = ["A=old"]\n')
+        self.assertEqual(self.printed("A"), "old")
+        self.file.write_text('env = ["A=new"]\n[read]\nlimit = 3\n[local]\npids = 99\n')
+        self.wait_until(lambda: self.printed("A") == "new", 10, "the new value holds")
+        self.output("seq 9 > lines")
+        self.assertEqual(self.call("read_file", path="lines").data["line_count"], 3)
+        self.wait_until(lambda: "the settings file has changed" in self.berth.stderr, 5, "it is logged")
+        self.assertRegex(self.berth.stderr, r'in_force="?env, read\.limit')
+        self.assertRegex(self.berth.stderr, r'from_the_next_start="?local\.pids')
+        self.file.write_text('env = "\n')
+        self.wait_until(lambda: self.printed("A") and "nothing of it holds" in self.berth.stderr, 10,
+                        "the mistake is logged")
+        self.assertEqual(self.printed("A"), "new")

@@ -1,0 +1,59 @@
+#include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/lifetime.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <optional>
+
+using berth::BootClock;
+using berth::guest::EventLoop;
+using berth::guest::Lifetime;
+using namespace std::chrono_literals;
+
+TEST_CASE("a use that begins and ends between two looks puts off the end")
+{
+    EventLoop loop;
+    Lifetime lifetime(loop, {.idle_end = 400ms, .in_use = [] { return false; }},
+                      [&] { loop.stop(); });
+    BootClock::time_point used;
+    (void)loop.call_at(BootClock::now() + 220ms, [&] {
+        lifetime.used();
+        used = BootClock::now();
+    });
+    loop.run();
+    CHECK(BootClock::now() - used >= 400ms);
+}
+
+TEST_CASE("what was in use at the last look may have been until this one")
+{
+    EventLoop loop;
+    int looks = 0;
+    std::optional<BootClock::time_point> first_unused;
+    const auto in_use = [&] {
+        if (++looks > 1 && !first_unused) {
+            first_unused = BootClock::now();
+        }
+        return looks <= 1;
+    };
+    const Lifetime lifetime(loop, {.idle_end = 400ms, .in_use = in_use}, [&] { loop.stop(); });
+    loop.run();
+    REQUIRE(first_unused);
+    CHECK(BootClock::now() - *first_unused >= 400ms);
+}
+
+TEST_CASE("without use it ends after its time, without a time never")
+{
+    EventLoop loop;
+    const auto begin = BootClock::now();
+    bool ended = false;
+    const Lifetime endless(loop, {.in_use = [] { return false; }}, [&] { ended = true; });
+    CHECK(!endless.ends_in());
+    const Lifetime lifetime(loop, {.idle_end = 80ms, .in_use = [] { return false; }},
+                            [&] { loop.stop(); });
+    REQUIRE(lifetime.ends_in());
+    CHECK(*lifetime.ends_in() <= 80ms);
+    loop.run();
+    CHECK(BootClock::now() - begin >= 80ms);
+    CHECK(!ended);
+}

@@ -1,0 +1,58 @@
+#include "sandbox/guest/quota/quota_level.hpp"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+using berth::guest::QuotaLevel;
+using Verdict = berth::guest::QuotaLevel::Verdict;
+
+namespace {
+
+constexpr std::uint64_t limit = 100 * QuotaLevel::slack;
+
+} // namespace
+
+TEST_CASE("below its limit a home may grow, and not above it")
+{
+    QuotaLevel level(limit);
+    level.begin(0);
+    CHECK(level.judge(1) == Verdict::fine);
+    CHECK(level.judge(limit) == Verdict::fine);
+    CHECK(level.judge(limit + 1) == Verdict::doubtful);
+    CHECK(level.judge(limit + 1) == Verdict::exceeded);
+    CHECK(level.judge(limit) == Verdict::fine);
+    CHECK(level.judge(limit + 1) == Verdict::doubtful);
+}
+
+TEST_CASE("a home above its limit may shrink, and not grow again")
+{
+    QuotaLevel level(limit);
+    SUBCASE("known before the commands")
+    {
+        level.begin(3 * limit);
+    }
+    SUBCASE("found by the first count")
+    {
+        level.begin(std::nullopt);
+        CHECK(level.judge(3 * limit) == Verdict::fine);
+    }
+    CHECK(level.judge(3 * limit + QuotaLevel::slack) == Verdict::fine);
+    CHECK(level.judge(2 * limit) == Verdict::fine);
+    CHECK(level.judge(2 * limit + QuotaLevel::slack + 1) == Verdict::doubtful);
+    CHECK(level.judge(2 * limit + QuotaLevel::slack + 1) == Verdict::exceeded);
+    CHECK(level.judge(limit / 2) == Verdict::fine);
+    CHECK(level.judge(limit + 1) == Verdict::doubtful);
+}
+
+TEST_CASE("what one had written until it was stopped is not held against the others")
+{
+    QuotaLevel level(limit);
+    level.begin(0);
+    CHECK(level.judge(2 * limit) == Verdict::doubtful);
+    CHECK(level.judge(2 * limit) == Verdict::exceeded);
+    level.forgive();
+    CHECK(level.judge(4 * limit) == Verdict::fine);
+    CHECK(level.judge(5 * limit) == Verdict::doubtful);
+    CHECK(level.judge(5 * limit) == Verdict::exceeded);
+}
