@@ -38,6 +38,32 @@ bool is_about_rights(const std::string& word)
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+/// Before Redis 7 the error of a command is within that of the script.
+bool tells(const std::string& answer, std::string_view word)
+{
+    return first_word(answer) == word ||
+           answer.find(": " + std::string(word) + ' ') != std::string::npos;
+}
+
+/// What is to be done about an error of a Redis that lets us in.
+std::string remedy_of(const std::string& answer)
+{
+    if (tells(answer, "READONLY")) {
+        return "The address leads to a replica, which cannot be written to: give that of the "
+               "primary (--registry, BERTH_REGISTRY).";
+    }
+    if (tells(answer, "OOM")) {
+        return "Its memory is full: raise its `maxmemory`, or remove what else is in it.";
+    }
+    if (tells(answer, "MISCONF")) {
+        return "It cannot save to its disk, and takes nothing until it can: its log says why.";
+    }
+    if (tells(answer, "LOADING") || tells(answer, "BUSY")) {
+        return "Call again in a moment.";
+    }
+    return "What Redis says there is about itself; call again when it is well.";
+}
+
 std::vector<std::string> evaluation(std::string_view script, const std::vector<std::string>& keys,
                                     const std::vector<std::string>& arguments)
 {
@@ -86,8 +112,7 @@ RedisReply RedisClient::checked(RedisReply reply) const
     throw Error(
         Error(ErrorCode::sandbox_unavailable,
               "the registry " + address_.shown() + " cannot be used now: " + said,
-              "Calls on sessions that this server already has go on. What Redis says there is "
-              "about itself; call again when it is well.")
+              "Calls on sessions that this server already has go on. " + remedy_of(reply.text))
             .set_retryable(true));
 }
 
@@ -135,7 +160,11 @@ RedisReply RedisClient::converse(const std::vector<std::string>& words)
                 connection_ = std::make_unique<RedisConnection>(address_, times_);
                 introduce();
             }
-            return checked(connection_->command(words));
+            auto reply = connection_->command(words);
+            if (reply.kind == RedisReply::Kind::error && tells(reply.text, "READONLY")) {
+                connection_.reset(); // it is no primary any more; its name may lead to another now
+            }
+            return checked(std::move(reply));
         } catch (const RedisBroken& broken) {
             connection_.reset();
             if (reused && !broken.timed_out()) {

@@ -102,14 +102,13 @@ return {generation, 'held'}
 )lua";
 
 /// KEYS: lock or claim. ARGV: what is held, expiry, whether it is taken anew when it is gone.
-/// Answers 1 when it is held.
+/// Answers 1 when it is held. What is there needs no SET, which a Redis without memory refuses.
 inline constexpr std::string_view renew = R"lua(
 local held = redis.call('GET', KEYS[1])
-if held == ARGV[1] or (not held and ARGV[3] == 'anew') then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  return 1
-end
-return 0
+if held == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+if held or ARGV[3] ~= 'anew' then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
 )lua";
 
 /// KEYS: lock or claim. ARGV: what is held.
@@ -155,17 +154,20 @@ redis.call('DEL', KEYS[5])
 return {generation, 'written', used, revision}
 )lua";
 
-/// KEYS: …, record. ARGV: …, revision that is remembered. Answers "none", "same", or as `find`.
+/// KEYS: …, record. ARGV: …, revision that is remembered. Answers "none", "same", or as `find`. A
+/// Redis without memory keeps the record for longer all the same, and the time of its last use as
+/// it was; a replica refuses both.
 inline constexpr std::string_view touch = R"lua(
 local generation = redis.call('GET', KEYS[1]) or ''
 if generation ~= ARGV[1] then return {generation} end
 local kind = redis.call('TYPE', KEYS[2]).ok
 if kind == 'none' then return {generation, 'none'} end
 if kind ~= 'hash' then return {generation, 'damaged'} end
-redis.call('HSET', KEYS[2], 'last_used', redis.call('TIME')[1])
+local keep = redis.call('HGET', KEYS[2], 'keep')
+if keep then redis.call('PEXPIRE', KEYS[2], keep) end
+redis.pcall('HSET', KEYS[2], 'last_used', redis.call('TIME')[1])
 local fields = redis.call('HMGET', KEYS[2], 'record', 'token', 'last_used', 'keep', 'revision')
 for i = 1, 5 do if not fields[i] then return {generation, 'damaged'} end end
-redis.call('PEXPIRE', KEYS[2], fields[4])
 if fields[5] == ARGV[2] then return {generation, 'same', fields[3]} end
 return {generation, 'found', unpack(fields)}
 )lua";

@@ -4,6 +4,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "server/cli/hidden_passwords.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -130,9 +131,9 @@ void print_json(const nlohmann::json& value)
 
 void complain(std::string_view message, std::string_view hint)
 {
-    std::string text = "berth: " + visible_lines(message);
+    std::string text = "berth: " + visible_lines(hide_passwords(message));
     if (!hint.empty()) {
-        text += visible_lines(hint);
+        text += visible_lines(hide_passwords(hint));
     }
     (void)write_to(STDERR_FILENO, text);
 }
