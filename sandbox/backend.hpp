@@ -150,8 +150,8 @@ class Backend {
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
 
     /// Whether it is certain that the machine of a record does not exist any more; one that merely
-    /// does not answer does. Of a record as of an interrupted creation (see destroy()): that nothing
-    /// of the key lives on this host, whoever made it.
+    /// does not answer does. Of a record as of an interrupted creation (see destroy()): that
+    /// nothing of the key lives on this host, whoever made it.
     [[nodiscard]] virtual bool is_gone(const MachineRecord& /*record*/) { return false; }
 
     /// Removes what dead machines left that no record tells of. Never touches a living one's, nor

@@ -1,11 +1,18 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
 
 #include <cstddef>
 #include <string_view>
 
 namespace berth::sandbox {
+
+/// The stream broke, and the guest has not read all that was sent to it before.
+class LeftUnread : public Error {
+  public:
+    using Error::Error;
+};
 
 /// A byte stream to the guest of one machine. One thread sends, one receives; shutdown() may be
 /// called by any thread at any time and makes both return at once.
@@ -20,7 +27,8 @@ class Channel {
     virtual void send(std::string_view bytes) = 0;
 
     /// At least one byte, at most `size`; 0 at the end of the stream or after shutdown(). Throws
-    /// Error(backend_error) when the deadline passes, Error(session_lost) when the stream broke.
+    /// Error(backend_error) when the deadline passes, Error(session_lost) when the stream broke;
+    /// where it is known for certain, as LeftUnread.
     virtual std::size_t receive(char* data, std::size_t size, const Deadline& deadline) = 0;
 
     virtual void shutdown() noexcept = 0;

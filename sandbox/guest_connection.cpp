@@ -123,6 +123,7 @@ void GuestConnection::send(protocol::FrameType type, std::string_view payload,
 {
     std::string bytes;
     const std::lock_guard lock(send_mutex_);
+    request_is_last_ = type == protocol::FrameType::request;
     if (payload.size() <= copy_limit) {
         bytes.reserve(protocol::frame_header_size + payload.size());
         protocol::put_frame(bytes, type, payload, operation, flags);
@@ -161,12 +162,28 @@ void GuestConnection::flush_cancel() noexcept
     if (!lock || std::exchange(cancel_sent_, true)) {
         return;
     }
+    request_is_last_ = false;
     try {
         std::string bytes;
         protocol::put_frame(bytes, protocol::FrameType::cancel, "");
         channel_->send(bytes);
     } catch (...) {
         channel_->shutdown(); // whoever receives is told
+    }
+}
+
+std::size_t GuestConnection::receive_some(char* data, std::size_t size, const Deadline& deadline)
+{
+    try {
+        return channel_->receive(data, size, deadline);
+    } catch (const LeftUnread&) {
+        // What it left begins or ends with the last that was sent; of a cancel it says nothing
+        // about the request before. A guest that lies here has its own session's call run twice.
+        const std::lock_guard lock(send_mutex_);
+        if (request_is_last_) {
+            request_sent_ = false;
+        }
+        throw;
     }
 }
 
@@ -184,7 +201,7 @@ std::optional<protocol::Frame> GuestConnection::receive(const Deadline& deadline
         }
         std::size_t size = 0;
         try {
-            size = channel_->receive(buffer.data(), buffer.size(), deadline);
+            size = receive_some(buffer.data(), buffer.size(), deadline);
         } catch (const Error& error) {
             if (error.code() == ErrorCode::backend_error && deadline.expired()) {
                 return std::nullopt;

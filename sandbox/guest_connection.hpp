@@ -6,6 +6,7 @@
 #include "sandbox/protocol/frame.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -34,7 +35,8 @@ class GuestConnection {
     void send_request(std::uint16_t operation, std::string_view payload);
     void send_data(std::string_view piece, bool last);
 
-    /// A guest acts on whole frames only: while this is false, no call has begun.
+    /// A guest acts on whole frames only: while this is false, no call has begun. Also false after
+    /// receive() found that the guest is gone and had not read the end of the request.
     [[nodiscard]] bool request_sent() const noexcept { return request_sent_; }
 
     /// Sends a cancel frame, now or after the frame that is being sent. Does not wait for that one.
@@ -58,11 +60,13 @@ class GuestConnection {
     void send(protocol::FrameType type, std::string_view payload, std::uint16_t operation,
               std::uint8_t flags);
     void flush_cancel() noexcept;
+    [[nodiscard]] std::size_t receive_some(char* data, std::size_t size, const Deadline& deadline);
 
     std::unique_ptr<Channel> channel_;
     protocol::FrameReader reader_{protocol::max_hello_size};
     std::mutex send_mutex_;
-    bool cancel_sent_ = false; ///< guarded by send_mutex_
+    bool cancel_sent_ = false;     ///< guarded by send_mutex_
+    bool request_is_last_ = false; ///< of what was sent; guarded by send_mutex_
     std::atomic<bool> request_sent_ = false;
     std::atomic<bool> cancel_wanted_ = false;
 };

@@ -72,10 +72,14 @@ void set_send_time(int socket, const Deadline& deadline) noexcept
     ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
 }
 
+std::string broke(int error)
+{
+    return "the connection to the sandbox broke: " + std::generic_category().message(error);
+}
+
 [[noreturn]] void throw_lost(int error)
 {
-    throw Error(ErrorCode::session_lost,
-                "the connection to the sandbox broke: " + std::generic_category().message(error));
+    throw Error(ErrorCode::session_lost, broke(error));
 }
 
 } // namespace
@@ -141,6 +145,10 @@ std::size_t UnixChannel::receive(char* data, std::size_t size, const Deadline& d
             if (::poll(&waiting, 1, deadline.poll_timeout()) == 0) {
                 throw Error(ErrorCode::backend_error, "the sandbox did not answer in time");
             }
+        } else if (errno == ECONNRESET) {
+            // Of a unix socket the kernel says that only when its peer was closed with something
+            // still in its queue (unix_release_sock(), since Linux 2.6); else this is an end.
+            throw LeftUnread(ErrorCode::session_lost, broke(errno));
         } else if (errno != EINTR) {
             throw_lost(errno);
         }
