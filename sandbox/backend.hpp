@@ -39,7 +39,14 @@ struct Limits {
     friend bool operator==(const Limits&, const Limits&) = default;
 };
 
-/// What a machine shall be. Immutable for the machine's life.
+/// Which of a living machine's limits were changed.
+struct ChangedLimits {
+    bool memory = false;
+    bool pids = false;
+    bool cpus = false;
+};
+
+/// What a machine shall be. Immutable for the machine's life but for docs/adr/0020-live-terms.md.
 struct MachineSpec {
     std::string key_hash;   ///< names folders, cgroups and sockets; 64 hex digits
     std::string session;    ///< as the operator named it, for messages
@@ -153,6 +160,14 @@ class Backend {
     /// does not answer does. Of a record as of an interrupted creation (see destroy()): that
     /// nothing of the key lives on this host, whoever made it.
     [[nodiscard]] virtual bool is_gone(const MachineRecord& /*record*/) { return false; }
+
+    /// Has the limits of memory, processes and processors hold for a living machine, as far as they
+    /// are kept from outside of it, and nothing that it uses by now is above the new one.
+    [[nodiscard]] virtual ChangedLimits change_limits(const MachineRecord& /*record*/,
+                                                      const Limits& /*limits*/)
+    {
+        return {};
+    }
 
     /// Removes what dead machines left that no record tells of. Never touches a living one's, nor
     /// one that is being made. Stops at the deadline.

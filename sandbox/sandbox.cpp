@@ -64,6 +64,8 @@ std::string_view name_of(Operation operation) noexcept
         return "pausing";
     case Operation::resume:
         return "waking";
+    case Operation::change_terms:
+        return "changing its limits";
     }
     return "a call";
 }
@@ -327,6 +329,18 @@ protocol::PauseReply Sandbox::pause()
 protocol::ResumeReply Sandbox::resume()
 {
     return manage<protocol::ResumeReply>(Operation::resume);
+}
+
+protocol::Terms Sandbox::change_terms(const protocol::Terms& wanted)
+{
+    try {
+        return call<protocol::Terms>(Operation::change_terms, wanted, {}, answer_time);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::unsupported) {
+            throw;
+        }
+        return {};
+    }
 }
 
 protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,

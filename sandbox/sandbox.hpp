@@ -89,6 +89,9 @@ class Sandbox {
     [[nodiscard]] protocol::PauseReply pause();
     [[nodiscard]] protocol::ResumeReply resume();
 
+    /// What of it holds from now on. Nothing, where the guest is of a release that could not.
+    [[nodiscard]] protocol::Terms change_terms(const protocol::Terms& wanted);
+
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
     /// `receipt`: filled for a request with `acknowledge`, which may not go without; it has the
     /// call's connection until then.

@@ -441,6 +441,20 @@ std::size_t Commands::running() const noexcept
     return state_->call_count();
 }
 
+void Commands::change_limits(protocol::Terms& wanted)
+{
+    auto& config = state_->config;
+    config.max_calls = wanted.calls.value_or(config.max_calls);
+    config.max_jobs = wanted.jobs.value_or(config.max_jobs);
+    config.limit_nofile = wanted.nofile.value_or(config.limit_nofile);
+    if (wanted.pids) {
+        (config.limit_nproc != 0 ? config.limit_nproc : config.limit_pids) = *wanted.pids;
+    }
+    if (config.limit_nproc == 0) {
+        wanted.pids.reset();
+    }
+}
+
 std::vector<std::string> Commands::layers() const
 {
     std::vector<std::string> result{state_->cgroups ? "cgroup-kill" : "subreaper"};

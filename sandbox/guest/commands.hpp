@@ -52,6 +52,10 @@ class Commands {
     /// first command.
     void watch_quota(Workers& workers, std::shared_ptr<HomeQuota> quota);
 
+    /// How many may run at once and what each may have, from now on; removes from `wanted` what is
+    /// not limited here.
+    void change_limits(protocol::Terms& wanted);
+
     /// The connection of a command is gone. It goes on as a job: nobody is answered. One that was
     /// answered, and the answer not acknowledged, has been a job: nobody has seen how it ended.
     void detach(const std::string& id);

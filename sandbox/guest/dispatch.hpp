@@ -7,6 +7,7 @@
 #include "sandbox/guest/workers.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/guest_config.hpp"
+#include "sandbox/protocol/messages.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -25,7 +26,8 @@ struct Services {
     std::function<std::size_t()> connections;
     /// Until the machine ends for want of use; nothing while it is in use, or if it never does.
     std::function<std::optional<BootClock::duration>()> ends_in;
-    std::function<void()> end;                  ///< ends the guest
+    std::function<void()> end; ///< ends the guest
+    std::function<protocol::Terms(const protocol::Terms&)> change_terms;
     std::shared_ptr<HomeQuota> quota = nullptr; ///< null: the home is not limited
 };
 

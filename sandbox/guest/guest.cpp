@@ -13,6 +13,7 @@
 #include "sandbox/guest/quota/home_quota.hpp"
 #include "sandbox/guest/server.hpp"
 #include "sandbox/guest/startup.hpp"
+#include "sandbox/guest/terms.hpp"
 #include "sandbox/guest/workers.hpp"
 
 #include <chrono>
@@ -67,6 +68,22 @@ std::shared_ptr<HomeQuota> limit_home(const protocol::GuestConfig& config, Worke
     return quota;
 }
 
+PauseController::Policy policy_of(const protocol::GuestConfig& config)
+{
+    return {.idle_pause = milliseconds(config.idle_pause), .on_disconnect = config.on_disconnect};
+}
+
+/// `life`: by the time of the first call.
+auto term_changer(Commands& commands, Pauses& pauses, Lifetime* const& life,
+                  const std::shared_ptr<HomeQuota>& quota)
+{
+    return [&commands, &pauses, &life, quota](const protocol::Terms& wanted) {
+        return change_terms(
+            wanted,
+            {.commands = commands, .pauses = pauses, .lifetime = *life, .quota = quota.get()});
+    };
+}
+
 /// By a client, a call, or a job that does not sleep.
 bool is_used(const Server& server, const Pauses& pauses, const Commands& commands)
 {
@@ -85,11 +102,10 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
     const auto quota = limit_home(config, workers, *commands);
     const auto end = [&loop] { loop.stop(); };
     Server* clients = nullptr;
-    const Lifetime* life = nullptr;
+    Lifetime* life = nullptr;
     MemoryReclaim reclaim(loop, workers, config.commands_cgroup_fd);
     Pauses pauses(loop, *commands,
-                  {.policy = {.idle_pause = milliseconds(config.idle_pause),
-                              .on_disconnect = config.on_disconnect},
+                  {.policy = policy_of(config),
                    .commands_cgroup_fd = config.commands_cgroup_fd,
                    .v1_freezer_fd = config.v1_freezer_fd,
                    .clients = [&] { return clients != nullptr ? clients->clients() : 0; },
@@ -103,6 +119,7 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
                                  .connections = [&] { return clients->connections(); },
                                  .ends_in = [&] { return life->ends_in(); },
                                  .end = end,
+                                 .change_terms = term_changer(*commands, pauses, life, quota),
                                  .quota = quota});
     Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
                   [&](const auto& call, protocol::Frame request) {

@@ -88,6 +88,18 @@ void Lifetime::take_lifetime()
     end_();
 }
 
+bool Lifetime::set_idle_end(BootClock::duration idle_end)
+{
+    if (options_.idle_end.count() <= 0 || idle_end.count() <= 0) {
+        return false;
+    }
+    options_.idle_end = idle_end;
+    // The next look may be further away than the new end.
+    loop_.cancel(timer_);
+    timer_ = loop_.call_at(BootClock::now() + step(idle_end), [this] { check_use(); });
+    return true;
+}
+
 std::optional<BootClock::duration> Lifetime::ends_in() const
 {
     if (options_.idle_end.count() <= 0 || options_.in_use()) {

@@ -28,6 +28,10 @@ class Lifetime {
     /// nothing.
     void used() noexcept { last_use_ = BootClock::now(); }
 
+    /// False, and nothing is changed, where it never ends so, or would not from then on: an unnamed
+    /// session ends with its server.
+    bool set_idle_end(BootClock::duration idle_end);
+
     /// Until it ends for want of use if none comes, a step of the looks exact; nothing while it is
     /// in use, or if it never ends so.
     [[nodiscard]] std::optional<BootClock::duration> ends_in() const;
@@ -38,7 +42,7 @@ class Lifetime {
     void check_use();
 
     EventLoop& loop_;
-    const Options options_;
+    Options options_;
     const std::function<void()> end_;
     UniqueFd pipe_;
     UniqueFd signals_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@ namespace berth::local::cgroup {
 namespace {
 
 constexpr const char* step = "cgroup";
+constexpr std::uint64_t whole = 100'000; ///< of cpu_period
 
 } // namespace
 
@@ -65,10 +67,14 @@ UniqueFd open_file(const std::string& path, int flags)
     return fd;
 }
 
-std::uint64_t guest_quota(const CgroupSpec& spec)
+std::uint64_t cpu_quota(double cpus)
 {
-    constexpr std::uint64_t whole = 100'000; // of cpu_period
-    return std::max(spec.cpu_quota, whole);
+    return static_cast<std::uint64_t>(std::llround(cpus * static_cast<double>(whole)));
+}
+
+std::uint64_t guest_quota(std::uint64_t commands)
+{
+    return std::max(commands, whole);
 }
 
 } // namespace berth::local::cgroup

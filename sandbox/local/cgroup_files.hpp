@@ -25,8 +25,11 @@ void write(const std::string& path, std::string_view value);
 bool try_write(const std::string& path, std::string_view value);
 [[nodiscard]] UniqueFd open_file(const std::string& path, int flags);
 
+/// Microseconds of each period.
+[[nodiscard]] std::uint64_t cpu_quota(double cpus);
+
 /// The guest searches files for the session, so it may take as much CPU time as a command; at least
 /// one whole processor, because all calls wait for it.
-[[nodiscard]] std::uint64_t guest_quota(const CgroupSpec& spec);
+[[nodiscard]] std::uint64_t guest_quota(std::uint64_t commands);
 
 } // namespace berth::local::cgroup

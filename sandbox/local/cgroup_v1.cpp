@@ -37,7 +37,7 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
         write(commands + "/cpu.cfs_period_us", cgroup::cpu_period);
         write(commands + "/cpu.cfs_quota_us", std::to_string(spec.cpu_quota));
         write(guest + "/cpu.cfs_period_us", cgroup::cpu_period);
-        write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec)));
+        write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec.cpu_quota)));
     }
     if (base == spec.v1.freezer) {
         files.freezer = open_file(commands + "/freezer.state", O_RDWR);

@@ -7,6 +7,7 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/cgroup_limits.hpp"
 #include "sandbox/local/covers.hpp"
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
@@ -138,6 +139,8 @@ class LocalBackend final : public sandbox::Backend {
     attach(const sandbox::MachineRecord& record) override;
     void destroy(const sandbox::MachineRecord& record, bool purge) override;
     [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override;
+    [[nodiscard]] sandbox::ChangedLimits change_limits(const sandbox::MachineRecord& record,
+                                                       const sandbox::Limits& limits) override;
     void collect(const Deadline& deadline) override;
     [[nodiscard]] std::string description() const override;
 
@@ -450,6 +453,19 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
     // Both: from inside of another pid namespace the process cannot be seen, its socket can.
     return record.backend == name() && process_has_ended(facts.pid, facts.start_time, facts.boot) &&
            nobody_listens(facts.socket_path);
+}
+
+sandbox::ChangedLimits LocalBackend::change_limits(const sandbox::MachineRecord& record,
+                                                   const sandbox::Limits& limits)
+{
+    // By their names, not by the paths in its record: whoever could write those in shared books
+    // would have the limits of another's cgroups raised.
+    const auto key_hash = record.data.find("key_hash");
+    if (key_hash == record.data.end() || !is_folder_name(key_hash->second)) {
+        return {};
+    }
+    const std::string id = machine_id(key_hash->second);
+    return change_cgroup_limits(session_cgroups(host().cgroups, id), limits);
 }
 
 void LocalBackend::collect(const Deadline& deadline)

@@ -1,18 +1,17 @@
 #include "sandbox/local/plan.hpp"
 
 #include "sandbox/base/random.hpp"
+#include "sandbox/local/cgroup_files.hpp"
 #include "sandbox/local/environment.hpp"
 #include "sandbox/local/etc_files.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace berth::local {
 namespace {
 
 // The guest stays under 4 MB; the rest is for commands between their start and their own cgroup.
 constexpr std::uint64_t guest_memory = 256ULL << 20U;
-constexpr double cpu_period = 100'000;
 
 void append(auto& to, const auto& from)
 {
@@ -57,7 +56,7 @@ CgroupSpec cgroup_spec(const PlanInput& input)
     spec.memory = limits.memory;
     spec.guest_memory = guest_memory;
     spec.pids = limits.pids;
-    spec.cpu_quota = static_cast<std::uint64_t>(std::llround(limits.cpus * cpu_period));
+    spec.cpu_quota = cgroup::cpu_quota(limits.cpus);
     return spec;
 }
 

@@ -12,6 +12,7 @@
 #include "sandbox/protocol/messages/patch.hpp"
 #include "sandbox/protocol/messages/pause.hpp"
 #include "sandbox/protocol/messages/search.hpp"
+#include "sandbox/protocol/messages/terms.hpp"
 #include "sandbox/protocol/messages/transfer.hpp"
 
 #include <cstdint>
@@ -38,10 +39,11 @@ enum class Operation : std::uint16_t {
     patch_files = 16,
     pause = 17,
     resume = 18,
+    change_terms = 19, ///< Terms both ways
 };
 
 /// The last that this release knows.
-inline constexpr Operation newest_operation = Operation::resume;
+inline constexpr Operation newest_operation = Operation::change_terms;
 
 /// Operations that are about the machine and do nothing in it: they neither wake one that is paused
 /// nor keep one awake, and who has asked for nothing else is no client.
@@ -49,7 +51,7 @@ inline constexpr Operation newest_operation = Operation::resume;
 {
     return operation == Operation::ping || operation == Operation::info ||
            operation == Operation::shutdown || operation == Operation::pause ||
-           operation == Operation::resume;
+           operation == Operation::resume || operation == Operation::change_terms;
 }
 
 /// Sent in an error frame; mirrors berth::Error.

@@ -178,7 +178,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     auto record = registry_.find(wanted.key);
     if (record) {
         require_same_backend(*record);
-        if (auto obtained = attach(wanted, *record)) {
+        if (auto obtained = attach(wanted, *record, lock.get())) {
             return std::move(*obtained);
         }
         require_place(settings_.place, *record);
@@ -186,9 +186,10 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     return replace(wanted, std::move(record), *lock);
 }
 
-std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wanted,
-                                                             const Record& record)
+std::optional<MachineKeeper::Obtained>
+MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry::Hold* lock)
 {
+    Record record = found;
     require_host(settings_.place, record);
     if (record.state != State::running) {
         return std::nullopt;
@@ -200,6 +201,8 @@ std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wante
     require_no_excess(record);
     Obtained obtained;
     obtained.seen = seen_in(record);
+    obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
+    change_terms(wanted.key, record, *obtained.sandbox, lock);
     // Once for each machine: a connection that broke is no news.
     if (wanted.seen.generation != obtained.seen.generation) {
         if (!wanted.seen.generation.empty()) {
@@ -212,7 +215,6 @@ std::optional<MachineKeeper::Obtained> MachineKeeper::attach(const Wanted& wante
             obtained.notices.push_back(std::move(notice));
         }
     }
-    obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     for (auto& notice : unseen_in(*obtained.sandbox)) {
         obtained.notices.push_back(std::move(notice));
     }

@@ -96,7 +96,12 @@ class MachineKeeper {
     bool collect(const std::string& key);
 
   private:
-    [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& record);
+    /// `lock`: the session's, if this call has it.
+    [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
+                                                 const Registry::Hold* lock = nullptr);
+    void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
+                      const Registry::Hold* lock) noexcept;
+    void write_terms(const std::string& key, const Record& record);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
     [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;

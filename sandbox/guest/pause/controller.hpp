@@ -68,6 +68,9 @@ class PauseController {
 
     explicit PauseController(Policy policy) noexcept : policy_(policy) {}
 
+    /// The next look acts by it.
+    void set_policy(const Policy& policy) noexcept { policy_ = policy; }
+
     /// Something may have changed, or time has passed.
     [[nodiscard]] Order look(const Load& load, Time now);
 

@@ -115,6 +115,13 @@ std::shared_ptr<CallBook::Ticket> Pauses::begin_call(std::string_view what)
     return ticket;
 }
 
+void Pauses::set_policy(const PauseController::Policy& policy)
+{
+    options_.policy = policy;
+    controller_.set_policy(policy);
+    look();
+}
+
 void Pauses::look()
 {
     if (closed_) {

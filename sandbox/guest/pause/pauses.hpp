@@ -55,6 +55,10 @@ class Pauses {
     /// After close() and the end of the commands: what is left of them runs on, as it would have.
     void release() noexcept;
 
+    [[nodiscard]] const PauseController::Policy& policy() const noexcept { return options_.policy; }
+
+    void set_policy(const PauseController::Policy& policy);
+
     /// A client has come or left.
     void clients_changed() { look(); }
 

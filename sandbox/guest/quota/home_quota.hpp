@@ -4,6 +4,7 @@
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/messages.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
@@ -25,6 +26,9 @@ class HomeQuota {
     HomeQuota& operator=(const HomeQuota&) = delete;
 
     [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
+
+    /// Not 0. What was reserved before stays so.
+    void set_limit(std::uint64_t limit) noexcept { limit_ = limit; }
 
     /// As far as it is known; `used` is absent before the first count.
     [[nodiscard]] protocol::QuotaState state() const;
@@ -60,7 +64,7 @@ class HomeQuota {
     [[nodiscard]] bool try_reserve(std::uint64_t more);
 
     const HomeArea area_;
-    const std::uint64_t limit_;
+    std::atomic<std::uint64_t> limit_;
     std::mutex counting_; ///< one count at a time
     mutable std::mutex mutex_;
     std::optional<std::uint64_t> counted_;

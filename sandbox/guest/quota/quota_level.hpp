@@ -21,6 +21,15 @@ class QuotaLevel {
 
     explicit QuotaLevel(std::uint64_t limit) : limit_(limit) {}
 
+    /// Another than before: the next count tells where commands stand.
+    void set_limit(std::uint64_t limit)
+    {
+        if (limit != limit_) {
+            limit_ = limit;
+            forgive();
+        }
+    }
+
     /// Commands begin where none ran. `used`: by then; nothing when that is not known, so the first
     /// count tells.
     void begin(std::optional<std::uint64_t> used);

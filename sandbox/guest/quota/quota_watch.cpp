@@ -43,6 +43,7 @@ void QuotaWatch::began()
     const bool exact = quota_->is_exact();
     if (!run_ || exact) {
         run_ = true;
+        level_.set_limit(quota_->limit());
         level_.begin(exact ? quota_->state().used : std::nullopt);
         quota_->set_commands_run(true);
     }
@@ -132,6 +133,7 @@ void QuotaWatch::counted(std::uint64_t era, const Count& count)
         look_in(usual);
         return;
     }
+    level_.set_limit(quota_->limit());
     const auto verdict = level_.judge(*count.used);
     if (verdict == QuotaLevel::Verdict::doubtful) {
         look();

@@ -105,7 +105,7 @@ void Cgroups::make_guest()
     make_directory(guest);
     if (cgroup.v2_controllers) {
         write(guest + "/memory.max", std::to_string(cgroup.guest_memory));
-        limit_cpu(guest, cgroup::guest_quota(cgroup));
+        limit_cpu(guest, cgroup::guest_quota(cgroup.cpu_quota));
     }
     guest_ = open_file(guest, O_PATH | O_DIRECTORY);
 }

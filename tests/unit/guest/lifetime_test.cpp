@@ -57,3 +57,27 @@ TEST_CASE("without use it ends after its time, without a time never")
     CHECK(BootClock::now() - begin >= 80ms);
     CHECK(!ended);
 }
+
+TEST_CASE("another time holds from now on, whenever the next look would have been")
+{
+    EventLoop loop;
+    const auto begin = BootClock::now();
+    Lifetime lifetime(loop, {.idle_end = 1h, .in_use = [] { return false; }}, [&] { loop.stop(); });
+    CHECK(lifetime.set_idle_end(80ms));
+    CHECK(*lifetime.ends_in() <= 80ms);
+    loop.run();
+    const auto took = BootClock::now() - begin;
+    CHECK(took >= 80ms);
+    CHECK(took < 20s); // it would have looked after 30 s
+}
+
+TEST_CASE("what never ends for want of use does not begin to, nor the other way round")
+{
+    EventLoop loop;
+    Lifetime endless(loop, {.in_use = [] { return false; }}, [] {});
+    CHECK_FALSE(endless.set_idle_end(80ms));
+    CHECK_FALSE(endless.ends_in());
+    Lifetime lifetime(loop, {.idle_end = 1h, .in_use = [] { return false; }}, [] {});
+    CHECK_FALSE(lifetime.set_idle_end(0ms));
+    CHECK(lifetime.ends_in());
+}

@@ -56,3 +56,24 @@ TEST_CASE("what one had written until it was stopped is not held against the oth
     CHECK(level.judge(5 * limit) == Verdict::doubtful);
     CHECK(level.judge(5 * limit) == Verdict::exceeded);
 }
+
+TEST_CASE("another limit is judged by from the next count on")
+{
+    QuotaLevel level(limit);
+    level.begin(limit / 2);
+    level.set_limit(limit / 4);
+    CHECK(level.judge(limit / 2) == Verdict::fine); // it has more already, and must not grow
+    CHECK(level.judge(limit / 2 + QuotaLevel::slack + 1) == Verdict::doubtful);
+    CHECK(level.judge(limit / 2 + QuotaLevel::slack + 1) == Verdict::exceeded);
+    level.set_limit(4 * limit);
+    CHECK(level.judge(3 * limit) == Verdict::fine);
+    CHECK(level.judge(4 * limit + 1) == Verdict::doubtful);
+}
+
+TEST_CASE("the same limit again changes nothing")
+{
+    QuotaLevel level(limit);
+    level.begin(0);
+    level.set_limit(limit);
+    CHECK(level.judge(2 * limit) == Verdict::doubtful);
+}

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/session/settings.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// Keys of `differences()` that a living machine can take on, as far as its guest and its host let
+/// it: docs/adr/0020-live-terms.md.
+[[nodiscard]] bool is_live(const std::string& key);
+
+/// What its guest is asked for them.
+[[nodiscard]] protocol::Terms terms_for(const Settings& settings,
+                                        const std::vector<std::string>& keys);
+
+/// Writes into `made` what was taken on: by the guest, and from outside of it.
+void take_on(Conditions& made, const Settings& settings, const std::vector<std::string>& keys,
+             const protocol::Terms& by_guest, const sandbox::ChangedLimits& outside);
+
+} // namespace berth::session

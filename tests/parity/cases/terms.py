@@ -1,0 +1,133 @@
+"""What of a living machine changes with the settings of the server that comes next."""
+
+import json
+
+from suite import ParityTest, local_only
+
+MEBIBYTE = 1024 * 1024
+
+
+class TermsTest(ParityTest):
+    environment = {"BERTH_SESSION_JOBS": "1", "BERTH_SESSION_CALLS": "2", "BERTH_LOCAL_NOFILE": "300",
+                   "BERTH_SESSION_IDLE_PAUSE": "600s", "BERTH_SESSION_TTL": "2h",
+                   "BERTH_SESSION_QUOTA": str(8 * MEBIBYTE)}
+
+    def come(self, **env):
+        """Another server, with other settings."""
+        self.berth = self.start("--session", "work", env=env)
+
+    def sandbox_id(self):
+        return self.call("session_info").data["sandbox_id"]
+
+    def test_numbers_of_commands_and_jobs(self):
+        job = self.run_command("sleep 100", background=True).data["job_id"]
+        self.assertIn("session.jobs", self.refused("busy", "bash_exec", command="sleep 100",
+                                                   background=True).text)
+        machine = self.sandbox_id()
+        self.come(BERTH_SESSION_JOBS="2")
+        self.assertEqual(self.run_command("sleep 100", background=True).notices, [])
+        jobs = [entry["job_id"] for entry in self.call("session_info").data["jobs"]]
+        self.assertEqual(len(jobs), 2)
+        self.assertIn(job, jobs)
+        self.assertEqual(self.sandbox_id(), machine)
+        # Fewer than there are: nothing is ended for it, and no further one begins.
+        self.come(BERTH_SESSION_JOBS="1")
+        self.refused("busy", "bash_exec", command="sleep 100", background=True)
+        self.assertEqual(len(self.call("session_info").data["jobs"]), 2)
+
+    def test_open_files_of_commands_that_begin_later(self):
+        self.assertEqual(self.output("ulimit -n"), "300\n")
+        self.come(BERTH_LOCAL_NOFILE="200")
+        self.assertEqual(self.output("ulimit -n"), "200\n")
+        self.come(BERTH_LOCAL_NOFILE="400")
+        self.assertEqual(self.output("ulimit -n"), "400\n")
+
+    def test_times(self):
+        self.output("true")
+        self.come(BERTH_SESSION_IDLE_PAUSE="50s", BERTH_SESSION_TTL="90s")
+        self.assertEqual(self.run_command("true").notices, [])
+        shown = json.loads(self.command_line("sessions", "show", "work", "--json"))
+        print(shown)
+
+    def test_the_quota_is_raised_and_lowered(self):
+        self.output("head -c 6M /dev/urandom > data")
+        self.refused("quota_exceeded", "write_file", path="more", content="x" * 4 * MEBIBYTE)
+        self.come(BERTH_SESSION_QUOTA=str(16 * MEBIBYTE))
+        self.call("write_file", path="more", content="x" * 4 * MEBIBYTE)
+        self.assertEqual(self.call("session_info").data["quota"]["limit_bytes"], 16 * MEBIBYTE)
+        self.come(BERTH_SESSION_QUOTA=str(4 * MEBIBYTE))
+        self.refused("quota_exceeded", "write_file", path="third", content="x" * MEBIBYTE)
+        self.assertEqual(self.output("rm data more; ls"), "")
+        self.call("write_file", path="third", content="x" * MEBIBYTE)
+
+    def test_who_asks_for_nothing_changes_nothing(self):
+        self.output("true")
+        self.environment = {}
+        self.come()
+        self.assertEqual(self.run_command("ulimit -n").data["stdout"], "300\n")
+        self.assertEqual(self.call("session_info").data["limits"]["open_files"], 300)
+
+    def test_what_cannot_change_is_told(self):
+        self.output("true")
+        self.come(BERTH_OUTPUT_SPILL_STREAM="1M", BERTH_SESSION_JOBS="7")
+        (told,) = self.run_command("true").notices
+        self.assertIn("(output.spill_stream)", told)
+        self.environment = {}
+        self.come(BERTH_SESSION_QUOTA="0")
+        (told,) = self.run_command("true").notices
+        self.assertIn("(session.quota)", told)
+
+
+class HostLimitsTest(ParityTest):
+    """What the kernel keeps."""
+
+    environment = {"BERTH_LOCAL_PIDS": "40", "BERTH_LOCAL_MEMORY": "64M"}
+    fill = "head -c 200M /dev/zero | tail | wc -c"  # tail keeps it all: there is no line
+
+    def come(self, **env):
+        self.berth = self.start("--session", "work", env=env)
+
+    def limits(self):
+        return self.call("session_info").data["limits"]
+
+    @local_only
+    def test_processes(self):
+        start = "for i in $(seq 60); do sleep 2 & done 2>/dev/null; jobs -r | wc -l"
+        few = self.run_command(start).data["stdout"]
+        self.assertLess(int(few or 0), 60)
+        self.come(BERTH_LOCAL_PIDS="200")
+        self.assertEqual(self.output(start), "60\n")
+        self.assertEqual(self.limits()["pids"], 200)
+
+    @local_only
+    def test_memory(self):
+        first = self.run_command(self.fill)
+        limits = self.limits()
+        if "memory_bytes" in limits["not_enforced"]:
+            # Nothing keeps it, so nothing can be changed, and that is told.
+            self.come(BERTH_LOCAL_MEMORY="512M")
+            (told,) = self.run_command("true").notices
+            self.assertIn("(local.memory)", told)
+            return
+        self.assertNotEqual(first.data["stdout"].strip(), str(200 * MEBIBYTE))
+        self.come(BERTH_LOCAL_MEMORY="512M")
+        self.assertEqual(self.output(self.fill).strip(), str(200 * MEBIBYTE))
+        self.assertEqual(self.limits()["memory_bytes"], 512 * MEBIBYTE)
+        # Not below what is in use: nobody is killed for it.
+        job = self.run_command("(head -c 200M /dev/zero; sleep 100) | tail", background=True).data["job_id"]
+        self.output("sleep 1")
+        self.come(BERTH_LOCAL_MEMORY="64M")
+        (told,) = self.run_command("true").notices
+        self.assertIn("(local.memory)", told)
+        self.assertEqual([entry["job_id"] for entry in self.call("session_info").data["jobs"]], [job])
+        self.assertEqual(self.limits()["memory_bytes"], 512 * MEBIBYTE)
+
+    @local_only
+    def test_processors(self):
+        self.output("true")
+        self.come(BERTH_LOCAL_CPUS="0.5")
+        told = self.run_command("true").notices
+        if "cpus" in self.limits()["not_enforced"]:
+            self.assertIn("(local.cpus)", told[0])
+        else:
+            self.assertEqual((told, self.limits()["cpus"]), ([], 0.5))

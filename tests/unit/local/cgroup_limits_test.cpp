@@ -1,0 +1,123 @@
+#include "sandbox/local/cgroup_limits.hpp"
+#include "tests/unit/local/temporary_tree.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+using berth::local::change_cgroup_limits;
+using berth::local::test::TemporaryTree;
+using berth::sandbox::Limits;
+
+namespace {
+
+constexpr std::uint64_t mebibyte = 1024UL * 1024;
+
+struct Host {
+    TemporaryTree tree;
+    Limits limits{.memory = 64 * mebibyte, .pids = 50, .cpus = 0.5};
+
+    [[nodiscard]] std::string read(const std::string& name) const
+    {
+        std::ifstream file(tree.path() + "/" + name);
+        std::ostringstream text;
+        text << file.rdbuf();
+        return text.str();
+    }
+
+    void v2() const
+    {
+        tree.add("s/cmds/memory.max", "old");
+        tree.add("s/cmds/memory.current", std::to_string(80 * mebibyte) + "\n");
+        tree.add("s/cmds/memory.stat", "anon 1\nfile " + std::to_string(70 * mebibyte) +
+                                           "\nkernel 2\nshmem " + std::to_string(40 * mebibyte) +
+                                           "\nfile_mapped 3\n");
+        tree.add("s/cmds/pids.max", "old");
+        tree.add("s/cmds/pids.current", "50\n");
+        tree.add("s/cmds/cpu.max", "old");
+        tree.add("s/guest/cpu.max", "old");
+    }
+
+    [[nodiscard]] berth::sandbox::ChangedLimits change() const
+    {
+        return change_cgroup_limits({tree.path() + "/s"}, limits);
+    }
+};
+
+} // namespace
+
+TEST_SUITE("local/cgroup_limits")
+{
+    TEST_CASE("of v2")
+    {
+        const Host host;
+        host.v2();
+        const auto changed = host.change();
+        CHECK(changed.memory);
+        CHECK(changed.pids);
+        CHECK(changed.cpus);
+        CHECK(host.read("s/cmds/memory.max") == "67108864");
+        CHECK(host.read("s/cmds/pids.max") == "50");
+        CHECK(host.read("s/cmds/cpu.max") == "50000 100000");
+        CHECK(host.read("s/guest/cpu.max") == "100000 100000"); // a whole processor at least
+    }
+
+    TEST_CASE("not below what is used, for which the kernel would kill; the cache is not used")
+    {
+        Host host;
+        host.v2();
+        host.limits.memory = 50 * mebibyte - 1; // 80 without the 30 of files
+        host.limits.pids = 49;
+        const auto changed = host.change();
+        CHECK_FALSE(changed.memory);
+        CHECK_FALSE(changed.pids);
+        CHECK(changed.cpus);
+        CHECK(host.read("s/cmds/memory.max") == "old");
+        CHECK(host.read("s/cmds/pids.max") == "old");
+        host.limits.memory = 50 * mebibyte;
+        CHECK(host.change().memory);
+    }
+
+    TEST_CASE("nor where what is used cannot be read")
+    {
+        const Host host;
+        host.tree.add("s/cmds/memory.max", "old");
+        host.tree.add("s/cmds/pids.max", "old");
+        const auto changed = host.change();
+        CHECK_FALSE(changed.memory);
+        CHECK_FALSE(changed.pids);
+        CHECK(host.read("s/cmds/memory.max") == "old");
+    }
+
+    TEST_CASE("of v1, each controller in a place of its own")
+    {
+        Host host;
+        host.tree.add("memory/cmds/memory.limit_in_bytes", "1");
+        host.tree.add("memory/cmds/memory.memsw.limit_in_bytes", "1");
+        host.tree.add("cpu/cmds/cpu.cfs_quota_us", "1");
+        host.tree.add("cpu/guest/cpu.cfs_quota_us", "1");
+        host.limits.cpus = 1.5;
+        const auto changed = change_cgroup_limits(
+            {host.tree.path() + "/memory", host.tree.path() + "/cpu", host.tree.path() + "/none"},
+            host.limits);
+        CHECK(changed.memory);
+        CHECK_FALSE(changed.pids);
+        CHECK(changed.cpus);
+        CHECK(host.read("memory/cmds/memory.limit_in_bytes") == "67108864");
+        CHECK(host.read("memory/cmds/memory.memsw.limit_in_bytes") == "67108864");
+        CHECK(host.read("cpu/cmds/cpu.cfs_quota_us") == "150000");
+        CHECK(host.read("cpu/guest/cpu.cfs_quota_us") == "150000");
+    }
+
+    TEST_CASE("where there is no cgroup nothing is changed")
+    {
+        const Host host;
+        const auto changed = host.change();
+        CHECK_FALSE(changed.memory);
+        CHECK_FALSE(changed.pids);
+        CHECK_FALSE(changed.cpus);
+        CHECK_FALSE(change_cgroup_limits({}, host.limits).memory);
+    }
+}

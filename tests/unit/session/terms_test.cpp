@@ -1,0 +1,101 @@
+#include "sandbox/session/terms.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::Conditions;
+using session::Settings;
+using session::take_on;
+using session::terms_for;
+
+namespace {
+
+const std::vector<std::string> all{"local.cpus",
+                                   "local.memory",
+                                   "local.nofile",
+                                   "local.pids",
+                                   "session.calls",
+                                   "session.idle_pause",
+                                   "session.jobs",
+                                   "session.on_disconnect",
+                                   "session.quota",
+                                   "session.ttl"};
+
+Settings others()
+{
+    Settings settings;
+    settings.limits.memory = 1;
+    settings.limits.pids = 2;
+    settings.limits.cpus = 3;
+    settings.limits.nofile = 4;
+    settings.limits.calls = 5;
+    settings.limits.jobs = 6;
+    settings.limits.quota = 7;
+    settings.ttl = 8s;
+    settings.idle_pause = 9ms;
+    settings.on_disconnect = protocol::OnDisconnect::now;
+    settings.asked.insert(all.begin(), all.end());
+    return settings;
+}
+
+} // namespace
+
+TEST_SUITE("session/terms")
+{
+    TEST_CASE("what can change, and what cannot")
+    {
+        for (const auto& key : all) {
+            CHECK(session::is_live(key));
+        }
+        for (const auto* key : {"mount", "network", "path_policy", "output.spill_stream"}) {
+            CHECK_FALSE(session::is_live(key));
+        }
+    }
+
+    TEST_CASE("a guest is asked for what differs and for nothing else")
+    {
+        const auto settings = others();
+        CHECK(terms_for(settings, {}) == protocol::Terms());
+        CHECK(terms_for(settings, {"local.memory", "mount"}) == protocol::Terms());
+        const auto terms = terms_for(settings, all);
+        CHECK(terms.calls == 5);
+        CHECK(terms.jobs == 6);
+        CHECK(terms.nofile == 4);
+        CHECK(terms.pids == 2);
+        CHECK(terms.quota == 7);
+        CHECK(terms.idle_end == 8000);
+        CHECK(terms.idle_pause == 9);
+        CHECK(terms.on_disconnect == protocol::OnDisconnect::now);
+        for (const auto& key : all) {
+            const auto one = terms_for(settings, {key});
+            const bool is_outside = key == "local.cpus" || key == "local.memory";
+            CHECK((one == protocol::Terms()) == is_outside);
+        }
+    }
+
+    TEST_CASE("what was taken on is what the machine has now, and the rest still differs")
+    {
+        const auto settings = others();
+        const Conditions before;
+        Conditions made;
+        take_on(made, settings, all, {}, {});
+        CHECK(made == before);
+        for (const auto& key : all) {
+            made = before;
+            take_on(made, settings, {key}, terms_for(settings, {key}),
+                    {.memory = true, .pids = true, .cpus = true});
+            auto rest = all;
+            std::erase(rest, key);
+            CHECK(differences(settings, made) == rest);
+        }
+        made = before;
+        take_on(made, settings, all, terms_for(settings, all),
+                {.memory = true, .pids = false, .cpus = true});
+        CHECK(differences(settings, made).empty());
+    }
+}
