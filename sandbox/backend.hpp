@@ -57,6 +57,10 @@ struct MachineSpec {
     Limits limits;
     std::map<std::string, std::string> environment; ///< on top of the standard one
     std::string path_policy;
+    /// What locks the session for others of this host until its last descriptor is closed; -1:
+    /// nothing. Whatever process makes something of the machine on the server's behalf, and may
+    /// live on when that is killed, holds it for as long.
+    int lock = -1;
     /// An unnamed session ends with its server: the guest holds the read end of a pipe whose write
     /// end only this server has.
     bool ends_with_server = false;

@@ -148,7 +148,7 @@ std::shared_ptr<void> tell_output(const std::shared_ptr<Call>& call, Commands& c
 void answer_counted(const Services& services, const std::shared_ptr<Call>& call,
                     protocol::ExecuteReply reply)
 {
-    constexpr std::chrono::milliseconds patience{250};
+    static constexpr std::chrono::milliseconds patience{250};
     const auto& quota = services.quota;
     if (services.commands.running() == 0 && services.commands.job_count() == 0) {
         quota->set_commands_run(false);

@@ -15,13 +15,21 @@ namespace berth::local {
 
 /// The descriptor that the launcher is started with, a socket. Its end: stop. What comes in:
 /// - `message_prepare` with a memfd: RootParts, which the next spec will probably have as its base;
-/// - `message_launch` with a memfd, the LaunchSpec, and the read end of the lifetime pipe if there
-///   is one;
+/// - `message_launch` with a memfd, the LaunchSpec, and what is Lent, as far as it is there;
 /// - a Handover, once the sources of the `late` binds are there.
 /// The encoded LaunchResult goes out.
 inline constexpr int launcher_control_fd = 3;
 inline constexpr char message_prepare = 'P';
 inline constexpr char message_launch = 'L';
+
+/// Descriptors that a launch is given; -1: none.
+struct Lent {
+    int lifetime = -1; ///< the read end of the lifetime pipe, for the guest
+    /// The session's lock, held until the launcher has made the machine or removed it again: its
+    /// cgroups, its socket and its folders have the session's name, and a server that is killed
+    /// meanwhile must not leave a launcher behind that clears away what the next server makes.
+    int lock = -1;
+};
 
 /// An eventfd, a semaphore: so many messages have come. By this the launcher is woken and not by
 /// the socket, whose reader the kernel puts on the processor of the writer, to wait until the
@@ -178,6 +186,7 @@ struct LaunchSpec {
     /// The processors (a cpu_set_t) that the launcher may have again once it is awake; empty: all
     /// that it has.
     std::string processors;
+    bool has_lock = false;       ///< the lock is among what is lent, before the lifetime pipe
     protocol::GuestConfig guest; ///< the descriptors in it are filled in by the launcher
 
     template <class Self, class Field>
@@ -201,6 +210,7 @@ struct LaunchSpec {
         field(16, self.guest);
         field(17, self.become_guest);
         field(18, self.processors);
+        field(19, self.has_lock);
     }
 };
 

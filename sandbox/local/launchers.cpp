@@ -216,22 +216,25 @@ Launchers::Launcher Launchers::take()
 
 /// False when the launcher is gone.
 bool Launchers::send(const Launcher& launcher, char message, const std::string& content,
-                     int lifetime_fd)
+                     const Lent& lent)
 {
     const UniqueFd file = make_memory_file("berth-spec", content);
     std::vector<int> descriptors{file.get()};
-    if (lifetime_fd >= 0) {
-        descriptors.push_back(lifetime_fd);
+    for (const int fd : {lent.lock, lent.lifetime}) {
+        if (fd >= 0) {
+            descriptors.push_back(fd);
+        }
     }
     return send_descriptors(launcher.control.get(), {&message, 1}, descriptors) &&
            ::eventfd_write(launcher.wake.get(), 1) == 0;
 }
 
-bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, int lifetime_fd)
+bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent)
 {
+    spec.has_lock = lent.lock >= 0;
     spec.become_guest = launcher.has_guest;
     spec.processors = keep_off_this_processor(launcher.process.pid());
-    return send(launcher, message_launch, protocol::encode(spec), lifetime_fd);
+    return send(launcher, message_launch, protocol::encode(spec), lent);
 }
 
 void Launchers::expect(const RootParts& base)
@@ -241,16 +244,16 @@ void Launchers::expect(const RootParts& base)
     expected_ = std::move(encoded);
 }
 
-LaunchResult Launchers::launch(LaunchSpec spec, int lifetime_fd,
+LaunchResult Launchers::launch(LaunchSpec spec, const Lent& lent,
                                const std::function<Handover()>& meanwhile)
 {
     Launcher launcher = take();
     try {
-        if (!send(launcher, spec, lifetime_fd)) {
+        if (!send(launcher, spec, lent)) {
             // The one that waited was killed by someone.
             done(std::exchange(launcher, {}));
             launcher = start();
-            (void)send(launcher, spec, lifetime_fd);
+            (void)send(launcher, spec, lent);
         }
         if (!send_handover(launcher.control.get(), meanwhile())) {
             // It has failed and answered, or cannot be reached: then it does not wait any longer.
@@ -332,7 +335,7 @@ void Launchers::keep_one_waiting(const std::stop_token& stop)
             if (start_one) {
                 started = start();
                 if (!expected.empty()) {
-                    (void)send(*started, message_prepare, expected, -1); // else the launch sees it
+                    (void)send(*started, message_prepare, expected, {}); // else the launch sees it
                 }
             }
         } catch (const std::exception&) {

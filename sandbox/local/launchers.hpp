@@ -31,13 +31,12 @@ class Launchers {
     Launchers(const Launchers&) = delete;
     Launchers& operator=(const Launchers&) = delete;
 
-    /// Gives a launcher the spec and waits for its answer. `lifetime_fd`: the read end of the
-    /// lifetime pipe, or -1. `meanwhile` makes the server's part of the handover, and the sources
-    /// of the late binds, while the launcher is at work; when it throws the launch is undone and
-    /// that exception passed on. Throws Failure when no launcher can be started, and
-    /// std::system_error; everything else is in the result.
+    /// Gives a launcher the spec and waits for its answer. `meanwhile` makes the server's part of
+    /// the handover, and the sources of the late binds, while the launcher is at work; when it
+    /// throws the launch is undone and that exception passed on. Throws Failure when no launcher
+    /// can be started, and std::system_error; everything else is in the result.
     [[nodiscard]] LaunchResult launch(
-        LaunchSpec spec, int lifetime_fd,
+        LaunchSpec spec, const Lent& lent,
         const std::function<Handover()>& meanwhile = [] { return Handover(); });
 
     /// The launchers that will wait from here on put a root with this base together ahead. Only as
@@ -55,8 +54,8 @@ class Launchers {
     [[nodiscard]] Launcher start();
     [[nodiscard]] int sealed_program();
     [[nodiscard]] static bool send(const Launcher& launcher, char message,
-                                   const std::string& content, int lifetime_fd);
-    [[nodiscard]] static bool send(const Launcher& launcher, LaunchSpec& spec, int lifetime_fd);
+                                   const std::string& content, const Lent& lent);
+    [[nodiscard]] static bool send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent);
     [[nodiscard]] Launcher take();
     void done(Launcher launcher) noexcept;
     void keep_one_waiting(const std::stop_token& stop);

@@ -282,7 +282,7 @@ sandbox::Availability LocalBackend::availability()
         (void)cgroups();
         const auto probe = privileged_ ? make_probe(true, settings_.uid_base, settings_.uid_base)
                                        : make_probe(false, ::geteuid(), ::getegid());
-        const auto result = launchers_.launch(probe, -1);
+        const auto result = launchers_.launch(probe, {});
         found.available = result.ok;
         if (!result.ok) {
             const auto blocker = explain(result, "");
@@ -365,10 +365,11 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .cgroups = facts.cgroups,
                        .privileged = privileged_},
                       std::move(uid), spec.ends_with_server);
-    const auto result = launchers_.launch(launch, creation.lifetime(), [&] {
-        here.covers->require(begun);
-        return creation.make(launch, spec.generation);
-    });
+    const auto result =
+        launchers_.launch(launch, {.lifetime = creation.lifetime(), .lock = spec.lock}, [&] {
+            here.covers->require(begun);
+            return creation.make(launch, spec.generation);
+        });
     if (!result.ok) {
         throw unavailable(explain(result, "", spec.session));
     }

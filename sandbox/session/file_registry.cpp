@@ -47,6 +47,8 @@ class FileHold : public Registry::Hold {
         return is_named(AT_FDCWD, path_, fd_.get());
     }
 
+    [[nodiscard]] int descriptor() const noexcept override { return fd_.get(); }
+
   private:
     std::string path_;
     UniqueFd fd_;

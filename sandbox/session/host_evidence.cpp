@@ -19,6 +19,8 @@ class HoldOfBoth : public Registry::Hold {
 
     [[nodiscard]] bool holds() const noexcept override { return books_->holds(); }
 
+    [[nodiscard]] int descriptor() const noexcept override { return host_.get(); }
+
   private:
     UniqueFd host_; ///< until its process dies; let go of last
     std::unique_ptr<Registry::Hold> books_;

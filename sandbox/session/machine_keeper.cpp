@@ -342,11 +342,16 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
 MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
                                               const Registry::Hold& lock)
 {
-    auto machine = backend_.create(specify(wanted, record));
+    auto machine = backend_.create(specify(wanted, record, lock));
     record.machine = machine->record();
     record.machine.data["key_hash"] = wanted.key;
-    apply(record, Event::created);
+    Obtained obtained;
+    obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
+        if (auto notice = set_up(*obtained.sandbox, settings_.setup); !notice.empty()) {
+            obtained.notices.push_back(std::move(notice));
+        }
+        apply(record, Event::created);
         registry_.put(wanted.key, record);
     } catch (...) {
         // A machine that no book knows could never be ended, nor a home be found. Whoever has the
@@ -354,9 +359,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         backend_.destroy(record.machine, record.machine.made_home && !has_passed_on(lock));
         throw;
     }
-    Obtained obtained;
     obtained.seen = seen_in(record);
-    obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     return obtained;
 }
 
@@ -379,9 +382,11 @@ void MachineKeeper::roll_back(const std::string& key, std::optional<Record> befo
     }
 }
 
-sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& record) const
+sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& record,
+                                            const Registry::Hold& lock) const
 {
     sandbox::MachineSpec spec;
+    spec.lock = lock.descriptor();
     spec.key_hash = wanted.key;
     spec.session = wanted.id.session;
     spec.generation = record.machine.generation;

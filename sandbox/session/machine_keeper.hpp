@@ -124,7 +124,8 @@ class MachineKeeper {
     [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
     void require_no_excess(const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
-    [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record) const;
+    [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record,
+                                               const Registry::Hold& lock) const;
 
     const Settings& settings_;
     sandbox::Backend& backend_;

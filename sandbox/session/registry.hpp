@@ -70,6 +70,10 @@ class Registry {
         /// False when others could hold the same now: whoever deleted the session has deleted
         /// what is held with it, or shared books have not heard of this server for too long.
         [[nodiscard]] virtual bool holds() const noexcept = 0;
+
+        /// Of a lock that this host's kernel keeps: whoever has it too keeps it from others, also
+        /// when this process is gone. -1: it is not of that kind.
+        [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
     };
 
     Registry() = default;

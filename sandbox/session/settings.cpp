@@ -41,8 +41,8 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"session.calls", wanted.calls == limits.calls},
         {"session.idle_pause", settings.idle_pause == made.idle_pause},
         {"session.jobs", wanted.jobs == limits.jobs},
-        {"session.quota", wanted.quota == limits.quota},
         {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},
+        {"session.quota", wanted.quota == limits.quota},
         {"session.ttl", settings.ttl == made.ttl},
     }};
     std::vector<std::string> found;

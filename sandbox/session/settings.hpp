@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/session/machine_setup.hpp"
 #include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_url.hpp"
 
@@ -41,6 +42,8 @@ struct Settings : Conditions {
     std::set<std::string, std::less<>> asked;
     /// A machine that was made with a writable mount is none for this server.
     bool mounts_read_only = false;
+    /// Of every machine that this server makes; not a condition of those that live.
+    Setup setup;
     /// Sessions with a machine, in the whole state directory and of one principal; 0: any number.
     std::size_t max_sessions = 0;
     std::size_t max_sessions_per_principal = 0;

@@ -21,7 +21,7 @@ bool has(const std::vector<std::string>& keys, std::string_view key)
     return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-std::uint64_t milliseconds(std::chrono::milliseconds time)
+std::uint64_t count_of(std::chrono::milliseconds time)
 {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
 }
@@ -44,8 +44,8 @@ protocol::Terms terms_for(const Settings& settings, const std::vector<std::strin
             .nofile = if_wanted("local.nofile", limits.nofile),
             .pids = if_wanted("local.pids", std::uint64_t{limits.pids}),
             .quota = if_wanted("session.quota", limits.quota),
-            .idle_end = if_wanted("session.ttl", milliseconds(settings.ttl)),
-            .idle_pause = if_wanted("session.idle_pause", milliseconds(settings.idle_pause)),
+            .idle_end = if_wanted("session.ttl", count_of(settings.ttl)),
+            .idle_pause = if_wanted("session.idle_pause", count_of(settings.idle_pause)),
             .on_disconnect = if_wanted("session.on_disconnect", settings.on_disconnect)};
 }
 

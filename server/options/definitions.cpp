@@ -60,6 +60,8 @@ constexpr std::array table = {
     Definition{"session.max_per_principal", Kind::number, "0", 0, 100'000, "", false, "the same of one principal"},
     Definition{"session.on_disconnect", Kind::choice, "idle", 0, 0, "idle|now|keep|kill", false, "when the last client leaves: pause once idle, pause now, leave as it is, end"},
     Definition{"session.quota", Kind::bytes, "0", 0, 1024 * gibibyte, "", false, "what the home of a session may have; 0: not limited"},
+    Definition{"session.setup", Kind::commands, "", 0, 0, "", false, "commands of bash, one a line, that every fresh machine is made ready with"},
+    Definition{"session.setup_timeout", Kind::duration, "600s", second, 24 * hour, "", false, "longest time for all of them"},
     Definition{"session.ttl", Kind::duration, "12h", 60 * second, 30 * 24 * hour, "", false, "a machine without a server for so long ends"},
     Definition{"state_dir", Kind::text, "", 0, 0, "", true, "where sessions and workspace are kept"},
     Definition{"sticky_cwd", Kind::boolean, "true", 0, 0, "", false, "a command's cd holds for the next one"},

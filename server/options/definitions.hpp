@@ -6,7 +6,9 @@
 
 namespace berth::server {
 
-enum class Kind : unsigned char { text, choice, boolean, duration, bytes, number, list };
+enum class Kind : unsigned char { text, choice, boolean, duration, bytes, number, list, commands };
+
+/// `commands` is a list whose items have a line each where they are one text: they have commas.
 
 /// One setting. Its flag is `--` + key and its variable BERTH_ + KEY, dots and underscores adapted.
 struct Definition {

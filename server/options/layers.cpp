@@ -69,6 +69,9 @@ void check_keys(const std::map<std::string, RawValue>& values)
 
 std::vector<std::string> items(const Definition& definition, std::string_view text)
 {
+    if (definition.kind == Kind::commands) {
+        return split_lines(text);
+    }
     return definition.kind == Kind::list ? split_list(text)
                                          : std::vector<std::string>{std::string(text)};
 }

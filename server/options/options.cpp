@@ -264,6 +264,9 @@ Options make_options(const Given& given, const Environment& environment)
         [variables = CommandVariables(layers.raw("env"), layers.raw("secret"), environment)] {
             return variables.now();
         };
+    options.sessions.setup = {.commands = layers.raw("session.setup").items,
+                              .timeout = seconds(layers, "session.setup_timeout"),
+                              .variables = options.tools.command_variables};
     options.workspace = pick_workspace(layers, options.sessions.state_directory);
     options.dialect = tools::find_dialect(layers.choice("tool_dialect"));
     options.served_tools = layers.raw("tools").items;

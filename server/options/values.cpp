@@ -102,19 +102,34 @@ std::optional<bool> parse_boolean(std::string_view text)
     return std::find(no.begin(), no.end(), text) != no.end() ? std::optional(false) : std::nullopt;
 }
 
-std::vector<std::string> split_list(std::string_view text)
+namespace {
+
+/// Without those that are blank.
+std::vector<std::string> split(std::string_view text, char joint)
 {
     std::vector<std::string> items;
     for (;;) {
-        const auto comma = text.find(',');
-        if (const auto item = trim(text.substr(0, comma)); !item.empty()) {
+        const auto end = text.find(joint);
+        if (const auto item = trim(text.substr(0, end)); !item.empty()) {
             items.emplace_back(item);
         }
-        if (comma == std::string_view::npos) {
+        if (end == std::string_view::npos) {
             return items;
         }
-        text.remove_prefix(comma + 1);
+        text.remove_prefix(end + 1);
     }
+}
+
+} // namespace
+
+std::vector<std::string> split_list(std::string_view text)
+{
+    return split(text, ',');
+}
+
+std::vector<std::string> split_lines(std::string_view text)
+{
+    return split(text, '\n');
 }
 
 std::string format_duration(double milliseconds)

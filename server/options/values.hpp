@@ -22,6 +22,9 @@ namespace berth::server {
 /// At commas; surrounding blanks and empty items go.
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text);
 
+/// The same of lines.
+[[nodiscard]] std::vector<std::string> split_lines(std::string_view text);
+
 /// "12 h", "1500 ms", "2 GiB", "1000", as short as it is exact.
 [[nodiscard]] std::string format_duration(double milliseconds);
 [[nodiscard]] std::string format_bytes(double bytes);

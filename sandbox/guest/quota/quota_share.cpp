@@ -6,7 +6,7 @@ namespace berth::guest {
 namespace {
 
 /// What file systems give room in.
-constexpr std::uint64_t block = 4096;
+constexpr std::uint64_t file_system_block = 4096;
 
 } // namespace
 
@@ -24,7 +24,8 @@ QuotaShare::~QuotaShare()
 
 void QuotaShare::grow_to(std::uint64_t size, const std::stop_token& stop)
 {
-    const std::uint64_t room = (size + block - 1) / block * block;
+    const std::uint64_t room =
+        (size + file_system_block - 1) / file_system_block * file_system_block;
     if (quota_ == nullptr || room <= reserved_) {
         return;
     }

@@ -203,6 +203,7 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
     if (pid == 0) {
         wires.keep_childs_ends();
         ::close(launcher_control_fd);
+        launch.lock.reset(); // else the session would be locked for as long as the machine lives
         run_child(std::move(setup));
     }
     wires.keep_launchers_ends();
@@ -277,6 +278,7 @@ void make_or_throw(Launch& launch)
     result.ok = true;
     // Before anything is let go of: if the server is gone by now, nobody knows of the machine.
     answer(result);
+    launch.lock.reset(); // from here on nothing is removed
     if (!spec.probe) {
         socket->keep();
         cgroups.keep();

@@ -13,7 +13,8 @@ namespace berth::local {
 /// What is wanted, and what is there already.
 struct Launch {
     LaunchSpec& spec;
-    UniqueFd lifetime; ///< read end of the lifetime pipe, if there is one
+    UniqueFd lock;     ///< Lent, if there is one
+    UniqueFd lifetime; ///< the same
     const FilterProgram& filter;
     const ProcessName& process_name;
     std::optional<PreparedRoot> prepared_root;

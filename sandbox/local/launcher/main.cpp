@@ -62,6 +62,7 @@ int run(char* name)
         }
         give_processors_back(request->spec->processors);
         Launch launch{.spec = *request->spec,
+                      .lock = std::move(request->lock),
                       .lifetime = std::move(request->lifetime),
                       .filter = filter,
                       .process_name = process_name,

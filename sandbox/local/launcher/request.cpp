@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -68,8 +69,11 @@ std::optional<Request> receive_request(std::optional<PreparedRoot>& root)
     request.spec = protocol::decode<LaunchSpec>(text);
     // This memory may become the guest's, which keeps no second copy of its token.
     ::explicit_bzero(text.data(), text.size());
-    if (message.descriptors.size() > 1) {
-        request.lifetime = std::move(message.descriptors[1]);
+    std::size_t next = 1;
+    for (auto* lent : {request.spec->has_lock ? &request.lock : nullptr, &request.lifetime}) {
+        if (lent != nullptr && next < message.descriptors.size()) {
+            *lent = std::move(message.descriptors[next++]);
+        }
     }
     return request;
 }

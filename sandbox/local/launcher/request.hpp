@@ -13,7 +13,8 @@ namespace berth::local {
 struct Request {
     std::optional<LaunchSpec> spec;
     RootParts base;
-    UniqueFd lifetime; ///< read end of the lifetime pipe, if there is one
+    UniqueFd lock;     ///< Lent, if there is one
+    UniqueFd lifetime; ///< the same
 };
 
 /// Drops `root` when it is out of date. Waits for the next request on the descriptors of

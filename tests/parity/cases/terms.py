@@ -69,7 +69,7 @@ class TermsTest(ParityTest):
 
     def test_what_cannot_change_is_told(self):
         self.output("true")
-        self.come(BERTH_OUTPUT_SPILL_STREAM="1M", BERTH_SESSION_JOBS="7")
+        self.come(BERTH_OUTPUT_SPILL_STREAM="1MiB", BERTH_SESSION_JOBS="7")
         (told,) = self.run_command("true").notices
         self.assertIn("(output.spill_stream)", told)
         self.environment = {}
@@ -81,7 +81,7 @@ class TermsTest(ParityTest):
 class HostLimitsTest(ParityTest):
     """What the kernel keeps."""
 
-    environment = {"BERTH_LOCAL_PIDS": "40", "BERTH_LOCAL_MEMORY": "64M"}
+    environment = {"BERTH_LOCAL_PIDS": "40", "BERTH_LOCAL_MEMORY": "64MiB"}
     fill = "head -c 200M /dev/zero | tail | wc -c"  # tail keeps it all: there is no line
 
     def come(self, **env):
@@ -105,18 +105,18 @@ class HostLimitsTest(ParityTest):
         limits = self.limits()
         if "memory_bytes" in limits["not_enforced"]:
             # Nothing keeps it, so nothing can be changed, and that is told.
-            self.come(BERTH_LOCAL_MEMORY="512M")
+            self.come(BERTH_LOCAL_MEMORY="512MiB")
             (told,) = self.run_command("true").notices
             self.assertIn("(local.memory)", told)
             return
         self.assertNotEqual(first.data["stdout"].strip(), str(200 * MEBIBYTE))
-        self.come(BERTH_LOCAL_MEMORY="512M")
+        self.come(BERTH_LOCAL_MEMORY="512MiB")
         self.assertEqual(self.output(self.fill).strip(), str(200 * MEBIBYTE))
         self.assertEqual(self.limits()["memory_bytes"], 512 * MEBIBYTE)
         # Not below what is in use: nobody is killed for it.
         job = self.run_command("(head -c 200M /dev/zero; sleep 100) | tail", background=True).data["job_id"]
         self.output("sleep 1")
-        self.come(BERTH_LOCAL_MEMORY="64M")
+        self.come(BERTH_LOCAL_MEMORY="64MiB")
         (told,) = self.run_command("true").notices
         self.assertIn("(local.memory)", told)
         self.assertEqual([entry["job_id"] for entry in self.call("session_info").data["jobs"]], [job])

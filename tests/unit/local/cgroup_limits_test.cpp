@@ -29,15 +29,15 @@ struct Host {
 
     void v2() const
     {
-        tree.add("s/cmds/memory.max", "old");
+        tree.add("s/cmds/memory.max", "x");
         tree.add("s/cmds/memory.current", std::to_string(80 * mebibyte) + "\n");
         tree.add("s/cmds/memory.stat", "anon 1\nfile " + std::to_string(70 * mebibyte) +
                                            "\nkernel 2\nshmem " + std::to_string(40 * mebibyte) +
                                            "\nfile_mapped 3\n");
-        tree.add("s/cmds/pids.max", "old");
+        tree.add("s/cmds/pids.max", "x");
         tree.add("s/cmds/pids.current", "50\n");
-        tree.add("s/cmds/cpu.max", "old");
-        tree.add("s/guest/cpu.max", "old");
+        tree.add("s/cmds/cpu.max", "x");
+        tree.add("s/guest/cpu.max", "x");
     }
 
     [[nodiscard]] berth::sandbox::ChangedLimits change() const
@@ -74,8 +74,8 @@ TEST_SUITE("local/cgroup_limits")
         CHECK_FALSE(changed.memory);
         CHECK_FALSE(changed.pids);
         CHECK(changed.cpus);
-        CHECK(host.read("s/cmds/memory.max") == "old");
-        CHECK(host.read("s/cmds/pids.max") == "old");
+        CHECK(host.read("s/cmds/memory.max") == "x");
+        CHECK(host.read("s/cmds/pids.max") == "x");
         host.limits.memory = 50 * mebibyte;
         CHECK(host.change().memory);
     }
@@ -83,12 +83,12 @@ TEST_SUITE("local/cgroup_limits")
     TEST_CASE("nor where what is used cannot be read")
     {
         const Host host;
-        host.tree.add("s/cmds/memory.max", "old");
-        host.tree.add("s/cmds/pids.max", "old");
+        host.tree.add("s/cmds/memory.max", "x");
+        host.tree.add("s/cmds/pids.max", "x");
         const auto changed = host.change();
         CHECK_FALSE(changed.memory);
         CHECK_FALSE(changed.pids);
-        CHECK(host.read("s/cmds/memory.max") == "old");
+        CHECK(host.read("s/cmds/memory.max") == "x");
     }
 
     TEST_CASE("of v1, each controller in a place of its own")

@@ -19,7 +19,9 @@
 #include <thread>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -87,7 +89,7 @@ TEST_CASE("an answer that comes as the launcher is given up counts: its machine 
         test::write_text(program, "#!/bin/sh\ncat " + bench.directory() + "/answer >&3\nsleep 1\n");
         REQUIRE(::chmod(program.c_str(), 0700) == 0);
         Launchers launchers(program, false, std::chrono::milliseconds(100));
-        return launchers.launch(probe(), -1);
+        return launchers.launch(probe(), {});
     };
     LaunchResult answer;
     answer.ok = true;
@@ -109,12 +111,12 @@ TEST_CASE("one launcher waits after a launch, and none is left in the end")
     {
         Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
         CHECK(children().empty());
-        CHECK(launchers.launch(probe(), -1).ok);
+        CHECK(launchers.launch(probe(), {}).ok);
         const auto waiting = the_waiting_one();
         // It is used, and another one takes its place. Not by the very next launch, maybe: until
         // the thread that started it has come to hand it over, a launch starts one of its own.
         CHECK(tests::becomes_true([&] {
-            CHECK(launchers.launch(probe(), -1).ok);
+            CHECK(launchers.launch(probe(), {}).ok);
             return !children().contains(*waiting.begin());
         }));
         CHECK(the_waiting_one() != waiting);
@@ -122,12 +124,37 @@ TEST_CASE("one launcher waits after a launch, and none is left in the end")
     CHECK(children().empty());
 }
 
+TEST_CASE("a launcher has the session's lock until it is done, whatever becomes of its server")
+{
+    const test::Bench bench;
+    const std::string path = bench.directory() + "/lock";
+    const auto open_lock = [&] {
+        return UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    };
+    const auto is_free = [&] {
+        const UniqueFd other = open_lock();
+        return ::flock(other.get(), LOCK_EX | LOCK_NB) == 0;
+    };
+    Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
+    for (int i = 0; i < 2; ++i) { // the second by one that has waited
+        UniqueFd own = open_lock();
+        REQUIRE(::flock(own.get(), LOCK_EX | LOCK_NB) == 0);
+        const auto result = launchers.launch(probe(), {.lock = own.get()}, [&] {
+            own.reset(); // as when the server is killed
+            CHECK_FALSE(is_free());
+            return Handover();
+        });
+        CHECK(result.ok);
+        CHECK(tests::becomes_true(is_free));
+    }
+}
+
 TEST_CASE("a waiting launcher that someone killed is replaced")
 {
     Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
-    CHECK(launchers.launch(probe(), -1).ok);
+    CHECK(launchers.launch(probe(), {}).ok);
     ::kill(*the_waiting_one().begin(), SIGKILL);
-    CHECK(tests::becomes_true([&] { return launchers.launch(probe(), -1).ok; }));
+    CHECK(tests::becomes_true([&] { return launchers.launch(probe(), {}).ok; }));
 }
 
 TEST_CASE("what failed inside is told, and the next launch is not harmed by it")
@@ -135,11 +162,11 @@ TEST_CASE("what failed inside is told, and the next launch is not harmed by it")
     Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
     LaunchSpec wrong = probe();
     wrong.base.binds.push_back({.source = "/nowhere/at/all", .target = "/nowhere"});
-    const auto result = launchers.launch(wrong, -1);
+    const auto result = launchers.launch(wrong, {});
     CHECK_FALSE(result.ok);
     CHECK(result.step == "mounts");
     CHECK(result.text.find("/nowhere/at/all") != std::string::npos);
-    CHECK(launchers.launch(probe(), -1).ok);
+    CHECK(launchers.launch(probe(), {}).ok);
 }
 
 TEST_CASE("a launcher that is not where it should be is told with what helps")
@@ -148,7 +175,7 @@ TEST_CASE("a launcher that is not where it should be is told with what helps")
         Launchers launchers("/nowhere/berth-launcher", with_guest);
         std::optional<LaunchResult> result;
         try {
-            (void)launchers.launch(probe(), -1);
+            (void)launchers.launch(probe(), {});
         } catch (const Failure& failure) {
             result = to_result(failure);
         }
@@ -165,7 +192,7 @@ TEST_CASE("a long reason comes whole")
     LaunchSpec wrong = probe();
     const std::string name(6000, 'a');
     wrong.base.directories.push_back("/" + name);
-    const auto result = launchers.launch(wrong, -1);
+    const auto result = launchers.launch(wrong, {});
     CHECK_FALSE(result.ok);
     CHECK(result.step == "mounts");
     CHECK(result.text.find(name) != std::string::npos);
@@ -174,7 +201,7 @@ TEST_CASE("a long reason comes whole")
 TEST_CASE("a waiting launcher that died and cannot be replaced fails the launch, and no later one")
 {
     Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
-    CHECK(launchers.launch(probe(), -1).ok);
+    CHECK(launchers.launch(probe(), {}).ok);
     ::kill(*the_waiting_one().begin(), SIGKILL);
     REQUIRE(tests::becomes_true([] { return children_that_run() == 0; }));
     rlimit before{};
@@ -184,9 +211,9 @@ TEST_CASE("a waiting launcher that died and cannot be replaced fails the launch,
     // Enough to find out that it has died, too little to start another.
     const rlimit one{.rlim_cur = static_cast<rlim_t>(free) + 1, .rlim_max = before.rlim_max};
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &one) == 0);
-    CHECK_THROWS((void)launchers.launch(probe(), -1));
+    CHECK_THROWS((void)launchers.launch(probe(), {}));
     ::setrlimit(RLIMIT_NOFILE, &before);
-    CHECK(launchers.launch(probe(), -1).ok);
+    CHECK(launchers.launch(probe(), {}).ok);
 }
 
 TEST_CASE("a launch is not undone by the want of a thread")
@@ -200,7 +227,7 @@ TEST_CASE("a launch is not undone by the want of a thread")
     REQUIRE(::pthread_setattr_default_np(&huge) == 0);
     {
         Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
-        CHECK_NOTHROW(CHECK(launchers.launch(probe(), -1).ok));
+        CHECK_NOTHROW(CHECK(launchers.launch(probe(), {}).ok));
         CHECK(children().empty());
     }
     ::pthread_setattr_default_np(&before);

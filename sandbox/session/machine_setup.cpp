@@ -1,0 +1,111 @@
+#include "sandbox/session/machine_setup.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/base/visible.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace berth::session {
+namespace {
+
+using protocol::Fate;
+
+constexpr std::uint64_t kept_output = 1500; ///< of each stream's end
+constexpr std::size_t shown_command = 200;
+
+protocol::ExecuteRequest request_for(const std::string& command, const Setup& setup,
+                                     std::chrono::milliseconds left)
+{
+    protocol::ExecuteRequest request;
+    request.id = random_hex(16);
+    request.command = command;
+    request.timeout = static_cast<std::uint64_t>(left.count());
+    if (setup.variables) {
+        request.environment = setup.variables();
+    }
+    request.on_exit = protocol::OnExit::kill;
+    request.tail_limit = kept_output;
+    request.sticky_cwd = false;
+    return request;
+}
+
+/// With its lines; nothing in it can pose as more than text.
+std::string end_of(const protocol::StreamOutput& stream)
+{
+    std::string text;
+    for (std::string_view rest = stream.tail.empty() ? stream.head : stream.tail; !rest.empty();) {
+        const auto line = rest.substr(0, rest.find('\n'));
+        text += visible(line) + '\n';
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    }
+    return text;
+}
+
+std::string fate_of(const protocol::ExecuteReply& reply, const Setup& setup)
+{
+    switch (reply.fate) {
+    case Fate::exited:
+        return "failed with exit code " + std::to_string(reply.exit_code);
+    case Fate::timed_out:
+        return "was not done in time (session.setup_timeout = " +
+               std::to_string(setup.timeout.count()) + " s for all of them)";
+    case Fate::oom_killed:
+        return "was killed at the memory limit (local.memory)";
+    case Fate::signaled:
+        return "was ended by signal " + std::to_string(reply.signal);
+    case Fate::cancelled:
+    case Fate::lost:
+        break;
+    }
+    return "was broken off";
+}
+
+void require_success(const protocol::ExecuteReply& reply, const std::string& command,
+                     const Setup& setup)
+{
+    if (reply.fate == Fate::exited && reply.exit_code == 0) {
+        return;
+    }
+    const auto said = end_of(reply.out) + end_of(reply.err);
+    throw Error(ErrorCode::sandbox_unavailable,
+                "the sandbox could not be set up: the command `" +
+                    visible_beginning(command, shown_command, "…") + "` of session.setup " +
+                    fate_of(reply, setup) +
+                    (said.empty() ? ", and printed nothing" : "; it printed at last:\n" + said),
+                "Nothing of this call was done. The operator corrects session.setup, or what the "
+                "command needs; the next call makes a fresh sandbox and runs it again. A home that "
+                "was there before is kept.");
+}
+
+std::string seconds_text(std::chrono::milliseconds time)
+{
+    const auto tenths = (time.count() + 50) / 100;
+    return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) + " s";
+}
+
+} // namespace
+
+std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup)
+{
+    if (setup.commands.empty()) {
+        return {};
+    }
+    const auto begun = BootClock::now();
+    const auto passed = [&] {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - begun);
+    };
+    for (const auto& command : setup.commands) {
+        const auto left = std::max<std::chrono::milliseconds>(setup.timeout - passed(),
+                                                              std::chrono::milliseconds(1));
+        require_success(sandbox.execute(request_for(command, setup, left), {}), command, setup);
+    }
+    const auto count = setup.commands.size();
+    return "the fresh sandbox was set up by its operator: " + std::to_string(count) +
+           (count == 1 ? " command" : " commands") + " of session.setup in " +
+           seconds_text(passed());
+}
+
+} // namespace berth::session

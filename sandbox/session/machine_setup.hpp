@@ -1,0 +1,27 @@
+#pragma once
+
+#include "sandbox/sandbox.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// What the operator has every fresh machine made ready with (`session.setup`).
+struct Setup {
+    std::vector<std::string> commands; ///< of bash, in the home, one after the other
+    std::chrono::seconds timeout{600}; ///< of all together
+    /// Variables of each, on top of the machine's; may be empty.
+    std::function<std::map<std::string, std::string>()> variables;
+};
+
+/// Runs them in a machine that nobody else knows yet; blocks until they are done. What one leaves
+/// running is stopped. Returns what the agent is told, empty where there is nothing to run. Throws
+/// Error(sandbox_unavailable) for the first that fails, with its last output: the machine is not
+/// what its operator wants it to be, and must not be used.
+[[nodiscard]] std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup);
+
+} // namespace berth::session

@@ -1,0 +1,86 @@
+"""session.setup: what every fresh machine is made ready with."""
+
+import json
+import os
+import pathlib
+import tempfile
+import threading
+
+from suite import ParityTest
+
+
+class SetupTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="berth-settings-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        self.file = pathlib.Path(folder.name) / "berth.toml"
+
+    def serve(self, text, *arguments, session="work", **env):
+        self.file.write_text(text)
+        self.berth = self.start("--session", session, "--config", str(self.file), *arguments, env=env)
+        return self.berth
+
+    def test_before_the_first_command_and_once_for_each_machine(self):
+        self.serve('env = ["WHO=me"]\n[session]\nsetup = ["echo first, $WHO >> made", "pwd >> made; cd /tmp", "pwd >> made"]\n')
+        result = self.run_command("cat made; pwd")
+        home = self.call("session_info").data["home"]
+        self.assertEqual(result.data["stdout"], f"first, me\n{home}\n{home}\n{home}\n")
+        (told,) = result.notices
+        self.assertIn("3 commands of session.setup", told)
+        self.assertEqual(self.run_command("wc -l < made").notices, [])
+        # Another server finds it made; the session's next machine is made ready anew.
+        self.serve(self.file.read_text())
+        self.assertEqual(self.run_command("wc -l < made").data["stdout"], "3\n")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.run_command("wc -l < made").data["stdout"], "6\n")
+
+    def test_one_that_fails_is_told_and_tried_again(self):
+        self.serve('[session]\nsetup = ["echo tried >> ~/tries", "echo why >&2; exit 3"]\n')
+        for _ in range(2):
+            error = self.refused("sandbox_unavailable", "bash_exec", command="echo ran > ran").error
+            self.assertIn("exit code 3", error["message"])
+            self.assertIn("why", error["message"])
+            self.assertIn("session.setup", error["hint"])
+        self.assertEqual(json.loads(self.command_line("sessions", "list", "--json")), [])
+        self.serve('[session]\nsetup = ["true"]\n')
+        self.assertEqual(self.output("ls"), "")  # of a home that was made for what failed nothing is left
+
+    def test_a_home_with_files_is_kept_when_it_fails(self):
+        self.output("echo mine > mine")
+        self.command_line("sessions", "kill", "work")
+        self.serve('[session]\nsetup = ["exit 1"]\n')
+        self.refused("sandbox_unavailable", "read_file", path="mine")
+        self.serve("")
+        self.assertEqual(self.output("cat mine"), "mine\n")
+
+    def test_its_time_is_limited_and_what_it_leaves_is_stopped(self):
+        self.serve('[session]\nsetup = ["sleep 100"]\nsetup_timeout = "1s"\n')
+        error = self.refused("sandbox_unavailable", "bash_exec", command="true").error
+        self.assertIn("session.setup_timeout = 1 s", error["message"])
+        self.serve('[session]\nsetup = ["sleep 123 &"]\n')
+        self.assertEqual(self.output("pgrep -x sleep | wc -l"), "0\n")
+        self.assertEqual(self.call("session_info").data["jobs"], [])
+
+    def test_servers_that_race_run_it_once(self):
+        self.file.write_text('[session]\nsetup = ["echo once >> made; sleep 1"]\n')
+        servers = [self.start("--session", "raced", "--config", str(self.file)) for _ in range(3)]
+        results = [None] * len(servers)
+
+        def call(i):
+            results[i] = servers[i].call_tool("bash_exec", {"command": "cat made"})
+
+        threads = [threading.Thread(target=call, args=(i,)) for i in range(len(servers))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual([result.data["stdout"] for result in results], ["once\n"] * 3)
+        self.assertEqual(sum(len(result.notices) for result in results), 1)
+
+    def test_from_a_variable_a_line_each(self):
+        self.berth = self.start("--session", "work", env={"BERTH_SESSION_SETUP": "echo a, b > one\n\n  echo c > two\n"})
+        self.assertEqual(self.output("cat one two"), "a, b\nc\n")
+        self.berth = self.start("--session", "unnamed", env={"BERTH_SESSION_SETUP": "echo x > three"})
+        self.assertEqual(self.output("cat three"), "x\n")
