@@ -13,7 +13,9 @@ constexpr double gibibyte = 1024 * mebibyte;
 
 // clang-format off
 constexpr std::array table = {
+    Definition{"allowed_mount_roots", Kind::list, "", 0, 0, "", false, "folders below which everything that is mounted must be; without any, profiles mount nothing"},
     Definition{"backend", Kind::choice, "local", 0, 0, "local", true, "where sandboxes run"},
+    Definition{"default_workspace", Kind::text, "", 0, 0, "", false, "folder of this host, with {principal}, {session} and {profile} in its path, that is /workspace where nobody mounts another there"},
     Definition{"edit.max_file", Kind::bytes, "256MiB", 1, 4 * gibibyte, "", false, "largest file that edit_file takes"},
     Definition{"env", Kind::list, "", 0, 0, "", true, "NAME=VALUE, in the environment of every command"},
     Definition{"exec.max_timeout", Kind::duration, "7200s", second, 24 * hour, "", false, "longest timeout a call may ask for"},

@@ -4,6 +4,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "server/options/command_variables.hpp"
 #include "server/options/definitions.hpp"
+#include "server/options/mount_roots.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
 
@@ -181,9 +182,32 @@ void pick_registry(const Layers& layers, session::Settings& sessions)
     sessions.place = session::this_place(host, sessions.state_directory);
 }
 
+/// The folder that a session has for its work where nobody has mounted one.
+void add_workspace(const Layers& layers, const Given& given, const session::SessionId& id,
+                   const std::string& state_directory, const MountRoots& roots,
+                   std::vector<sandbox::Mount>& mounts)
+{
+    const auto& raw = layers.raw("default_workspace");
+    const bool is_taken =
+        std::any_of(mounts.begin(), mounts.end(),
+                    [](const sandbox::Mount& mount) { return mount.target == workspace_target; });
+    if (layers.text("default_workspace").empty() || is_taken) {
+        return;
+    }
+    sandbox::Mount mount{.source = roots.workspace(raw, id, layers.profile(), given.only_looks),
+                         .target = workspace_target,
+                         .writable = layers.choice("mount_mode") != "ro"};
+    if (!given.only_looks) {
+        mount.source = resolve_source(mount, raw.origin, state_directory);
+    }
+    mounts.push_back(std::move(mount));
+}
+
 std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given,
+                                        const session::SessionId& id,
                                         const std::string& state_directory)
 {
+    const MountRoots roots(layers.raw("allowed_mount_roots"));
     const auto& raw = layers.raw("mount");
     const bool only_read = layers.choice("mount_mode") == "ro"; // see excess() too
     std::vector<sandbox::Mount> mounts;
@@ -198,13 +222,16 @@ std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given
         }
         if (!given.only_looks) {
             mount.source = resolve_source(mount, raw.origin, state_directory);
+            roots.require(mount.source, raw.origin);
         }
         mounts.push_back(std::move(mount));
     }
+    add_workspace(layers, given, id, state_directory, roots, mounts);
     return mounts;
 }
 
 session::Settings make_session_settings(const Layers& layers, const Given& given,
+                                        const session::SessionId& id,
                                         const Environment& environment)
 {
     session::Settings sessions;
@@ -212,7 +239,7 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     sessions.state_directory =
         state.empty() ? default_state_directory(environment) : absolute_path(state);
     pick_registry(layers, sessions);
-    sessions.mounts = make_mounts(layers, given, sessions.state_directory);
+    sessions.mounts = make_mounts(layers, given, id, sessions.state_directory);
     sessions.network =
         layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
     sessions.mounts_read_only = layers.choice("mount_mode") == "ro";
@@ -253,10 +280,11 @@ Options make_options(const Given& given, const Environment& environment)
                     : user_name(),
         session);
 
-    options.sessions = make_session_settings(layers, given, environment);
+    options.sessions = make_session_settings(layers, given, options.session, environment);
     for (const auto& setting : options.settings) {
         if (setting.origin != "default") {
-            options.sessions.asked.insert(setting.key);
+            options.sessions.asked.insert(setting.key == "default_workspace" ? "mount"
+                                                                             : setting.key);
         }
     }
     options.tools = make_tool_settings(layers);

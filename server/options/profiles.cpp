@@ -54,13 +54,20 @@ constexpr std::array built_in{
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 13> foreign{
-    "log.format",   "log.level",
-    "principal",    "profile",
-    "registry",     "session.home_retention",
-    "session.host", "session.key",
-    "session.max",  "session.max_per_principal",
-    "state_dir",    "var",
+constexpr std::array<std::string_view, 14> foreign{
+    "allowed_mount_roots",
+    "log.format",
+    "log.level",
+    "principal",
+    "profile",
+    "registry",
+    "session.home_retention",
+    "session.host",
+    "session.key",
+    "session.max",
+    "session.max_per_principal",
+    "state_dir",
+    "var",
     "workspace",
 };
 

@@ -1,0 +1,172 @@
+#include "server/options/mount_roots.hpp"
+
+#include "sandbox/base/directory.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/base/visible.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+
+namespace berth::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* roots_hint =
+    "allowed_mount_roots, outside of the profiles, lists the folders below which it may be.";
+
+bool is_below(const std::string& root, const std::string& path)
+{
+    return path == root || root == "/" ||
+           (path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/');
+}
+
+/// As one component of a path, whatever it is: others than plain characters as %XX, so that no two
+/// sessions have one folder, and none has a folder above.
+std::string as_component(std::string_view value)
+{
+    constexpr std::string_view plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string coded;
+    for (const char c : value) {
+        if (plain.find(c) != std::string_view::npos && (c != '.' || !coded.empty())) {
+            coded += c;
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        coded += {'%', digits[byte >> 4U], digits[byte & 15U]};
+    }
+    return coded;
+}
+
+[[noreturn]] void refuse_workspace(const RawValue& templ, const std::string& why,
+                                   const std::string& hint)
+{
+    throw Error(
+        ErrorCode::invalid_argument,
+        "default_workspace = \"" + templ.items.front() + "\" (" + templ.origin + "): " + why, hint);
+}
+
+std::string expanded(const RawValue& templ, const session::SessionId& id,
+                     const std::string& profile)
+{
+    const std::array<std::pair<std::string_view, std::string_view>, 3> values{
+        {{"{principal}", id.principal}, {"{session}", id.session}, {"{profile}", profile}}};
+    std::string path = templ.items.front();
+    for (const auto& [name, value] : values) {
+        for (auto at = path.find(name); at != std::string::npos; at = path.find(name, at)) {
+            if (value.empty()) {
+                refuse_workspace(templ, "there is no value for " + std::string(name),
+                                 "Name the session (--session), or leave that out of the path.");
+            }
+            const auto component = as_component(value);
+            path.replace(at, name.size(), component);
+            at += component.size();
+        }
+    }
+    if (path.find_first_of("{}") != std::string::npos) {
+        refuse_workspace(templ, "only {principal}, {session} and {profile} can be in it",
+                         "Take other braces out.");
+    }
+    return path;
+}
+
+/// Each folder on the way opened as what it is: a link that somebody put there would lead out.
+UniqueFd make_below(const std::string& root, const fs::path& rest)
+{
+    UniqueFd folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (const auto& name : rest) {
+        if (folder && !name.empty() && name != ".") {
+            folder = open_or_make_subdirectory(folder.get(), name.string());
+        }
+    }
+    return folder;
+}
+
+} // namespace
+
+MountRoots::MountRoots(const RawValue& roots) : origin_(roots.origin)
+{
+    for (const auto& item : roots.items) {
+        if (!item.starts_with('/')) {
+            throw Error(ErrorCode::invalid_argument,
+                        "allowed_mount_roots: \"" + item + "\" (" + roots.origin +
+                            ") is not an absolute path",
+                        "A root is a folder of this host, as /srv/projects.");
+        }
+        std::error_code error;
+        const auto real = fs::weakly_canonical(item, error);
+        auto root = (error ? fs::path(item) : real).lexically_normal().string();
+        while (root.size() > 1 && root.ends_with('/')) {
+            root.pop_back();
+        }
+        roots_.push_back(std::move(root));
+    }
+}
+
+const std::string* MountRoots::root_of(const std::string& path) const
+{
+    const auto found = std::find_if(roots_.begin(), roots_.end(),
+                                    [&](const std::string& root) { return is_below(root, path); });
+    return found == roots_.end() ? nullptr : &*found;
+}
+
+void MountRoots::require(const std::string& source, const std::string& said) const
+{
+    if (roots_.empty()) {
+        if (said.starts_with("profile ")) {
+            throw Error(ErrorCode::invalid_argument,
+                        "mount of " + source + " (" + said +
+                            "): profiles may mount nothing, since no allowed_mount_roots are given",
+                        roots_hint);
+        }
+        return;
+    }
+    if (root_of(source) == nullptr) {
+        std::string all;
+        for (const auto& root : roots_) {
+            all += (all.empty() ? "" : ", ") + root;
+        }
+        throw Error(ErrorCode::invalid_argument,
+                    "mount of " + source + " (" + said + "): it is below none of " + all +
+                        " (allowed_mount_roots, " + origin_ + ")",
+                    "Mount a folder below one of these, links followed; or add one there.");
+    }
+}
+
+std::string MountRoots::workspace(const RawValue& templ, const session::SessionId& id,
+                                  const std::string& profile, bool only_looks) const
+{
+    const auto path = fs::path(expanded(templ, id, profile));
+    if (!path.is_absolute() || path.lexically_normal() != path) {
+        refuse_workspace(templ, "it is no absolute path without \"..\" and doubled slashes",
+                         "Name a folder below one of allowed_mount_roots.");
+    }
+    const auto* const root = root_of(path.string());
+    if (root == nullptr) {
+        refuse_workspace(templ,
+                         roots_.empty() ? "no allowed_mount_roots are given"
+                                        : "it is below none of allowed_mount_roots (" + origin_ +
+                                              "), written without symbolic links",
+                         roots_hint);
+    }
+    if (!only_looks && !make_below(*root, path.lexically_relative(*root))) {
+        const std::string why = std::generic_category().message(errno);
+        refuse_workspace(templ, "the folder " + visible(path.string()) + " cannot be made: " + why,
+                         "Each folder below " + *root +
+                             " must be one, not a link, that who runs berth may enter and write "
+                             "to.");
+    }
+    return path.string();
+}
+
+} // namespace berth::server

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/session/key.hpp"
+#include "server/options/toml_file.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::server {
+
+/// Where folders to mount may be (`allowed_mount_roots`). What profiles mount must be below one, so
+/// that whoever may write or choose a profile is not the one who says what of the host there is to
+/// see. What is said beside the profiles is the operator's own word; but where roots are given it
+/// must be below one too. docs/adr/0021-mount-roots.md. Immutable.
+class MountRoots {
+  public:
+    /// Throws Error(invalid_argument) for one that is not an absolute path.
+    explicit MountRoots(const RawValue& roots);
+
+    /// Of a source without symbolic links, and where it was said. Throws Error(invalid_argument).
+    void require(const std::string& source, const std::string& said) const;
+
+    /// The folder that `default_workspace` means for a session, with {principal}, {session} and
+    /// {profile} in it; made, readable for nobody else, where it is missing. `only_looks`: not
+    /// made. Throws Error(invalid_argument).
+    [[nodiscard]] std::string workspace(const RawValue& templ, const session::SessionId& id,
+                                        const std::string& profile, bool only_looks) const;
+
+  private:
+    [[nodiscard]] const std::string* root_of(const std::string& path) const;
+
+    std::vector<std::string> roots_; ///< without symbolic links, as far as they exist
+    std::string origin_;
+};
+
+/// Where the workspace that nobody named is mounted, as LangBot's Box has it.
+inline constexpr const char* workspace_target = "/workspace";
+
+} // namespace berth::server

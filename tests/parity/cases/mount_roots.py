@@ -1,0 +1,47 @@
+"""What profiles may mount: allowed_mount_roots, default_workspace."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+
+from suite import ParityTest, binary_path, local_only, BACKENDS, backend
+
+
+@local_only
+class MountRootsTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="berth-roots-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        self.root = pathlib.Path(folder.name).resolve() / "srv"
+        self.root.mkdir()
+        self.file = pathlib.Path(folder.name) / "berth.toml"
+
+    def write(self, roots, profile):
+        self.file.write_text((f'allowed_mount_roots = ["{self.root}"]\n' if roots else "") +
+                             f'profile = "team"\n[profiles.team]\n{profile}\n')
+
+    def serve(self, session):
+        self.berth = self.start("--session", session, "--config", str(self.file))
+
+    def test_each_session_has_its_workspace(self):
+        self.write(True, f'default_workspace = "{self.root}/{{session}}"')
+        self.serve("one")
+        self.assertEqual(self.output("echo of one > /workspace/file; ls /workspace"), "file\n")
+        self.call("write_file", path="/workspace/more", content="x")
+        self.serve("../two")
+        self.assertEqual(self.output("ls /workspace"), "")
+        self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["%2E.%2Ftwo", "one"])
+        self.assertEqual((self.root / "one" / "file").read_text(), "of one\n")
+        self.command_line("sessions", "kill", "one", "--purge")
+        self.assertEqual((self.root / "one" / "more").read_text(), "x")
+
+    def test_without_roots_a_profile_mounts_nothing(self):
+        self.write(False, f'mount = ["{self.root}:/mnt/srv"]')
+        ended = subprocess.run([binary_path(BACKENDS[backend()]), "serve", "--config", str(self.file)],
+                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn("profiles may mount nothing, since no allowed_mount_roots are given", ended.stderr)
+        self.assertIn("lists the folders below which it may be", ended.stderr)

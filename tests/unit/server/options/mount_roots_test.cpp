@@ -1,0 +1,159 @@
+#include "server/options/mount_roots.hpp"
+#include "tests/unit/server/options/options_bench.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include <sys/stat.h>
+
+using namespace berth;
+using namespace berth::server;
+using berth::server::tests::Bench;
+using berth::server::tests::has;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Roots : Bench {
+    const std::string root = fs::canonical(directory).string() + "/srv";
+
+    Roots()
+    {
+        fs::create_directories(root + "/project");
+        fs::create_directories(root + "-else");
+    }
+
+    void use(const std::string& profile, const std::string& roots)
+    {
+        file((roots.empty() ? "" : "allowed_mount_roots = [\"" + roots + "\"]\n") +
+             "profile = \"team\"\n[profiles.team]\n" + profile);
+    }
+
+    void flag(const std::string& key, const std::string& value)
+    {
+        given.values[key] = {.items = {value}, .origin = "flag --" + key};
+    }
+};
+
+} // namespace
+
+TEST_SUITE("server/options/mount_roots")
+{
+    TEST_CASE("a profile mounts nothing where there are no roots")
+    {
+        Roots bench;
+        bench.use("mount = [\"" + bench.root + "/project:/mnt/p\"]\n", "");
+        CHECK(has(bench.refusal(), "profiles may mount nothing, since no allowed_mount_roots"));
+        bench.use("default_workspace = \"" + bench.root + "/{principal}\"\n", "");
+        CHECK(has(bench.refusal(), "no allowed_mount_roots are given"));
+        bench.use("", "");
+        bench.flag("mount", bench.root + "/project:/mnt/p"); // the operator's own word
+        CHECK(bench.make().sessions.mounts.size() == 1);
+    }
+
+    TEST_CASE("with roots everything that is mounted is below one")
+    {
+        Roots bench;
+        bench.use("mount = [\"" + bench.root + "/project:/mnt/p\"]\n", bench.root + "/");
+        CHECK(bench.make().sessions.mounts.size() == 1);
+        for (const auto& outside :
+             {std::string("/usr"), bench.root + "-else", bench.root + "/.."}) {
+            bench.flag("mount", outside + ":/mnt/p");
+            CHECK(has(bench.refusal(), outside == bench.root + "/.."
+                                           ? "state directory"
+                                           : "below none of " + bench.root));
+        }
+        bench.flag("mount", bench.root + ":/mnt/p"); // the root itself
+        CHECK(bench.make().sessions.mounts.at(0).source == bench.root);
+    }
+
+    TEST_CASE("a link below a root leads nowhere else")
+    {
+        Roots bench;
+        fs::create_symlink("/usr", bench.root + "/link");
+        bench.use("mount = [\"" + bench.root + "/link:/mnt/p\"]\n", bench.root);
+        CHECK(has(bench.refusal(), "mount of /usr"));
+        bench.use("default_workspace = \"" + bench.root + "/link/{profile}\"\n", bench.root);
+        CHECK(has(bench.refusal(), "cannot be made"));
+        CHECK_FALSE(fs::exists("/usr/team"));
+    }
+
+    TEST_CASE("a root that is a link is where it leads")
+    {
+        Roots bench;
+        fs::create_symlink(bench.root, bench.root + "-link");
+        bench.use("mount = [\"" + bench.root + "/project:/mnt/p\"]\n", bench.root + "-link");
+        CHECK(bench.make().sessions.mounts.size() == 1);
+    }
+
+    TEST_CASE("roots are absolute, and no profile's to say")
+    {
+        Roots bench;
+        bench.use("", "srv");
+        CHECK(has(bench.refusal(), "\"srv\""));
+        CHECK(has(bench.refusal(), "is not an absolute path"));
+        bench.use("allowed_mount_roots = [\"/\"]\n", "");
+        CHECK(has(bench.refusal(), "is not a profile's to say"));
+    }
+
+    TEST_CASE("the workspace of a session is made, for nobody else, and mounted")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{principal}/{profile}\"\n", bench.root);
+        bench.flag("principal", "ann");
+        const auto options = bench.make();
+        REQUIRE(options.sessions.mounts.size() == 1);
+        const auto& mount = options.sessions.mounts.front();
+        CHECK(mount.source == bench.root + "/ann/team");
+        CHECK(mount.target == "/workspace");
+        CHECK(mount.writable);
+        CHECK(options.sessions.asked.contains("mount"));
+        struct stat status{};
+        REQUIRE(::stat(mount.source.c_str(), &status) == 0);
+        CHECK((status.st_mode & 07777U) == 0700);
+        bench.flag("mount_mode", "ro");
+        CHECK_FALSE(bench.make().sessions.mounts.front().writable);
+        bench.flag("mount", bench.root + "/project:/workspace");
+        CHECK(bench.make().sessions.mounts.size() == 1);
+        CHECK(bench.make().sessions.mounts.front().source == bench.root + "/project");
+    }
+
+    TEST_CASE("no name leads out of its place, and no two to one")
+    {
+        const RawValue roots{.items = {"/srv"}, .origin = "file"};
+        const RawValue templ{.items = {"/srv/{session}"}, .origin = "file"};
+        const auto of = [&](const std::string& name) {
+            return MountRoots(roots).workspace(templ, {"ann", name, ""}, "p", true);
+        };
+        CHECK(of("..") == "/srv/%2E.");
+        CHECK(of("../../etc") == "/srv/%2E.%2F..%2Fetc");
+        CHECK(of("a.b-c_1") == "/srv/a.b-c_1");
+        CHECK(of("a b") == "/srv/a%20b");
+        CHECK(of("a%20b") == "/srv/a%2520b");
+        CHECK(of("{principal}") == "/srv/%7Bprincipal%7D");
+        CHECK_THROWS_WITH_AS((void)of(""), doctest::Contains("no value for {session}"), Error);
+    }
+
+    TEST_CASE("a path that is none of a workspace is refused")
+    {
+        const RawValue roots{.items = {"/srv"}, .origin = "file"};
+        for (const std::string path :
+             {"srv/a", "/srv/../etc", "/etc/{principal}", "/srv/{team}", "/srv//a", "/srvx"}) {
+            const RawValue templ{.items = {path}, .origin = "file"};
+            CHECK_THROWS_AS(
+                (void)MountRoots(roots).workspace(templ, {"ann", "work", ""}, "p", true), Error);
+        }
+    }
+
+    TEST_CASE("who only looks makes nothing")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{profile}\"\n", bench.root);
+        bench.given.only_looks = true;
+        CHECK(bench.make().sessions.mounts.size() == 1);
+        CHECK_FALSE(fs::exists(bench.root + "/team"));
+    }
+}
