@@ -73,12 +73,6 @@ class QuotaTest(ParityTest):
         self.assertEqual(self.output("f=$(mktemp); head -c 40M /dev/zero > $f; sleep 1; rm $f; echo ok"),
                          "ok\n")
 
-    def test_another_server_with_another_limit_is_told(self):
-        self.output("true")
-        other = self.start("--session", "work", env={"BERTH_SESSION_QUOTA": "32MiB"})
-        text = other.call_tool("bash_exec", {"command": "true"}).text
-        self.assertIn("session.quota", text)
-
 
 class NoQuotaTest(ParityTest):
     def test_without_a_limit_nothing_is_said_of_it(self):
