@@ -113,8 +113,8 @@ void resume(const LoopContext& context, const std::shared_ptr<Call>& call,
     call->reply(protocol::encode(context.services.pauses.resume()));
 }
 
-void change_terms(const LoopContext& context, const std::shared_ptr<Call>& call,
-                  std::string_view request)
+void set_terms(const LoopContext& context, const std::shared_ptr<Call>& call,
+               std::string_view request)
 {
     const auto wanted = protocol::decode<protocol::Terms>(request);
     call->reply(protocol::encode(context.services.change_terms(wanted)));
@@ -310,7 +310,7 @@ constexpr std::array table = {
     Entry{.operation = Operation::job_kill, .words = "ending a job", .on_loop = job_kill},
     Entry{.operation = Operation::pause, .on_loop = pause},
     Entry{.operation = Operation::resume, .on_loop = resume},
-    Entry{.operation = Operation::change_terms, .on_loop = change_terms},
+    Entry{.operation = Operation::change_terms, .on_loop = set_terms},
 };
 
 void run_on_worker(FileOperation operation, const Services& services,

@@ -15,16 +15,9 @@ using session::terms_for;
 
 namespace {
 
-const std::vector<std::string> all{"local.cpus",
-                                   "local.memory",
-                                   "local.nofile",
-                                   "local.pids",
-                                   "session.calls",
-                                   "session.idle_pause",
-                                   "session.jobs",
-                                   "session.on_disconnect",
-                                   "session.quota",
-                                   "session.ttl"};
+const std::vector<std::string> all{
+    "local.cpus",         "local.memory", "local.nofile",          "local.pids",    "session.calls",
+    "session.idle_pause", "session.jobs", "session.on_disconnect", "session.quota", "session.ttl"};
 
 Settings others()
 {
