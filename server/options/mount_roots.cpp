@@ -148,7 +148,7 @@ std::string MountRoots::workspace(const RawValue& templ, const session::SessionI
 {
     const auto path = fs::path(expanded(templ, id, profile));
     if (!path.is_absolute() || path.lexically_normal() != path) {
-        refuse_workspace(templ, "it is no absolute path without \"..\" and doubled slashes",
+        refuse_workspace(templ, "it is no absolute path without \"..\"",
                          "Name a folder below one of allowed_mount_roots.");
     }
     const auto* const root = root_of(path.string());
