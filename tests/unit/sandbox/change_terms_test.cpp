@@ -1,0 +1,123 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/direct/direct_backend.hpp"
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/sandbox.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/sandbox/fake_machine.hpp"
+#include "tests/unit/sandbox/programs.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <string>
+
+using berth::ErrorCode;
+using berth::protocol::OnDisconnect;
+using berth::protocol::Terms;
+using berth::sandbox::Sandbox;
+
+namespace {
+
+/// A real guest.
+struct Real {
+    berth::tests::TemporaryDirectory state;
+    std::unique_ptr<berth::sandbox::Backend> backend =
+        berth::direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
+    berth::sandbox::MachineRecord record;
+    std::unique_ptr<Sandbox> sandbox;
+
+    explicit Real(const berth::sandbox::Limits& limits,
+                  std::chrono::milliseconds idle_end = std::chrono::hours(1))
+    {
+        berth::sandbox::MachineSpec spec;
+        spec.key_hash = berth::random_hex(32);
+        spec.session = "test";
+        spec.generation = berth::random_hex(16);
+        spec.token = berth::random_hex(32);
+        spec.limits = limits;
+        spec.idle_end = idle_end;
+        auto machine = backend->create(spec);
+        record = machine->record();
+        sandbox = std::make_unique<Sandbox>(std::move(machine), spec.token);
+    }
+
+    ~Real()
+    {
+        sandbox.reset();
+        backend->destroy(record, true);
+    }
+
+    Real(const Real&) = delete;
+    Real& operator=(const Real&) = delete;
+};
+
+/// A guest that answers every request with that error.
+ErrorCode answer_to(ErrorCode code, Terms& answer)
+{
+    berth::test::Fixture fixture(
+        [code](const std::shared_ptr<berth::guest::Call>& call, const berth::protocol::Frame&) {
+            call->fail(std::make_exception_ptr(berth::Error(code, "no")));
+        });
+    return berth::tests::error_of([&] { answer = fixture.sandbox.change_terms({.calls = 3}); })
+        .value_or(ErrorCode::internal);
+}
+
+} // namespace
+
+TEST_SUITE("sandbox/change_terms")
+{
+    TEST_CASE("a guest says what of it holds from now on")
+    {
+        Real real({.quota = 1024UL * 1024});
+        Terms wanted{.calls = 3,
+                     .jobs = 4,
+                     .quota = 2048UL * 1024,
+                     .idle_end = 7200'000,
+                     .idle_pause = 5000,
+                     .on_disconnect = OnDisconnect::keep};
+        CHECK(real.sandbox->change_terms(wanted) == wanted);
+        const auto info = real.sandbox->info();
+        REQUIRE(info.pause);
+        CHECK(info.pause->idle_pause == 5000);
+        REQUIRE(info.quota);
+        CHECK(info.quota->limit == 2048UL * 1024);
+    }
+
+    TEST_CASE("what it is not asked for it says nothing of, and keeps")
+    {
+        Real real({.quota = 1024UL * 1024});
+        CHECK(real.sandbox->change_terms({}) == Terms());
+        CHECK(real.sandbox->info().quota->limit == 1024UL * 1024);
+    }
+
+    TEST_CASE("what cannot change is not in its answer")
+    {
+        Real real({}, std::chrono::milliseconds(0)); // no quota, and no end for want of use
+        CHECK(real.sandbox->change_terms({.quota = 5, .idle_end = 5}) == Terms());
+        CHECK_FALSE(real.sandbox->info().quota);
+        Real limited({.quota = 1024UL * 1024});
+        CHECK(limited.sandbox->change_terms({.quota = 0, .idle_end = 0}) == Terms());
+        CHECK(limited.sandbox->info().quota->limit == 1024UL * 1024);
+    }
+
+    TEST_CASE("a number that nobody means does no harm")
+    {
+        Real real({});
+        const auto most = std::uint64_t{0} - 1;
+        const auto taken = real.sandbox->change_terms({.idle_end = most, .idle_pause = most});
+        CHECK(taken.idle_pause == most);
+        real.sandbox->ping();
+    }
+
+    TEST_CASE("a guest of an earlier release changes nothing, and that is no error")
+    {
+        Terms answer{.calls = 9};
+        CHECK(answer_to(ErrorCode::unsupported, answer) == ErrorCode::internal); // nothing thrown
+        CHECK(answer == Terms());
+        CHECK(answer_to(ErrorCode::busy, answer) == ErrorCode::busy);
+    }
+}
