@@ -66,6 +66,8 @@ std::string_view name_of(Operation operation) noexcept
         return "waking";
     case Operation::change_terms:
         return "changing its limits";
+    case Operation::retire:
+        return "its end";
     }
     return "a call";
 }
@@ -340,6 +342,19 @@ protocol::Terms Sandbox::change_terms(const protocol::Terms& wanted)
             throw;
         }
         return {};
+    }
+}
+
+bool Sandbox::retire()
+{
+    try {
+        (void)call<protocol::Empty>(Operation::retire, protocol::Empty{}, {}, answer_time);
+        return true;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::busy && error.code() != ErrorCode::unsupported) {
+            throw;
+        }
+        return false;
     }
 }
 

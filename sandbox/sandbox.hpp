@@ -92,6 +92,11 @@ class Sandbox {
     /// What of it holds from now on. Nothing, where the guest is of a release that could not.
     [[nodiscard]] protocol::Terms change_terms(const protocol::Terms& wanted);
 
+    /// Ends the machine if nobody uses it: no client, no call and no job, also none that sleeps. A
+    /// call that comes a moment later has not begun. False: somebody does, or the guest is of a
+    /// release that cannot tell.
+    [[nodiscard]] bool retire();
+
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
     /// `receipt`: filled for a request with `acknowledge`, which may not go without; it has the
     /// call's connection until then.

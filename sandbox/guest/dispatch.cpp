@@ -260,6 +260,16 @@ void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,
     call->reply({}, context.services.end);
 }
 
+/// What comes behind it stays unread, which whoever sent it can see.
+void retire(const LoopContext& context, const std::shared_ptr<Call>& call,
+            std::string_view /*request*/)
+{
+    if (context.services.in_use()) {
+        throw Error(ErrorCode::busy, "the session is in use");
+    }
+    call->reply({}, context.services.end);
+}
+
 struct Entry {
     Operation operation;
     std::string_view words{}; ///< for whoever asks what is in flight
@@ -311,6 +321,7 @@ constexpr std::array table = {
     Entry{.operation = Operation::pause, .on_loop = pause},
     Entry{.operation = Operation::resume, .on_loop = resume},
     Entry{.operation = Operation::change_terms, .on_loop = set_terms},
+    Entry{.operation = Operation::retire, .on_loop = retire},
 };
 
 void run_on_worker(FileOperation operation, const Services& services,

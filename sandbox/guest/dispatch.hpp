@@ -28,6 +28,7 @@ struct Services {
     std::function<std::optional<BootClock::duration>()> ends_in;
     std::function<void()> end; ///< ends the guest
     std::function<protocol::Terms(const protocol::Terms&)> change_terms;
+    std::function<bool()> in_use;               ///< a client, a call or a job
     std::shared_ptr<HomeQuota> quota = nullptr; ///< null: the home is not limited
 };
 

@@ -73,6 +73,12 @@ PauseController::Policy policy_of(const protocol::GuestConfig& config)
     return {.idle_pause = milliseconds(config.idle_pause), .on_disconnect = config.on_disconnect};
 }
 
+/// As is_used(), or by a job that sleeps.
+bool is_in_use(const Server& server, const Pauses& pauses, const Commands& commands)
+{
+    return server.clients() > 0 || pauses.calls() > 0 || commands.job_count() > 0;
+}
+
 /// `life`: by the time of the first call.
 auto term_changer(Commands& commands, Pauses& pauses, Lifetime* const& life,
                   const std::shared_ptr<HomeQuota>& quota)
@@ -120,6 +126,7 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
                                  .ends_in = [&] { return life->ends_in(); },
                                  .end = end,
                                  .change_terms = term_changer(*commands, pauses, life, quota),
+                                 .in_use = [&] { return is_in_use(*clients, pauses, *commands); },
                                  .quota = quota});
     Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
                   [&](const auto& call, protocol::Frame request) {

@@ -40,10 +40,11 @@ enum class Operation : std::uint16_t {
     pause = 17,
     resume = 18,
     change_terms = 19, ///< Terms both ways
+    retire = 20,       ///< as shutdown, but Error(busy) while there is a client, a call or a job
 };
 
 /// The last that this release knows.
-inline constexpr Operation newest_operation = Operation::change_terms;
+inline constexpr Operation newest_operation = Operation::retire;
 
 /// Operations that are about the machine and do nothing in it: they neither wake one that is paused
 /// nor keep one awake, and who has asked for nothing else is no client.
@@ -51,7 +52,8 @@ inline constexpr Operation newest_operation = Operation::change_terms;
 {
     return operation == Operation::ping || operation == Operation::info ||
            operation == Operation::shutdown || operation == Operation::pause ||
-           operation == Operation::resume || operation == Operation::change_terms;
+           operation == Operation::resume || operation == Operation::change_terms ||
+           operation == Operation::retire;
 }
 
 /// Sent in an error frame; mirrors berth::Error.

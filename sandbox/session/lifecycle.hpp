@@ -22,6 +22,7 @@ enum class Event : unsigned char {
     gone,    ///< the backend does not have it any more
     expired, ///< the same, after longer than the time to live without use
     left,    ///< the same, of one that ends when its last client leaves
+    retired, ///< nobody used it, and a server needs one that is made otherwise
     end,     ///< somebody ended it
     purge,   ///< somebody ended it with its home
 };

@@ -165,8 +165,10 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     // Without the lock first: most servers come to a session whose machine runs.
     if (const auto found = registry_.find(wanted.key)) {
         require_same_backend(*found);
-        if (auto obtained = attach(wanted, *found)) {
-            return std::move(*obtained);
+        if (!is_outdated(*found)) {
+            if (auto obtained = attach(wanted, *found)) {
+                return std::move(*obtained);
+            }
         }
         require_place(settings_.place, *found);
     }
@@ -178,8 +180,10 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     auto record = registry_.find(wanted.key);
     if (record) {
         require_same_backend(*record);
-        if (auto obtained = attach(wanted, *record, lock.get())) {
-            return std::move(*obtained);
+        if (!is_outdated(*record) || !retire(wanted.key, *record, *lock)) {
+            if (auto obtained = attach(wanted, *record, lock.get())) {
+                return std::move(*obtained);
+            }
         }
         require_place(settings_.place, *record);
     }
@@ -232,6 +236,24 @@ void MachineKeeper::check(Record& record) const noexcept
     } catch (const std::exception&) {
         return; // cannot be told now: the books stand
     }
+}
+
+/// Nobody loses anything by it but what was outside of the home: whoever still works there keeps
+/// the machine as it is.
+bool MachineKeeper::retire(const std::string& key, Record& record, const Registry::Hold& lock)
+{
+    try {
+        auto machine = backend_.attach(record.machine);
+        if (!machine || !sandbox::Sandbox(std::move(machine), record.token).retire()) {
+            return false;
+        }
+    } catch (const std::exception&) {
+        return false; // what is the matter with it the attempt to use it tells
+    }
+    destroy(record.machine, false, lock);
+    apply(record, Event::retired);
+    registry_.put(key, record);
+    return true;
 }
 
 /// Whatever is left of a machine that does not answer any more is removed, and its record says what

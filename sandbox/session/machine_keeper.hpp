@@ -99,6 +99,8 @@ class MachineKeeper {
     /// `lock`: the session's, if this call has it.
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
                                                  const Registry::Hold* lock = nullptr);
+    [[nodiscard]] bool is_outdated(const Record& record);
+    [[nodiscard]] bool retire(const std::string& key, Record& record, const Registry::Hold& lock);
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void write_terms(const std::string& key, const Record& record);

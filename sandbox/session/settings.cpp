@@ -54,6 +54,14 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
     return found;
 }
 
+bool need_another(const Settings& settings, const Conditions& made)
+{
+    constexpr std::array<std::string_view, 3> fixed{"mount", "network", "path_policy"};
+    const auto keys = differences(settings, made);
+    return !excess(settings, made).empty() ||
+           std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();
+}
+
 std::vector<std::string> excess(const Settings& settings, const Conditions& made)
 {
     std::vector<std::string> found;

@@ -63,6 +63,10 @@ struct Settings : Conditions {
 [[nodiscard]] std::vector<std::string> differences(const Settings& settings,
                                                    const Conditions& made);
 
+/// Whether `settings` ask for a machine that one which was made with `made` cannot become: of other
+/// mounts, network or path policy.
+[[nodiscard]] bool need_another(const Settings& settings, const Conditions& made);
+
 /// What a machine that was made with `made` can reach although `settings` asks for less: the host's
 /// network, a mount. Each as the flags would say it. Empty: nothing.
 [[nodiscard]] std::vector<std::string> excess(const Settings& settings, const Conditions& made);

@@ -100,6 +100,13 @@ void MachineKeeper::change_terms(const std::string& key, Record& record, sandbox
     }
 }
 
+/// Whether this server could, and should, put another machine in its place.
+bool MachineKeeper::is_outdated(const Record& record)
+{
+    return record.state == State::running && record.made_with && is_ours(record) &&
+           need_another(settings_, *record.made_with) && backend_.availability().available;
+}
+
 /// Where another has the lock it is making or ending the machine: then there is nothing to write.
 void MachineKeeper::write_terms(const std::string& key, const Record& record)
 {

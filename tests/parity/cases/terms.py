@@ -1,6 +1,8 @@
 """What of a living machine changes with the settings of the server that comes next."""
 
 import json
+import os
+import tempfile
 
 from suite import ParityTest, local_only
 
@@ -131,3 +133,60 @@ class HostLimitsTest(ParityTest):
             self.assertIn("(local.cpus)", told[0])
         else:
             self.assertEqual((told, self.limits()["cpus"]), ([], 0.5))
+
+
+@local_only
+class RetiredTest(ParityTest):
+    """What a machine cannot become: it is made anew where nobody uses it."""
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="berth-mount-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        self.mount = f"{folder.name}:/mnt/it"
+
+    def leave_and_come(self, *arguments):
+        self.berth.close()
+        self.berth = self.start("--session", "work", *arguments)
+
+    def test_where_nobody_uses_it(self):
+        self.output("echo mine > file; echo gone > /tmp/file")
+        before = self.call("session_info").data["sandbox_id"]
+        self.leave_and_come("--mount", self.mount)
+        result = self.run_command("ls -d /mnt/it; cat file; ls /tmp")
+        self.assertEqual(result.data["stdout"], "/mnt/it\nmine\n")
+        (told,) = result.notices
+        self.assertIn("it was made with other settings than are asked for now", told)
+        self.assertIn("files in the home are kept", told)
+        self.assertEqual(self.run_command("true").notices, [])
+        self.assertEqual(self.call("session_info").data["sandbox_id"], before)
+        # Who asks for nothing takes it as it is.
+        self.leave_and_come()
+        self.assertEqual(self.run_command("ls -d /mnt/it").notices, [])
+
+    def test_where_a_job_runs(self):
+        job = self.run_command("sleep 100", background=True).data["job_id"]
+        self.leave_and_come("--mount", self.mount)
+        (told,) = self.run_command("true").notices
+        self.assertIn("(mount)", told)
+        self.assertEqual([entry["job_id"] for entry in self.call("session_info").data["jobs"]], [job])
+        self.call("bash_kill", job_id=job)
+        self.leave_and_come("--mount", self.mount)
+        self.assertEqual(self.output("ls -d /mnt/it"), "/mnt/it\n")
+
+    def test_where_another_server_works(self):
+        self.output("true")
+        other = self.start("--session", "work", "--mount", self.mount)
+        (told,) = other.call_tool("bash_exec", {"command": "true"}).notices
+        self.assertIn("(mount)", told)
+
+    def test_what_reaches_too_far_is_refused_only_while_it_is_used(self):
+        self.leave_and_come("--mount", self.mount + ":rw")
+        self.output("true")
+        other = self.start("--session", "work", "--mount", self.mount)
+        self.assertTrue(other.call_tool("bash_exec", {"command": "true"}).is_error)
+        self.berth.close()
+        result = other.call_tool("bash_exec", {"command": "touch /mnt/it/x"})
+        self.assertFalse(result.is_error, result)
+        self.assertEqual(result.data["exit_code"], 1)

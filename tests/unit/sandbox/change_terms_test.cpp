@@ -3,6 +3,7 @@
 #include "sandbox/direct/direct_backend.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
 #include "tests/unit/sandbox/programs.hpp"
@@ -28,6 +29,7 @@ struct Real {
     std::unique_ptr<berth::sandbox::Backend> backend =
         berth::direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
     berth::sandbox::MachineRecord record;
+    std::string token = berth::random_hex(32);
     std::unique_ptr<Sandbox> sandbox;
 
     explicit Real(const berth::sandbox::Limits& limits,
@@ -37,12 +39,12 @@ struct Real {
         spec.key_hash = berth::random_hex(32);
         spec.session = "test";
         spec.generation = berth::random_hex(16);
-        spec.token = berth::random_hex(32);
+        spec.token = token;
         spec.limits = limits;
         spec.idle_end = idle_end;
         auto machine = backend->create(spec);
         record = machine->record();
-        sandbox = std::make_unique<Sandbox>(std::move(machine), spec.token);
+        sandbox = std::make_unique<Sandbox>(std::move(machine), token);
     }
 
     ~Real()
@@ -119,5 +121,38 @@ TEST_SUITE("sandbox/change_terms")
         CHECK(answer_to(ErrorCode::unsupported, answer) == ErrorCode::internal); // nothing thrown
         CHECK(answer == Terms());
         CHECK(answer_to(ErrorCode::busy, answer) == ErrorCode::busy);
+    }
+
+    TEST_CASE("a machine that nobody uses retires, one with a job or a client does not")
+    {
+        Real real({});
+        berth::protocol::ExecuteRequest job;
+        job.id = berth::random_hex(16);
+        job.command = "sleep 60";
+        job.timeout = 60'000;
+        job.background = true;
+        const auto id = real.sandbox->execute(job, {}).job_id;
+        Sandbox other(real.backend->attach(real.record), real.token);
+        CHECK_FALSE(other.retire()); // a client, and a job
+        real.sandbox.reset();
+        CHECK_FALSE(other.retire()); // a job
+        {
+            Sandbox worker(real.backend->attach(real.record), real.token);
+            berth::protocol::JobKillRequest kill;
+            kill.job_id = id;
+            kill.signal = 9;
+            (void)worker.job_kill(kill, {});
+        }
+        CHECK(berth::tests::becomes_true([&] { return other.retire(); }));
+        CHECK(berth::tests::becomes_true([&] { return !real.backend->attach(real.record); }));
+    }
+
+    TEST_CASE("a guest of an earlier release does not retire")
+    {
+        berth::test::Fixture fixture(
+            [](const std::shared_ptr<berth::guest::Call>& call, const berth::protocol::Frame&) {
+                call->fail(std::make_exception_ptr(berth::Error(ErrorCode::unsupported, "no")));
+            });
+        CHECK_FALSE(fixture.sandbox.retire());
     }
 }

@@ -17,7 +17,7 @@ TEST_SUITE("session/lifecycle")
         constexpr std::array states{State::absent, State::creating, State::running, State::ended,
                                     State::lost};
         constexpr std::array events{Event::create, Event::created, Event::gone, Event::expired,
-                                    Event::left,   Event::end,     Event::purge};
+                                    Event::left,   Event::retired, Event::end,  Event::purge};
         const std::map<std::pair<State, Event>, State> expected{
             {{State::absent, Event::create}, State::creating},
             {{State::creating, Event::created}, State::running},
@@ -27,6 +27,7 @@ TEST_SUITE("session/lifecycle")
             {{State::running, Event::gone}, State::lost},
             {{State::running, Event::expired}, State::ended},
             {{State::running, Event::left}, State::ended},
+            {{State::running, Event::retired}, State::ended},
             {{State::running, Event::end}, State::ended},
             {{State::running, Event::purge}, State::absent},
             {{State::ended, Event::create}, State::creating},
