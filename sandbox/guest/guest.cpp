@@ -97,6 +97,15 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
            (commands.job_count() > 0 && !pauses.is_paused());
 }
 
+/// The rest is not taken apart: a worker on a hung mount would hold up the end for ever.
+[[noreturn]] void wind_up(Pauses& pauses, std::unique_ptr<Commands> commands)
+{
+    pauses.close();
+    commands.reset();
+    pauses.release();
+    ::_exit(0);
+}
+
 [[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
 {
     auto credentials = take_credentials(config);
@@ -145,11 +154,7 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
     });
     tell_ready(config.ready_fd);
     loop.run();
-    pauses.close();
-    commands.reset();
-    pauses.release();
-    // The rest is not taken apart: a worker on a hung mount would hold up the end for ever.
-    ::_exit(0);
+    wind_up(pauses, std::move(commands));
 }
 
 } // namespace
