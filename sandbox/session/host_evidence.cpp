@@ -33,11 +33,23 @@ bool MachineKeeper::are_books_elsewhere() const
     return registry_.is_shared() && backend_.is_bound_to_host();
 }
 
+/// Whether its machine and home are another host's, or in another state directory: there is nothing
+/// of it here to be locked.
+bool MachineKeeper::is_foreign(const std::string& key) const
+{
+    try {
+        const auto record = registry_.find(key);
+        return record && !is_ours(*record);
+    } catch (const DamagedRecord&) {
+        return false; // it may be ours
+    }
+}
+
 std::unique_ptr<Registry::Hold> MachineKeeper::lock(const std::string& key,
                                                     const Deadline& deadline) const
 {
     auto books = registry_.lock(key, deadline);
-    if (!are_books_elsewhere()) {
+    if (!are_books_elsewhere() || is_foreign(key)) {
         return books;
     }
     UniqueFd host = host_.lock(key, deadline);

@@ -170,7 +170,9 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
                 return std::move(*obtained);
             }
         }
-        require_place(settings_.place, *found);
+        if (found->state != State::creating) { // what is being made this server may use
+            require_place(settings_.place, *found);
+        }
     }
     if (const auto availability = backend_.availability(); !availability.available) {
         note_wanted(wanted.key);

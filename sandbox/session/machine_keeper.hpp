@@ -110,6 +110,7 @@ class MachineKeeper {
     void require_held(const Registry::Hold& lock) const;
     void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool are_books_elsewhere() const;
+    [[nodiscard]] bool is_foreign(const std::string& key) const;
     [[nodiscard]] bool has_unrecorded(const std::string& key) const;
     void clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
