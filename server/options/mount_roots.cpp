@@ -62,6 +62,14 @@ std::string expanded(const RawValue& templ, const session::SessionId& id,
     const std::array<std::pair<std::string_view, std::string_view>, 3> values{
         {{"{principal}", id.principal}, {"{session}", id.session}, {"{profile}", profile}}};
     std::string path = templ.items.front();
+    for (const auto& name : fs::path(path)) {
+        const auto component = name.string();
+        if (std::count(component.begin(), component.end(), '{') > 1) {
+            // "a" with "b-c" would have the folder of "a-b" with "c".
+            refuse_workspace(templ, visible(component) + " is one name made of two",
+                             "Put a / between what stands in braces.");
+        }
+    }
     for (const auto& [name, value] : values) {
         for (auto at = path.find(name); at != std::string::npos; at = path.find(name, at)) {
             if (value.empty()) {
@@ -146,10 +154,14 @@ void MountRoots::require(const std::string& source, const std::string& said) con
 std::string MountRoots::workspace(const RawValue& templ, const session::SessionId& id,
                                   const std::string& profile, bool only_looks) const
 {
-    const auto path = fs::path(expanded(templ, id, profile));
-    if (!path.is_absolute() || path.lexically_normal() != path) {
-        refuse_workspace(templ, "it is no absolute path without \"..\"",
+    const auto said = fs::path(expanded(templ, id, profile));
+    auto path = said.lexically_normal(); // without doubled slashes
+    if (!said.is_absolute() || path != said) {
+        refuse_workspace(templ, "it is no absolute path without \".\" and \"..\"",
                          "Name a folder below one of allowed_mount_roots.");
+    }
+    if (!path.has_filename()) {
+        path = path.parent_path(); // a slash at the end
     }
     const auto* const root = root_of(path.string());
     if (root == nullptr) {

@@ -22,8 +22,9 @@ class MountRoots {
     void require(const std::string& source, const std::string& said) const;
 
     /// The folder that `default_workspace` means for a session, with {principal}, {session} and
-    /// {profile} in it; made, readable for nobody else, where it is missing. `only_looks`: not
-    /// made. Throws Error(invalid_argument).
+    /// {profile} in it; made, readable for nobody else, where it is missing. Absolute, as it is
+    /// below the root, and none of it was a link: do not follow one that came since.
+    /// `only_looks`: not made. Throws Error(invalid_argument).
     [[nodiscard]] std::string workspace(const RawValue& templ, const session::SessionId& id,
                                         const std::string& profile, bool only_looks) const;
 

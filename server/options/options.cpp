@@ -198,7 +198,10 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
                          .target = workspace_target,
                          .writable = layers.choice("mount_mode") != "ro"};
     if (!given.only_looks) {
-        mount.source = resolve_source(mount, raw.origin, state_directory);
+        // The place it leads to is not taken: a session that may write above could have put a link
+        // there since it was made, to a folder outside of the roots or of somebody else. The
+        // launcher follows none on the way to the source as it stands.
+        (void)resolve_source(mount, raw.origin, state_directory);
     }
     mounts.push_back(std::move(mount));
 }

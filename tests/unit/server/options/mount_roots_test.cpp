@@ -3,9 +3,14 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <filesystem>
+#include <set>
+#include <stop_token>
 #include <string>
+#include <thread>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 using namespace berth;
@@ -137,11 +142,37 @@ TEST_SUITE("server/options/mount_roots")
         CHECK_THROWS_WITH_AS((void)of(""), doctest::Contains("no value for {session}"), Error);
     }
 
+    TEST_CASE("a link that comes while a workspace is made leads nowhere")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{profile}//work/\"\n", bench.root);
+        const auto folder = bench.root + "/team";
+        const auto link = bench.root + "/link";
+        fs::create_directories(folder + "/work");
+        fs::create_directories(bench.root + "-else/work");
+        fs::create_symlink(bench.root + "-else", link);
+        const std::jthread other([&](const std::stop_token& stop) {
+            while (!stop.stop_requested()) {
+                (void)::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, link.c_str(),
+                                  RENAME_EXCHANGE);
+            }
+        });
+        std::set<std::string> sources;
+        for (int round = 0; round < 1000; ++round) {
+            try {
+                sources.insert(bench.make().sessions.mounts.front().source);
+            } catch (const Error& error) {
+                CHECK(error.code() == ErrorCode::invalid_argument);
+            }
+        }
+        CHECK(sources == std::set<std::string>{folder + "/work"});
+    }
+
     TEST_CASE("a path that is none of a workspace is refused")
     {
         const RawValue roots{.items = {"/srv"}, .origin = "file"};
-        for (const std::string path :
-             {"srv/a", "/srv/../etc", "/etc/{principal}", "/srv/{team}", "/srvx"}) {
+        for (const std::string path : {"srv/a", "/srv/../etc", "/etc/{principal}", "/srv/{team}",
+                                       "/srvx", "/srv/./a", "/srv/{principal}-{session}"}) {
             const RawValue templ{.items = {path}, .origin = "file"};
             CHECK_THROWS_AS(
                 (void)MountRoots(roots).workspace(templ, {"ann", "work", ""}, "p", true), Error);
