@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Kills servers and lets them race: run.py [--backend local|direct] [--user NAME] [--kills N]
-[--races N] [--seed TEXT] [--clocks LIBRARY] [unittest names, e.g. kills.UnderLoadTest]. With --user, a
-name or a uid, started as root, everything runs as that ordinary user. --clocks: what clocks.cpp was
-built as; without it the tests that shift a server's clocks are left out."""
+"""Kills servers, lets them race, and sees a crowd of sessions come and go: run.py
+[--backend local|direct] [--user NAME] [--kills N] [--races N] [--sessions N] [--seed TEXT]
+[--clocks LIBRARY] [unittest names, e.g. kills.UnderLoadTest]. With --user, a name or a uid, started as
+root, everything runs as that ordinary user. --clocks: what clocks.cpp was built as; without it the
+tests that shift a server's clocks are left out."""
 
 import argparse
 import os
@@ -19,7 +20,7 @@ sys.path.insert(0, str(HERE))
 from apart import be_apart
 from ordinary_user import run_as
 
-MODULES = ("kills", "races", "neighbours", "clocks")
+MODULES = ("kills", "races", "neighbours", "crowd", "clocks")
 
 
 def applying(suite, backend, clocks):
@@ -38,6 +39,7 @@ def main():
     parser.add_argument("--user")
     parser.add_argument("--kills", type=int, default=25)
     parser.add_argument("--races", type=int, default=30)
+    parser.add_argument("--sessions", type=int, default=30)
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--clocks", default="", type=lambda path: path and os.path.abspath(path))
     parser.add_argument("names", nargs="*")
@@ -49,7 +51,7 @@ def main():
         sys.exit(run_as(options.user, __file__, [*arguments, *options.names]))
     os.environ.update(BERTH_PARITY_BACKEND=options.backend, BERTH_CRASH_SEED=options.seed,
                       BERTH_CRASH_KILLS=str(options.kills), BERTH_CRASH_RACES=str(options.races),
-                      BERTH_CRASH_CLOCKS=options.clocks)
+                      BERTH_CRASH_SESSIONS=str(options.sessions), BERTH_CRASH_CLOCKS=options.clocks)
     print(f"seed {options.seed}", file=sys.stderr, flush=True)
     tests = unittest.defaultTestLoader.loadTestsFromNames(options.names or MODULES)
     tests = unittest.TestSuite(applying(tests, options.backend, options.clocks))

@@ -15,6 +15,10 @@ def races():
     return int(os.environ.get("BERTH_CRASH_RACES", "30"))
 
 
+def sessions():
+    return int(os.environ.get("BERTH_CRASH_SESSIONS", "30"))
+
+
 def told(figures):
     """For who reads the log."""
     print(f"figures: {figures}", file=sys.stderr, flush=True)

@@ -154,6 +154,10 @@ class StateDirectory:
             stale = [path for path in sockets - self._sockets if _nobody_listens(path)]
         return named + stale + [str(path) for path in self.temporary.iterdir()]
 
+    def sockets(self):
+        """All that is new in the runtime folders since this was made, whoever listens at it."""
+        return _sockets() - self._sockets
+
     def guests(self):
         """The process ids of the guests, one per running machine."""
         return [pid for pid in self.processes()
