@@ -69,11 +69,16 @@ void require_success(const protocol::ExecuteReply& reply, const std::string& com
     if (reply.fate == Fate::exited && reply.exit_code == 0) {
         return;
     }
-    const auto said = end_of(reply.out) + end_of(reply.err);
+    auto said = end_of(reply.out) + end_of(reply.err);
+    if (said.ends_with('\n')) {
+        said.pop_back();
+    }
+    // The guest's own word on why it stopped it, as that the home has become too large.
+    const auto why = reply.notice.empty() ? "" : " (" + visible(reply.notice) + ')';
     throw Error(ErrorCode::sandbox_unavailable,
                 "the sandbox could not be set up: the command `" +
                     visible_beginning(command, shown_command, "…") + "` of session.setup " +
-                    fate_of(reply, setup) +
+                    fate_of(reply, setup) + why +
                     (said.empty() ? ", and printed nothing" : "; it printed at last:\n" + said),
                 "Nothing of this call was done. The operator corrects session.setup, or what the "
                 "command needs; the next call makes a fresh sandbox and runs it again. A home that "

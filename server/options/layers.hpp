@@ -66,6 +66,12 @@ class Layers {
 
     [[nodiscard]] const std::string& profile() const noexcept { return profile_.name; }
 
+    /// By the profile: no flag or variable changes it.
+    [[nodiscard]] bool is_locked(const std::string& key) const
+    {
+        return profile_.locked.contains(key);
+    }
+
     [[nodiscard]] std::vector<Setting> settings() const;
 
   private:

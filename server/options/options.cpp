@@ -188,10 +188,20 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
                    std::vector<sandbox::Mount>& mounts)
 {
     const auto& raw = layers.raw("default_workspace");
+    const auto text = layers.text("default_workspace");
     const bool is_taken =
         std::any_of(mounts.begin(), mounts.end(),
                     [](const sandbox::Mount& mount) { return mount.target == workspace_target; });
-    if (layers.text("default_workspace").empty() || is_taken) {
+    if (!text.empty() && is_taken && layers.is_locked("default_workspace")) {
+        throw Error(ErrorCode::invalid_argument,
+                    std::string("mount (") + layers.raw("mount").origin + "): " + workspace_target +
+                        " is the place of default_workspace, which " + raw.origin + " has locked",
+                    "Mount the folder elsewhere, or take another profile.");
+    }
+    // Who lists, ends or clears up sessions names none of them as his own.
+    const bool has_no_name =
+        given.only_looks && id.session.empty() && text.find("{session}") != std::string::npos;
+    if (text.empty() || is_taken || has_no_name) {
         return;
     }
     sandbox::Mount mount{.source = roots.workspace(raw, id, layers.profile(), given.only_looks),

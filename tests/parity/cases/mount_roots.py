@@ -1,5 +1,6 @@
 """What profiles may mount: allowed_mount_roots, default_workspace."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -35,7 +36,9 @@ class MountRootsTest(ParityTest):
         self.assertEqual(self.output("ls /workspace"), "")
         self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["%2E.%2Ftwo", "one"])
         self.assertEqual((self.root / "one" / "file").read_text(), "of one\n")
-        self.command_line("sessions", "kill", "one", "--purge")
+        listed = json.loads(self.command_line("sessions", "list", "--json", "--config", str(self.file)))
+        self.assertEqual(len(listed), 2)  # though who lists has no session's name for the path
+        self.command_line("sessions", "kill", "one", "--purge", "--config", str(self.file))
         self.assertEqual((self.root / "one" / "more").read_text(), "x")
 
     def test_without_roots_a_profile_mounts_nothing(self):

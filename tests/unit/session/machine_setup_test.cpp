@@ -98,7 +98,7 @@ TEST_SUITE("session/machine_setup")
         };
         const auto said = machine.refusal({.commands = {"pip install x", "two"}, .variables = {}});
         CHECK(has(said, "`pip install x` of session.setup failed with exit code 3"));
-        CHECK(has(said, "\ntrying\nno \\x1b[31mnet\n"));
+        CHECK(has(said, "\ntrying\nno \\x1b[31mnet\nNothing of this call"));
         CHECK(has(said, "A home that was there before is kept"));
         CHECK(machine.requests.size() == 1);
     }
@@ -118,6 +118,8 @@ TEST_SUITE("session/machine_setup")
         const auto said = machine.refusal(setup);
         CHECK(has(said, "ended by signal 9, and printed nothing"));
         CHECK(said.size() < 1000); // the command is cut
+        reply.notice = "the home became too large";
+        CHECK(has(machine.refusal(setup), "signal 9 (the home became too large), and printed"));
         reply.fate = protocol::Fate::lost;
         CHECK(has(machine.refusal(setup), "broken off"));
     }

@@ -186,5 +186,23 @@ TEST_SUITE("server/options/mount_roots")
         bench.given.only_looks = true;
         CHECK(bench.make().sessions.mounts.size() == 1);
         CHECK_FALSE(fs::exists(bench.root + "/team"));
+        // Who lists or clears up sessions has none, and is not to be kept from it.
+        bench.use("default_workspace = \"" + bench.root + "/{session}\"\n", bench.root);
+        CHECK(bench.make().sessions.mounts.empty());
+        bench.given.only_looks = false;
+        CHECK(has(bench.refusal(), "no value for {session}"));
+    }
+
+    TEST_CASE("nothing takes the place of a workspace that is locked")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root +
+                      "/{profile}\"\nlocked = [\"default_workspace\"]\n",
+                  bench.root);
+        bench.flag("mount", bench.root + "/project:/workspace/");
+        CHECK(has(bench.refusal(), "/workspace is the place of default_workspace"));
+        CHECK(has(bench.refusal(), "has locked"));
+        bench.flag("mount", bench.root + "/project:/mnt/project");
+        CHECK(bench.make().sessions.mounts.size() == 2);
     }
 }
