@@ -143,11 +143,7 @@ bool Commands::State::start(const protocol::ExecuteRequest& request, const Done&
             throw too_many_jobs();
         }
     } else if (config.max_calls != 0 && call_count() >= config.max_calls) {
-        throw Error(ErrorCode::busy,
-                    std::to_string(call_count()) + " commands of this session are running, and " +
-                        std::to_string(config.max_calls) + " may at once (session.calls)",
-                    "Wait for one to end, then try again. What need not be waited for may be "
-                    "started with background instead; the operator can raise session.calls.");
+        throw too_many_calls();
     }
     if (is_crowded() && make_room(request, done)) {
         return false;

@@ -98,13 +98,54 @@ Error Commands::State::unknown_job(const std::string& job_id) const
                       ". session_info tells what they run."};
 }
 
+std::optional<std::uint64_t> Commands::State::place_within(bool (Command::*counts)()
+                                                               const noexcept) const
+{
+    std::optional<std::chrono::milliseconds> soonest;
+    for (const auto& [id, command] : commands) {
+        const auto left = ((*command).*counts)() ? command->time_left() : std::nullopt;
+        if (left && (!soonest || *left < *soonest)) {
+            soonest = left;
+        }
+    }
+    return soonest ? std::optional(static_cast<std::uint64_t>(
+                         std::chrono::ceil<std::chrono::seconds>(*soonest).count()))
+                   : std::nullopt;
+}
+
+namespace {
+
+Error busy_until(const std::optional<std::uint64_t>& seconds, const std::string& what,
+                 const std::string& hint)
+{
+    if (!seconds) {
+        return {ErrorCode::busy, what, hint};
+    }
+    return Error(ErrorCode::busy, what,
+                 "One of them ends in " + std::to_string(*seconds) + " s at the latest. " + hint)
+        .with_detail("retry_after", std::to_string(*seconds));
+}
+
+} // namespace
+
 Error Commands::State::too_many_jobs() const
 {
-    return {ErrorCode::busy,
-            std::to_string(job_count()) + " jobs of this session are running, and " +
-                std::to_string(config.max_jobs) + " may at once (session.jobs)",
-            "Nothing was run. End one with bash_kill (session_info lists them) or wait for one "
-            "with bash_output; the operator can raise session.jobs."};
+    return busy_until(place_within(&Command::is_job),
+                      std::to_string(job_count()) + " jobs of this session are running, and " +
+                          std::to_string(config.max_jobs) + " may at once (session.jobs)",
+                      "Nothing was run. End one with bash_kill (session_info lists them) or wait "
+                      "for one with bash_output; the operator can raise session.jobs.");
+}
+
+Error Commands::State::too_many_calls() const
+{
+    return busy_until(
+        place_within(&Command::is_call),
+        std::to_string(call_count()) + " commands of this session are running, and " +
+            std::to_string(config.max_calls) + " may at once (session.calls)",
+        "Nothing was run. Try again then, or when a call has been answered. What need "
+        "not be waited for may be started with background instead; the operator can "
+        "raise session.calls.");
 }
 
 void Commands::State::remember(EndedJob job)

@@ -74,6 +74,11 @@ struct Commands::State {
     [[nodiscard]] JobView view_job(const std::string& job_id);
     [[nodiscard]] Error unknown_job(const std::string& job_id) const;
     [[nodiscard]] Error too_many_jobs() const;
+    [[nodiscard]] Error too_many_calls() const;
+    /// Of those that `counts` says yes to the soonest deadline: in so many seconds there is a place
+    /// again at the latest. Nothing where none has one.
+    [[nodiscard]] std::optional<std::uint64_t> place_within(bool (Command::*counts)()
+                                                                const noexcept) const;
     void remember(EndedJob job);
     /// Whoever asks for a job knows of it.
     void seen(const std::string& job_id);

@@ -24,7 +24,7 @@ struct Typed {
 constexpr std::array typed = {
     Typed{"available_bytes", Type::number}, Typed{"count", Type::number},
     Typed{"cut_off.bytes", Type::number},   Typed{"cut_off.certain", Type::truth},
-    Typed{"lines", Type::numbers},
+    Typed{"lines", Type::numbers},          Typed{"retry_after", Type::number},
 };
 
 Type type_of(std::string_view key)

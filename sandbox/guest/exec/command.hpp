@@ -130,6 +130,9 @@ class Command : public std::enable_shared_from_this<Command> {
 
     [[nodiscard]] bool is_job() const noexcept { return !job_id_.empty() && !over_; }
 
+    /// Until its own deadline stops it, if it does not end before; nothing where it has none.
+    [[nodiscard]] std::optional<std::chrono::milliseconds> time_left() const;
+
     /// Is one, or was one that has ended.
     [[nodiscard]] bool was_job() const noexcept { return !job_id_.empty(); }
 

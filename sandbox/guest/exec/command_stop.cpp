@@ -42,6 +42,17 @@ void Command::timeout_due()
     stop(StopReason::timed_out);
 }
 
+std::optional<std::chrono::milliseconds> Command::time_left() const
+{
+    if (is_call()) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            started_ + timeout_ - host_.clock.now());
+        return std::max(left, std::chrono::milliseconds(0));
+    }
+    const auto left = remaining();
+    return left ? std::optional<std::chrono::milliseconds>(*left) : std::nullopt;
+}
+
 /// Nothing fires while the session is paused, also not to find out that it is.
 void Command::hold_deadline()
 {

@@ -91,7 +91,9 @@ class CommandsTest(ParityTest):
                    for n in range(3)]
         self.wait_until(lambda: self.call("glob_files", pattern="started*").data["total"] == 3, 10,
                         "three commands run")
-        self.assertTrue(self.refused("busy", "bash_exec", command="true").error["retryable"])
+        error = self.refused("busy", "bash_exec", command="true").error
+        self.assertTrue(error["retryable"])
+        self.assertIn(error["details"]["retry_after"], range(1, 121), "its default timeout")
         for call in pending:
             self.berth.cancel(call)
         self.wait_until(lambda: not self.berth.call_tool("bash_exec", {"command": "true"}).is_error,

@@ -323,9 +323,10 @@ class JobsTest(ParityTest):
         self.assertEqual(self.call("session_info").data["jobs"], [])
 
     def test_no_more_jobs_than_are_allowed(self):
-        jobs = [self.job("sleep 300") for _ in range(4)]
+        jobs = [self.job("sleep 300", timeout=600 - 100 * number) for number in range(4)]
         error = self.refused("busy", "bash_exec", command="sleep 300", background=True).error
         self.assertIn("session.jobs", error["message"])
+        self.assertIn(error["details"]["retry_after"], range(200, 301))
         self.assertTrue(error["retryable"])
         self.assertEqual(self.output("echo on"), "on\n")
         self.call("bash_kill", job_id=jobs[0])

@@ -344,14 +344,18 @@ TEST_CASE("a command is not run when its output cannot be watched")
 TEST_CASE("calls at once are limited, and known")
 {
     Guest guest(Mode::subreaper, [](protocol::GuestConfig& config) { config.max_calls = 2; });
-    const auto one = guest.start(Guest::request("sleep 0.3"));
-    const auto two = guest.start(Guest::request("sleep 0.3"));
+    const auto one = guest.start(Guest::request("sleep 0.3", 300'000));
+    const auto two = guest.start(Guest::request("sleep 0.3", 20'000));
     CHECK(guest.commands->running() == 2);
     const auto third = refusal(guest, Guest::request("true"));
     CHECK(third.code() == ErrorCode::busy);
     CHECK(std::string(third.what()) ==
           "2 commands of this session are running, and 2 may at once (session.calls)");
     CHECK(third.hint().find("can raise session.calls") != std::string::npos);
+    const auto& seconds = third.details().at("retry_after"); // the sooner of the two
+    CHECK(std::stoi(seconds) <= 20);
+    CHECK(std::stoi(seconds) > 0);
+    CHECK(third.hint().find("ends in " + seconds + " s at the latest") != std::string::npos);
     guest.wait_for(one);
     guest.wait_for(two);
     CHECK(guest.run("true").reply.fate == Fate::exited);

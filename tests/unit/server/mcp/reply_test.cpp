@@ -244,6 +244,7 @@ TEST_CASE("every failure has the form that the schema says")
         full.with_detail(key, "text");
     }
     full.with_detail("count", "2").with_detail("lines", "1, 4").with_detail("available_bytes", "0");
+    full.with_detail("retry_after", "90");
     CHECK(complaint(
               with_cut_off(full, {.arrived_as = "wrapper", .bytes = 7, .argument = "_raw"})) == "");
     CHECK_FALSE(complaint(with_cut_off(full, {.arrived_as = "pigeon"})).empty());
