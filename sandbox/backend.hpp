@@ -166,8 +166,9 @@ class Backend {
     [[nodiscard]] virtual bool is_gone(const MachineRecord& /*record*/) { return false; }
 
     /// Has the limits of memory, processes and processors hold for a living machine, as far as they
-    /// are kept from outside of it, and nothing that it uses by now is above the new one.
-    [[nodiscard]] virtual ChangedLimits change_limits(const MachineRecord& /*record*/,
+    /// are kept from outside of it, and nothing that it uses by now is above the new one. By the
+    /// session's key: what a record says of itself may be another's word, in shared books.
+    [[nodiscard]] virtual ChangedLimits change_limits(const std::string& /*key_hash*/,
                                                       const Limits& /*limits*/)
     {
         return {};

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/commands_state.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
 
 #include <algorithm>
 #include <array>
@@ -443,10 +444,14 @@ void Commands::change_limits(protocol::Terms& wanted)
     config.max_calls = wanted.calls.value_or(config.max_calls);
     config.max_jobs = wanted.jobs.value_or(config.max_jobs);
     config.limit_nofile = wanted.nofile.value_or(config.limit_nofile);
-    if (wanted.pids) {
-        (config.limit_nproc != 0 ? config.limit_nproc : config.limit_pids) = *wanted.pids;
-    }
-    if (config.limit_nproc == 0) {
+    if (wanted.pids && config.limit_nproc == 0) {
+        // The cgroup's, which whoever asks has changed already.
+        config.limit_pids = *wanted.pids;
+        wanted.pids.reset();
+    } else if (wanted.pids && *wanted.pids >= all_processes().size()) {
+        config.limit_nproc = *wanted.pids;
+    } else {
+        // Below what runs no command could start, and a job would be ended to make room for one.
         wanted.pids.reset();
     }
 }

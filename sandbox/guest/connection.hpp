@@ -40,6 +40,10 @@ class ConnectionOwner {
     virtual std::shared_ptr<PayloadBudget::Ticket>
     room_for(const protocol::FrameReader::Announced& request, EventLoop::Task granted) = 0;
 
+    /// False once the guest is about to end: what is not read by then stays unread, which whoever
+    /// sent it can see and so knows that it has not begun.
+    [[nodiscard]] virtual bool is_reading() const noexcept { return true; }
+
     /// How long a request that has room may bring no byte.
     [[nodiscard]] virtual std::chrono::milliseconds patience() const noexcept = 0;
 

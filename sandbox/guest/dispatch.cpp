@@ -260,14 +260,18 @@ void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,
     call->reply({}, context.services.end);
 }
 
-/// What comes behind it stays unread, which whoever sent it can see.
+/// What is not read by now stays unread, which whoever sent it can see: a call that was begun
+/// between this look and the end would be killed with an outcome that nobody knows.
 void retire(const LoopContext& context, const std::shared_ptr<Call>& call,
             std::string_view /*request*/)
 {
-    if (context.services.in_use()) {
+    const auto& services = context.services;
+    if (services.in_use()) {
         throw Error(ErrorCode::busy, "the session is in use");
     }
-    call->reply({}, context.services.end);
+    services.stop_reading();
+    call->reply({}, services.end);
+    services.end_soon(); // whoever asked may be gone, and take no answer
 }
 
 struct Entry {

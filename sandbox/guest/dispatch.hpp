@@ -27,6 +27,9 @@ struct Services {
     /// Until the machine ends for want of use; nothing while it is in use, or if it never does.
     std::function<std::optional<BootClock::duration>()> ends_in;
     std::function<void()> end; ///< ends the guest
+    /// Nothing that comes in is begun any more, and what was not read stays so.
+    std::function<void()> stop_reading = {};
+    std::function<void()> end_soon = {}; ///< at most a second from now
     std::function<protocol::Terms(const protocol::Terms&)> change_terms;
     std::function<bool()> in_use;               ///< a client, a call or a job
     std::shared_ptr<HomeQuota> quota = nullptr; ///< null: the home is not limited

@@ -97,6 +97,11 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
            (commands.job_count() > 0 && !pauses.is_paused());
 }
 
+void end_within_a_second(EventLoop& loop)
+{
+    (void)loop.call_at(BootClock::now() + std::chrono::seconds(1), [&loop] { loop.stop(); });
+}
+
 /// The rest is not taken apart: a worker on a hung mount would hold up the end for ever.
 [[noreturn]] void wind_up(Pauses& pauses, std::unique_ptr<Commands> commands)
 {
@@ -134,6 +139,8 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
                                  .connections = [&] { return clients->connections(); },
                                  .ends_in = [&] { return life->ends_in(); },
                                  .end = end,
+                                 .stop_reading = [&] { clients->stop_reading(); },
+                                 .end_soon = [&] { end_within_a_second(loop); },
                                  .change_terms = term_changer(*commands, pauses, life, quota),
                                  .in_use = [&] { return is_in_use(*clients, pauses, *commands); },
                                  .quota = quota});

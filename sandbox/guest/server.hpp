@@ -51,6 +51,11 @@ class Server : public ConnectionOwner {
     /// case.
     void on_clients_changed(std::function<void()> changed) { changed_ = std::move(changed); }
 
+    /// From now on nothing is read any more, of no connection; answers are still sent. For a guest
+    /// that ends as soon as it has told somebody that it will.
+    void stop_reading() noexcept { reading_ = false; }
+    [[nodiscard]] bool is_reading() const noexcept override { return reading_; }
+
     protocol::HelloReply welcome(const protocol::Hello& hello) override;
     void begin(const std::shared_ptr<Call>& call, protocol::Frame request) override;
     std::shared_ptr<PayloadBudget::Ticket> room_for(const protocol::FrameReader::Announced& request,
@@ -76,6 +81,7 @@ class Server : public ConnectionOwner {
     PayloadBudget budget_;
     std::vector<std::shared_ptr<Connection>> connections_; ///< oldest first
     EventLoop::TimerId resume_ = 0;
+    bool reading_ = true;
 };
 
 } // namespace berth::guest

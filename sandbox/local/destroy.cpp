@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
@@ -47,6 +48,24 @@ void end_processes(const MachineFacts& facts, bool latest)
     }
 }
 
+/// Without what cannot be this session's, by its name. Whoever can write in shared books could else
+/// have root remove any socket, file or cgroup of the host, which only who is root may.
+MachineFacts own_facts(const sandbox::MachineRecord& record)
+{
+    MachineFacts facts = facts_from(record);
+    const auto key = record.data.find("key_hash");
+    if (key != record.data.end() && key->second != facts.folder) {
+        return {};
+    }
+    const auto id = machine_id(facts.state, facts.folder);
+    std::erase_if(facts.cgroups,
+                  [&](const std::string& path) { return !path.ends_with("/berth/" + id); });
+    if (!facts.socket_path.ends_with('/' + id + ".sock")) {
+        facts.socket_path.clear();
+    }
+    return facts;
+}
+
 void require_removed(bool removed, const std::string& what, const SessionFolder& folder)
 {
     if (!removed) {
@@ -70,6 +89,11 @@ bool remove_home(const SessionFolder& folder, const std::string& name, int state
     return true;
 }
 
+std::string machine_id(const std::string& state, const std::string& key_hash)
+{
+    return sha256_hex(state + "\n" + key_hash).substr(0, 16);
+}
+
 std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::string& id)
 {
     auto bases = layout.v1.directories();
@@ -85,7 +109,7 @@ std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::
 
 void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool privileged)
 {
-    const MachineFacts facts = facts_from(record);
+    const MachineFacts facts = own_facts(record);
     if (facts.state.empty() || facts.folder.empty() ||
         facts.folder.find('/') != std::string::npos) {
         return;

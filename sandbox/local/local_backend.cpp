@@ -139,7 +139,7 @@ class LocalBackend final : public sandbox::Backend {
     attach(const sandbox::MachineRecord& record) override;
     void destroy(const sandbox::MachineRecord& record, bool purge) override;
     [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override;
-    [[nodiscard]] sandbox::ChangedLimits change_limits(const sandbox::MachineRecord& record,
+    [[nodiscard]] sandbox::ChangedLimits change_limits(const std::string& key_hash,
                                                        const sandbox::Limits& limits) override;
     void collect(const Deadline& deadline) override;
     [[nodiscard]] std::string description() const override;
@@ -203,10 +203,9 @@ const Host& LocalBackend::host()
     return *host_;
 }
 
-/// Of the state directory too: two of them may know a session of the same name.
 std::string LocalBackend::machine_id(const std::string& key_hash)
 {
-    return sha256_hex(host().state + "\n" + key_hash).substr(0, 16);
+    return local::machine_id(host().state, key_hash);
 }
 
 /// The record that a server did not live to write: whatever may exist of the key's machine.
@@ -456,16 +455,13 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
            nobody_listens(facts.socket_path);
 }
 
-sandbox::ChangedLimits LocalBackend::change_limits(const sandbox::MachineRecord& record,
+sandbox::ChangedLimits LocalBackend::change_limits(const std::string& key_hash,
                                                    const sandbox::Limits& limits)
 {
-    // By their names, not by the paths in its record: whoever could write those in shared books
-    // would have the limits of another's cgroups raised.
-    const auto key_hash = record.data.find("key_hash");
-    if (key_hash == record.data.end() || !is_folder_name(key_hash->second)) {
+    if (!is_folder_name(key_hash)) {
         return {};
     }
-    const std::string id = machine_id(key_hash->second);
+    const std::string id = machine_id(key_hash);
     return change_cgroup_limits(session_cgroups(host().cgroups, id), limits);
 }
 

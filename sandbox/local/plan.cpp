@@ -40,6 +40,9 @@ std::vector<Bind> user_binds(const PlanInput& input)
                          // An ordinary user's sandbox has that user's own uid.
                          .id_mapped = mount.writable && input.privileged});
     }
+    // A folder before what lies in it, however they were given: it would hide that.
+    std::sort(binds.begin(), binds.end(),
+              [](const Bind& a, const Bind& b) { return a.target < b.target; });
     return binds;
 }
 

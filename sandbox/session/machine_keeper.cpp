@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include <algorithm>
@@ -17,18 +18,11 @@ constexpr const char* replaced_notice =
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
 
-void apply(Record& record, Event event)
-{
-    const auto transition = next(record.state, event);
-    if (!transition) {
-        throw Error(ErrorCode::internal, "a session that is " +
-                                             std::string(to_string(record.state)) +
-                                             " cannot go where it was sent");
-    }
-    record.state = transition->to;
-    record.why = transition->why;
-    record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
-}
+/// A machine was made for nothing, and could not be removed whole.
+class NotUndone : public Error {
+  public:
+    explicit NotUndone(const Error& cause) : Error(cause) {}
+};
 
 MachineKeeper::Seen seen_in(const Record& record)
 {
@@ -182,7 +176,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     auto record = registry_.find(wanted.key);
     if (record) {
         require_same_backend(*record);
-        if (!is_outdated(*record) || !retire(wanted.key, *record, *lock)) {
+        if (!is_outdated(*record) || !retire(wanted, *record, *lock)) {
             if (auto obtained = attach(wanted, *record, lock.get())) {
                 return std::move(*obtained);
             }
@@ -238,24 +232,6 @@ void MachineKeeper::check(Record& record) const noexcept
     } catch (const std::exception&) {
         return; // cannot be told now: the books stand
     }
-}
-
-/// Nobody loses anything by it but what was outside of the home: whoever still works there keeps
-/// the machine as it is.
-bool MachineKeeper::retire(const std::string& key, Record& record, const Registry::Hold& lock)
-{
-    try {
-        auto machine = backend_.attach(record.machine);
-        if (!machine || !sandbox::Sandbox(std::move(machine), record.token).retire()) {
-            return false;
-        }
-    } catch (const std::exception&) {
-        return false; // what is the matter with it the attempt to use it tells
-    }
-    destroy(record.machine, false, lock);
-    apply(record, Event::retired);
-    registry_.put(key, record);
-    return true;
 }
 
 /// Whatever is left of a machine that does not answer any more is removed, and its record says what
@@ -348,6 +324,8 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
             registry_.put(wanted.key, record);
         }
         obtained = create(wanted, record, lock);
+    } catch (const NotUndone&) {
+        throw; // the books go on saying that there may be a machine: the next server clears it up
     } catch (...) {
         roll_back(wanted.key, std::move(before), lock);
         throw;
@@ -361,6 +339,16 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         obtained.notices.push_back(std::move(notice));
     }
     return obtained;
+}
+
+/// Of a machine that was made for nothing. Throws NotUndone where something of it stays.
+void MachineKeeper::undo(const sandbox::MachineRecord& machine, bool purge)
+{
+    try {
+        backend_.destroy(machine, purge);
+    } catch (const Error& error) {
+        throw NotUndone(error);
+    }
 }
 
 MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
@@ -380,7 +368,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     } catch (...) {
         // A machine that no book knows could never be ended, nor a home be found. Whoever has the
         // lock by now may have given that home to another machine.
-        backend_.destroy(record.machine, record.machine.made_home && !has_passed_on(lock));
+        undo(record.machine, record.machine.made_home && !has_passed_on(lock));
         throw;
     }
     obtained.seen = seen_in(record);

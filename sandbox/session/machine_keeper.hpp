@@ -31,6 +31,9 @@ class MachineKeeper {
         std::string key;
         bool unnamed = false;
         Seen seen; ///< what this server had
+        /// Takes what the agent must be told whatever becomes of the call, before the notices of
+        /// what it obtains.
+        std::vector<std::string>* told = nullptr;
     };
 
     struct Obtained {
@@ -100,10 +103,10 @@ class MachineKeeper {
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
                                                  const Registry::Hold* lock = nullptr);
     [[nodiscard]] bool is_outdated(const Record& record);
-    [[nodiscard]] bool retire(const std::string& key, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
-    void write_terms(const std::string& key, const Record& record);
+    void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
     [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
@@ -117,6 +120,7 @@ class MachineKeeper {
     void note_wanted(const std::string& key) noexcept;
     void mark(const std::string& key, Record& record) const;
     [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const Registry::Hold& lock);
+    void undo(const sandbox::MachineRecord& machine, bool purge);
     [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);
     [[nodiscard]] bool has_died(const Record& record) const;

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/session/printed_end.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -32,18 +33,6 @@ protocol::ExecuteRequest request_for(const std::string& command, const Setup& se
     return request;
 }
 
-/// With its lines; nothing in it can pose as more than text.
-std::string end_of(const protocol::StreamOutput& stream)
-{
-    std::string text;
-    for (std::string_view rest = stream.tail.empty() ? stream.head : stream.tail; !rest.empty();) {
-        const auto line = rest.substr(0, rest.find('\n'));
-        text += visible(line) + '\n';
-        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    }
-    return text;
-}
-
 std::string fate_of(const protocol::ExecuteReply& reply, const Setup& setup)
 {
     switch (reply.fate) {
@@ -69,7 +58,7 @@ void require_success(const protocol::ExecuteReply& reply, const std::string& com
     if (reply.fate == Fate::exited && reply.exit_code == 0) {
         return;
     }
-    auto said = end_of(reply.out) + end_of(reply.err);
+    auto said = printed_end(reply.out) + printed_end(reply.err);
     if (said.ends_with('\n')) {
         said.pop_back();
     }

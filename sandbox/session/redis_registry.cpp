@@ -218,6 +218,7 @@ Record RedisRegistry::read(const std::string& key, const RedisEntry& entry) cons
             throw std::length_error("it is too large");
         }
         Record record = decode_record(entry.record);
+        record.machine.data["key_hash"] = key; // no record speaks for another session's machine
         record.token = entry.token;
         record.last_used = time_in(entry.last_used);
         return record;

@@ -155,8 +155,16 @@ void RedisUpkeep::renew_all()
         const std::lock_guard lock(mutex_);
         held = held_;
     }
-    for (const auto& each : held) {
-        each->renew(client_); // first: it is the one that cannot wait
+    std::exception_ptr trouble;
+    for (const auto& each : held) { // first: they are what cannot wait
+        try {
+            each->renew(client_);
+        } catch (const std::exception&) {
+            trouble = std::current_exception(); // of one: the others may well be renewed
+        }
+    }
+    if (trouble) {
+        std::rethrow_exception(trouble);
     }
     if (!held.empty() || !books_.empty()) {
         books_.look(client_);

@@ -179,15 +179,20 @@ void SessionManager::Implementation::obtain(Slot& slot)
         const std::lock_guard lock(slot.mutex);
         wanted.seen = slot.seen;
     }
+    std::vector<std::string> told;
+    wanted.told = &told;
     MachineKeeper::Obtained obtained;
     try {
         obtained = keeper_.obtain(wanted);
     } catch (...) {
         keeper_.drop_unused(slot.key);
+        const std::lock_guard lock(slot.mutex);
+        std::move(told.begin(), told.end(), std::back_inserter(slot.notices));
         throw;
     }
     obtained.sandbox->attend();
     const std::lock_guard lock(slot.mutex);
+    std::move(told.begin(), told.end(), std::back_inserter(slot.notices));
     slot.sandbox = std::move(obtained.sandbox);
     slot.reported.reset();
     if (leaving_ && !slot.unnamed) {

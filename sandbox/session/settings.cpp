@@ -24,6 +24,18 @@ std::string own_name(const Settings& settings)
            (settings.place ? " on " + settings.place->host : std::string());
 }
 
+namespace {
+
+/// Which was given first makes no other machine: they are mounted in the order of their targets.
+std::vector<sandbox::Mount> in_order(std::vector<sandbox::Mount> mounts)
+{
+    std::sort(mounts.begin(), mounts.end(),
+              [](const sandbox::Mount& a, const sandbox::Mount& b) { return a.target < b.target; });
+    return mounts;
+}
+
+} // namespace
+
 std::vector<std::string> differences(const Settings& settings, const Conditions& made)
 {
     const auto& wanted = settings.limits;
@@ -33,7 +45,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},
         {"local.pids", wanted.pids == limits.pids},
-        {"mount", settings.mounts == made.mounts},
+        {"mount", in_order(settings.mounts) == in_order(made.mounts)},
         {"network", settings.network == made.network},
         {"output.spill_session", wanted.spill_session == limits.spill_session},
         {"output.spill_stream", wanted.spill_stream == limits.spill_stream},

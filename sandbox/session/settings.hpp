@@ -15,7 +15,7 @@
 
 namespace berth::session {
 
-/// What a machine is made with and keeps for its life.
+/// What a machine is made with; some of it changes while it lives (docs/adr/0020-live-terms.md).
 struct Conditions {
     std::vector<sandbox::Mount> mounts;
     sandbox::Network network = sandbox::Network::none;

@@ -69,54 +69,69 @@ void take_on(Conditions& made, const Settings& settings, const std::vector<std::
     take(outside.cpus && has(keys, "local.cpus"), limits.cpus, wanted.cpus);
 }
 
+namespace {
+
+/// Of the settings that somebody gave, those in which the machine is another and could change.
+std::vector<std::string> live_differences(const Settings& settings, const Record& record)
+{
+    if (!record.made_with) {
+        return {};
+    }
+    auto keys = differences(settings, *record.made_with);
+    std::erase_if(keys, [](const std::string& each) { return !is_live(each); });
+    return keys;
+}
+
+} // namespace
+
 /// The server that came last decides. What cannot be changed stays, and is told as different.
 void MachineKeeper::change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                                  const Registry::Hold* lock) noexcept
 {
     try {
-        if (!record.made_with) {
+        if (live_differences(settings_, record).empty()) {
             return;
         }
-        auto keys = differences(settings_, *record.made_with);
-        std::erase_if(keys, [](const std::string& each) { return !is_live(each); });
-        if (keys.empty()) {
-            return;
-        }
-        // What is not asked for stays as it is.
-        sandbox::Limits outside = record.made_with->limits;
-        outside.memory = has(keys, "local.memory") ? settings_.limits.memory : outside.memory;
-        outside.pids = has(keys, "local.pids") ? settings_.limits.pids : outside.pids;
-        outside.cpus = has(keys, "local.cpus") ? settings_.limits.cpus : outside.cpus;
-        const auto by_guest = sandbox.change_terms(terms_for(settings_, keys));
-        take_on(*record.made_with, settings_, keys, by_guest,
-                backend_.change_limits(record.machine, outside));
         if (lock != nullptr) {
-            registry_.put(key, record);
-        } else {
-            write_terms(key, record);
+            settle_terms(key, record, sandbox);
+            return;
+        }
+        // Of two servers that come at once one must see what the other has changed: else each
+        // writes its own view of the whole, and what the guest has is not what the books say.
+        // Where another has the lock the next server that differs does it.
+        const auto held = this->lock(key, Deadline::after({}));
+        auto found = registry_.find(key);
+        if (found && found->state == State::running &&
+            found->machine.generation == record.machine.generation) {
+            settle_terms(key, *found, sandbox);
+            record.made_with = found->made_with;
         }
     } catch (const std::exception&) {
         return; // the next server that differs tries again
     }
 }
 
-/// Whether this server could, and should, put another machine in its place.
-bool MachineKeeper::is_outdated(const Record& record)
+/// Under the session's lock, with the record as it is.
+void MachineKeeper::settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox)
 {
-    return record.state == State::running && record.made_with && is_ours(record) &&
-           need_another(settings_, *record.made_with) && backend_.availability().available;
-}
-
-/// Where another has the lock it is making or ending the machine: then there is nothing to write.
-void MachineKeeper::write_terms(const std::string& key, const Record& record)
-{
-    const auto held = lock(key, Deadline::after({}));
-    auto found = registry_.find(key);
-    if (found && found->state == State::running &&
-        found->machine.generation == record.machine.generation) {
-        found->made_with = record.made_with;
-        registry_.put(key, *found);
+    auto keys = live_differences(settings_, record);
+    if (keys.empty()) {
+        return;
     }
+    // What is not asked for stays as it is.
+    sandbox::Limits limits = record.made_with->limits;
+    limits.memory = has(keys, "local.memory") ? settings_.limits.memory : limits.memory;
+    limits.pids = has(keys, "local.pids") ? settings_.limits.pids : limits.pids;
+    limits.cpus = has(keys, "local.cpus") ? settings_.limits.cpus : limits.cpus;
+    const auto outside = backend_.change_limits(key, limits);
+    auto wanted = terms_for(settings_, keys);
+    // A guest that reckons with fewer processes than its cgroup allows ends a job for want of room
+    // that there is.
+    if (!outside.pids && !sandbox::is_missing(sandbox.machine().layers(), "cgroup-pids")) {
+        wanted.pids.reset();
+    }
+    take_on(*record.made_with, settings_, keys, sandbox.change_terms(wanted), outside);
+    registry_.put(key, record);
 }
 
 } // namespace berth::session

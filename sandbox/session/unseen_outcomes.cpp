@@ -1,9 +1,11 @@
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include "sandbox/base/visible.hpp"
+#include "sandbox/session/printed_end.hpp"
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace berth::session {
@@ -12,6 +14,8 @@ namespace {
 constexpr std::size_t told = 3;
 /// Of a command, in bytes.
 constexpr std::size_t shown = 80;
+/// Of each stream, in bytes.
+constexpr std::uint64_t last_output = 1500;
 
 std::string shown_command(std::string_view command)
 {
@@ -19,26 +23,46 @@ std::string shown_command(std::string_view command)
     return '`' + visible_beginning(command, std::min(line, shown), "…") + '`';
 }
 
-std::string notice_of(const protocol::JobEntry& job)
+std::string reached_nobody(const protocol::JobEntry& job)
 {
-    std::string text = "the result of " + shown_command(job.command) +
-                       " reached nobody, since its server or its client went away: ";
-    if (job.status == "running") {
-        return text + "it goes on as " + job.job_id + ", which bash_output follows";
-    }
-    if (!job.exit_code) {
-        text += "how it ended is not known";
-    } else if (*job.exit_code < 0) {
-        text += "it was stopped";
-    } else {
-        text += "it ended with exit " + std::to_string(*job.exit_code);
-    }
-    return text + ", and bash_output of " + job.job_id + " has what it printed";
+    return "the result of " + shown_command(job.command) +
+           " reached nobody, since its server or its client went away: ";
 }
 
-} // namespace
+std::string end_of(const protocol::JobEntry& job)
+{
+    if (!job.exit_code) {
+        return "how it ended is not known";
+    }
+    return *job.exit_code < 0 ? "it was stopped"
+                              : "it ended with exit " + std::to_string(*job.exit_code);
+}
 
-std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
+std::string notice_of(const protocol::JobEntry& job)
+{
+    if (job.status == "running") {
+        return reached_nobody(job) + "it goes on as " + job.job_id + ", which bash_output follows";
+    }
+    return reached_nobody(job) + end_of(job) + ", and bash_output of " + job.job_id +
+           " has what it printed";
+}
+
+std::string last_notice_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& job)
+{
+    protocol::JobOutputRequest request;
+    request.job_id = job.job_id;
+    request.tail_limit = last_output;
+    const auto reply = sandbox.job_output(request, {});
+    auto printed = printed_end(reply.out.text) + printed_end(reply.err.text);
+    if (printed.ends_with('\n')) {
+        printed.pop_back();
+    }
+    return reached_nobody(job) + end_of(job) +
+           (printed.empty() ? ", and printed nothing" : "; it printed at last:\n" + printed);
+}
+
+/// Oldest first.
+std::vector<const protocol::JobEntry*> unseen_in(const protocol::InfoReply& info)
 {
     std::vector<const protocol::JobEntry*> unseen;
     for (const auto* jobs : {&info.ended, &info.jobs}) {
@@ -48,15 +72,43 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
             }
         }
     }
+    return unseen;
+}
+
+std::string nor_those_of(std::size_t commands)
+{
+    return "nor did those of " + std::to_string(commands) +
+           (commands == 1 ? " earlier command" : " earlier commands") + " reach anybody";
+}
+
+} // namespace
+
+std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
+{
+    const auto unseen = unseen_in(info);
     std::vector<std::string> notices;
     const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
     for (std::size_t i = untold; i < unseen.size(); ++i) {
         notices.push_back(notice_of(*unseen[i]));
     }
     if (untold > 0) {
-        notices.push_back("nor did those of " + std::to_string(untold) +
-                          (untold == 1 ? " earlier command" : " earlier commands") +
-                          " reach anybody: session_info lists them among the jobs");
+        notices.push_back(nor_those_of(untold) + ": session_info lists them among the jobs");
+    }
+    return notices;
+}
+
+std::vector<std::string> last_notices(sandbox::Sandbox& sandbox)
+{
+    const auto info = sandbox.info();
+    const auto unseen = unseen_in(info);
+    std::vector<std::string> notices;
+    const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
+    for (std::size_t i = untold; i < unseen.size(); ++i) {
+        notices.push_back(unseen[i]->status == "running" ? notice_of(*unseen[i])
+                                                         : last_notice_of(sandbox, *unseen[i]));
+    }
+    if (untold > 0) {
+        notices.push_back(nor_those_of(untold) + "; what they printed is gone with the sandbox");
     }
     return notices;
 }

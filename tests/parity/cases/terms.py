@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import time
 
 from suite import ParityTest, local_only
 
@@ -95,11 +96,25 @@ class HostLimitsTest(ParityTest):
     @local_only
     def test_processes(self):
         start = "for i in $(seq 60); do sleep 2 & done 2>/dev/null; jobs -r | wc -l"
-        few = self.run_command(start).data["stdout"]
-        self.assertLess(int(few or 0), 60)
+        few = self.run_command(start + "; echo on").data["stdout"].split()
+        self.assertTrue(few == ["on"] or int(few[0]) < 60, few)
         self.come(BERTH_LOCAL_PIDS="200")
         self.assertEqual(self.output(start), "60\n")
         self.assertEqual(self.limits()["pids"], 200)
+
+    @local_only
+    def test_fewer_processes_than_there_are(self):
+        """No limit: a job would be ended to make room for the next command."""
+        job = self.run_command("for i in $(seq 20); do sleep 100 & done; wait",
+                               background=True).data["job_id"]
+        self.wait_until(lambda: int(self.output("ps -e | grep -c sleep || :")) >= 20, 10, "all are there")
+        self.come(BERTH_LOCAL_PIDS="10")
+        result = self.run_command("echo on")
+        self.assertEqual(result.data["stdout"], "on\n")
+        (told,) = result.notices
+        self.assertIn("(local.pids)", told)
+        self.assertEqual([entry["job_id"] for entry in self.call("session_info").data["jobs"]], [job])
+        self.assertEqual(self.limits()["pids"], 40)
 
     @local_only
     def test_memory(self):
@@ -174,6 +189,30 @@ class RetiredTest(ParityTest):
         self.call("bash_kill", job_id=job)
         self.leave_and_come("--mount", self.mount)
         self.assertEqual(self.output("ls -d /mnt/it"), "/mnt/it\n")
+
+    def test_where_an_outcome_reached_nobody(self):
+        """It is told with what it printed: the job that has it ends with the machine."""
+        self.output("true")
+        self.berth.call_async("bash_exec", {"command": "sleep 1; echo precious; exit 3"})
+        time.sleep(0.5)
+        self.berth.process.kill()
+        self.berth.process.wait()
+        time.sleep(1.5)
+        self.berth = self.start("--session", "work", "--mount", self.mount)
+        result = self.run_command("ls -d /mnt/it")
+        self.assertEqual(result.data["stdout"], "/mnt/it\n")
+        (outcome, replaced) = result.notices
+        self.assertIn("`sleep 1; echo precious; exit 3` reached nobody", outcome)
+        self.assertIn("exit 3; it printed at last:\nprecious", outcome)
+        self.assertIn("it was made with other settings", replaced)
+
+    def test_mounts_in_another_order_are_the_same(self):
+        first, second = f"{self.mount}/a", f"{self.mount[:self.mount.index(':')]}:/mnt/b"
+        self.leave_and_come("--mount", first, "--mount", second)
+        self.output("touch /tmp/here")
+        self.leave_and_come("--mount", second, "--mount", first)
+        result = self.run_command("ls /tmp/here")
+        self.assertEqual((result.data["stdout"], result.notices), ("/tmp/here\n", []))
 
     def test_where_another_server_works(self):
         self.output("true")

@@ -469,3 +469,26 @@ TEST_CASE("a call that nobody waits for is in flight no more, though a worker st
     CHECK(becomes_true([&] { return ended == 1; }));
     CHECK(kept); // by whoever works on it
 }
+
+TEST_CASE("a guest that is about to end answers what it has, and begins nothing more")
+{
+    std::atomic<int> begun = 0;
+    std::promise<std::shared_ptr<Call>> first;
+    GuestServer server([&](const std::shared_ptr<Call>& call, const Frame& /*request*/) {
+        if (++begun == 1) {
+            first.set_value(call);
+        }
+    });
+    auto early = Peer::greeted(server);
+    auto late = Peer::greeted(server);
+    early.send(FrameType::request, "one", 1);
+    const auto call = first.get_future().get();
+    server.stop_reading();
+    late.send(FrameType::request, "two", 1);
+    call->reply("done");
+    const auto reply = early.receive();
+    REQUIRE(reply.has_value());
+    CHECK(reply->payload == "done");
+    CHECK(server.connections() == 2); // the loop has been around
+    CHECK(begun == 1);
+}

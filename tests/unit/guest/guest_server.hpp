@@ -79,6 +79,16 @@ class GuestServer {
         return count.get_future().get();
     }
 
+    void stop_reading()
+    {
+        std::promise<void> done;
+        loop_.post([&] {
+            server_->stop_reading();
+            done.set_value();
+        });
+        done.get_future().wait();
+    }
+
     /// How often the server has told that one came or left.
     [[nodiscard]] int client_changes() const { return client_changes_; }
 

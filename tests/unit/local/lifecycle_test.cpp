@@ -93,6 +93,28 @@ TEST_CASE("the record of an earlier machine does not end a later one")
     CHECK(bench.run("echo alive") == "alive\n");
 }
 
+TEST_CASE("a record removes nothing but what bears its session's name")
+{
+    Bench bench;
+    const auto record = bench.make().record();
+    const auto facts = local::facts_from(record);
+    const std::string other = bench.state() + "/other";
+    std::ofstream(other + ".sock") << "not its own\n";
+    std::filesystem::create_directory(other);
+    auto forged = record;
+    forged.data["socket"] = other + ".sock";
+    forged.data["cgroups"] = other;
+    bench.backend().destroy(forged, false);
+    CHECK(exists(other + ".sock"));
+    CHECK(exists(other));
+
+    bench.make();
+    auto of_another = bench.backend().attach(bench.record())->record();
+    of_another.data["key_hash"] = std::string(64, 'f'); // whose session the books say it is
+    bench.backend().destroy(of_another, true);
+    CHECK(bench.run("echo alive") == "alive\n");
+}
+
 TEST_CASE("an unnamed session ends with its server")
 {
     Bench bench;
