@@ -56,7 +56,7 @@ constexpr std::array table = {
     Definition{"session.home_retention", Kind::duration, "7d", 0, 3650 * 24 * hour, "", false, "the home of a session without a machine for so long is removed; 0: never"},
     Definition{"session.host", Kind::text, "", 0, 0, "", false, "what this host is called in a shared registry; default: known by its name and /etc/machine-id"},
     Definition{"session.idle_pause", Kind::duration, "300s", 0, 30 * 24 * hour, "", false, "a session without call and job for so long is paused; 0: never"},
-    Definition{"session.jobs", Kind::number, "16", 0, 1024, "", false, "jobs at once in a session"},
+    Definition{"session.jobs", Kind::number, "16", 1, 1024, "", false, "jobs at once in a session"},
     Definition{"session.key", Kind::text, "{principal}/{session}", 0, 0, "", false, "template of what sessions are kept apart by"},
     Definition{"session.max", Kind::number, "1000", 0, 100'000, "", false, "sessions with a machine at once in this state directory; 0: any number"},
     Definition{"session.max_per_principal", Kind::number, "0", 0, 100'000, "", false, "the same of one principal"},

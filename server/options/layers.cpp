@@ -52,10 +52,11 @@ std::string choices_of(const Definition& definition)
     return text + '"';
 }
 
-/// Of these 0 is no time but "never": above every maximum, and none itself.
+/// Of these 0 is no number but "never" or "any": above every maximum, and none itself.
 bool is_unlimited(const Definition& definition, double value)
 {
-    return value == 0 && definition.key == "session.idle_pause";
+    return value == 0 &&
+           (definition.key == "session.idle_pause" || definition.key == "session.quota");
 }
 
 void check_keys(const std::map<std::string, RawValue>& values)

@@ -283,7 +283,8 @@ Options make_options(const Given& given, const Environment& environment)
     Options options{
         .backend = pick_backend(layers),
         .profile = layers.profile(),
-        .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"), layers.profile())};
+        .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"), layers.profile(),
+                            given.only_looks)};
     options.settings = layers.settings();
     const auto& owner = layers.raw("principal");
     const bool names_owner = owner.origin != "default";

@@ -88,19 +88,18 @@ void append_coded(std::string& code, char kind, std::string_view text)
 
 } // namespace
 
-KeyTemplate::KeyTemplate(const RawValue& key, const RawValue& variables, std::string profile)
-    : values_(parse_variables(variables)), profile_(std::move(profile))
+KeyTemplate::KeyTemplate(const RawValue& key, const RawValue& variables, std::string profile,
+                         bool only_looks)
+    : values_(parse_variables(variables)), profile_(std::move(profile)), only_looks_(only_looks)
 {
     const std::string text = key.items.empty() ? "" : key.items.front();
     origin_ = "session.key = \"" + text + "\" (" + key.origin + ")";
     is_default_ = text == default_key_template;
     parse(text);
-    for (const auto& part : parts_) {
-        if (part.variable && !is_reserved(part.text) && !values_.contains(part.text)) {
-            throw Error(ErrorCode::invalid_argument,
-                        origin_ + ": the variable {" + part.text + "} is not set",
-                        "Set it with --var " + part.text + "=VALUE or BERTH_VAR.");
-        }
+    if (const auto name = missing(); !name.empty() && !only_looks_) {
+        throw Error(ErrorCode::invalid_argument,
+                    origin_ + ": the variable {" + name + "} is not set",
+                    "Set it with --var " + name + "=VALUE or BERTH_VAR.");
     }
     for (const auto& [name, value] : values_) {
         if (!uses(name)) {
@@ -137,6 +136,14 @@ void KeyTemplate::parse(std::string_view text)
     }
 }
 
+std::string KeyTemplate::missing() const
+{
+    const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
+        return part.variable && !is_reserved(part.text) && !values_.contains(part.text);
+    });
+    return found == parts_.end() ? std::string() : found->text;
+}
+
 bool KeyTemplate::uses(std::string_view variable) const
 {
     return std::any_of(parts_.begin(), parts_.end(),
@@ -147,6 +154,9 @@ session::SessionId KeyTemplate::apply(const std::string& principal, const std::s
 {
     if (is_default_ || (name.empty() && uses("session"))) {
         return {principal, name, {}};
+    }
+    if (only_looks_ && (!missing().empty() || (principal.empty() && uses("principal")))) {
+        return {principal, name, "unset"}; // no template makes that key
     }
     if (principal.empty() && uses("principal")) {
         throw Error(ErrorCode::invalid_argument, origin_ + ": {principal} is not set",

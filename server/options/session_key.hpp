@@ -21,8 +21,11 @@ class KeyTemplate {
     /// `profile` is what {profile} stands for.
     /// Throws Error(invalid_argument) for a template that cannot be read, for a variable that is
     /// not set (a default would let strangers share a session), and for one that is set but not in
-    /// the template (who sets it expects it to keep sessions apart).
-    KeyTemplate(const RawValue& key, const RawValue& variables, std::string profile);
+    /// the template (who sets it expects it to keep sessions apart). `only_looks`: who lists, ends
+    /// or clears up need not know the variables; a name then leads to no session while one is
+    /// missing.
+    KeyTemplate(const RawValue& key, const RawValue& variables, std::string profile,
+                bool only_looks = false);
 
     /// An empty `name` means an unnamed session, unless the template asks for no name.
     /// Throws Error(invalid_argument) when the template needs a principal and there is none.
@@ -36,6 +39,8 @@ class KeyTemplate {
     };
 
     void parse(std::string_view text);
+    /// The first that has no value; empty: none.
+    [[nodiscard]] std::string missing() const;
     [[nodiscard]] bool uses(std::string_view variable) const;
 
     std::string origin_; ///< the template and where it came from, for messages
@@ -43,6 +48,7 @@ class KeyTemplate {
     std::map<std::string, std::string> values_;
     std::string profile_;
     bool is_default_ = false;
+    bool only_looks_ = false;
 };
 
 } // namespace berth::server

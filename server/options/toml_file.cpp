@@ -75,16 +75,18 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
     }
 }
 
-/// The parser takes a folder for an empty file.
+/// The parser takes a folder for an empty file, and waits for ever for somebody to write into a
+/// named pipe: so would each call of a server whose file has become one.
 void require_file(const std::string& path)
 {
     struct stat status{};
     const bool there = ::stat(path.c_str(), &status) == 0;
-    if (there && !S_ISDIR(status.st_mode) && ::access(path.c_str(), R_OK) == 0) {
+    if (there && S_ISREG(status.st_mode) && ::access(path.c_str(), R_OK) == 0) {
         return;
     }
-    const auto why = there && S_ISDIR(status.st_mode) ? std::string("it is a folder")
-                                                      : std::generic_category().message(errno);
+    const auto why = !there || S_ISREG(status.st_mode) ? std::generic_category().message(errno)
+                     : S_ISDIR(status.st_mode)         ? std::string("it is a folder")
+                                                       : std::string("it is no regular file");
     throw Error(ErrorCode::invalid_argument, "the settings file " + path + ": " + why,
                 "--config or BERTH_CONFIG names a TOML file that can be read; without them berth "
                 "looks in its usual places.");

@@ -97,9 +97,8 @@ TEST_CASE("a record removes nothing but what bears its session's name")
 {
     Bench bench;
     const auto record = bench.make().record();
-    const auto facts = local::facts_from(record);
     const std::string other = bench.state() + "/other";
-    std::ofstream(other + ".sock") << "not its own\n";
+    write_text(other + ".sock", "not its own\n");
     std::filesystem::create_directory(other);
     auto forged = record;
     forged.data["socket"] = other + ".sock";
@@ -108,8 +107,7 @@ TEST_CASE("a record removes nothing but what bears its session's name")
     CHECK(exists(other + ".sock"));
     CHECK(exists(other));
 
-    bench.make();
-    auto of_another = bench.backend().attach(bench.record())->record();
+    auto of_another = bench.make().record();
     of_another.data["key_hash"] = std::string(64, 'f'); // whose session the books say it is
     bench.backend().destroy(of_another, true);
     CHECK(bench.run("echo alive") == "alive\n");

@@ -14,6 +14,7 @@
 #include <string>
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
@@ -324,6 +325,9 @@ TEST_CASE("a settings file that cannot be read is named, not taken for an empty 
     CHECK(has(bench.refusal(), "the settings file " + bench.directory + ": it is a folder"));
     bench.given.config_file = bench.directory + "/none";
     CHECK(has(bench.refusal(), bench.directory + "/none: No such file or directory"));
+    bench.given.config_file = bench.directory + "/pipe";
+    REQUIRE(::mkfifo(bench.given.config_file.c_str(), 0600) == 0);
+    CHECK(has(bench.refusal(), "/pipe: it is no regular file")); // and nobody waits for a writer
 }
 
 TEST_CASE_FIXTURE(Bench, "a home that is relative is none: files would depend on where one stands")
@@ -393,6 +397,15 @@ TEST_CASE("the key's variables come from the launcher, and one that is missing r
     CHECK(red.session.session == "work");
     CHECK(session::key_hash(red.session) != session::key_hash(blue.session));
     CHECK(red.keys.apply("ann", "work") == red.session);
+
+    // Who lists, ends or clears up, as a timer does, knows none of them.
+    bench.variables.erase("BERTH_VAR");
+    bench.given.values.erase("var");
+    bench.given.only_looks = true;
+    const auto timer = bench.make();
+    const auto named = session::key_hash(timer.keys.apply("ann", "work"));
+    CHECK(named != session::key_hash(red.session));
+    CHECK(named != session::key_hash(blue.session));
 }
 
 TEST_CASE("a wrong unit is told with those there are")

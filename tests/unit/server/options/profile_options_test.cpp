@@ -57,6 +57,18 @@ TEST_CASE("what a profile locks nobody changes")
     CHECK(bench.make().sessions.mounts.size() == 1);
 }
 
+TEST_CASE("no limit at all is above every maximum")
+{
+    Bench bench;
+    bench.file("profile = \"ci\"\n[profiles.ci.max]\nsession = { quota = \"10MiB\", jobs = 2 }\n");
+    CHECK(bench.make().sessions.limits.quota == 10ULL << 20U);
+    bench.variables["BERTH_SESSION_QUOTA"] = "0";
+    CHECK(bench.make().sessions.limits.quota == 10ULL << 20U);
+    CHECK(bench.make().sessions.limits.jobs == 2);
+    bench.variables["BERTH_SESSION_JOBS"] = "0";
+    CHECK(has(bench.refusal(), "session.jobs"));
+}
+
 TEST_CASE("what a profile sets a maximum to is no more, whoever asks")
 {
     Bench bench;
