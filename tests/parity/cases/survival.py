@@ -5,6 +5,8 @@ import contextlib
 import os
 import pathlib
 import signal
+import socket
+import subprocess
 import sys
 
 from suite import BACKENDS, CheckedBerth, ParityTest, backend, binary_path
@@ -89,3 +91,18 @@ class SurvivalTest(ParityTest):
         self.assertEqual(server.wait(), 0)
         self.assertIn("goes on as a job", call.result(1).text)
         self.check_goes_on()
+
+    def test_a_connection_ends_with_its_server_whoever_else_has_it(self):
+        """As systemd has that of a unit that it stops."""
+        mine, given = socket.socketpair()
+        with mine, given:
+            mine.settimeout(20)
+            server = subprocess.Popen([binary_path(BACKENDS[backend()]), "--session", "work"], stdin=given,
+                                      stdout=given, stderr=subprocess.DEVNULL,
+                                      env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+            self.addCleanup(lambda: (server.kill(), server.wait()))
+            mine.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+            self.assertIn(b'"id":1', mine.recv(1 << 16))
+            server.send_signal(signal.SIGHUP)
+            self.assertEqual(server.wait(20), 0)
+            self.assertEqual(mine.recv(1), b"")
