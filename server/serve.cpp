@@ -22,6 +22,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace berth::server {
@@ -82,6 +84,17 @@ UniqueFd take_standard_output()
     return take(STDOUT_FILENO, replacement);
 }
 
+/// Of a server whose input and output are one socket, as systemd and inetd start it; else invalid.
+UniqueFd find_connection()
+{
+    struct stat input{};
+    struct stat output{};
+    const bool found = ::fstat(STDIN_FILENO, &input) == 0 && S_ISSOCK(input.st_mode) &&
+                       ::fstat(STDOUT_FILENO, &output) == 0 && input.st_dev == output.st_dev &&
+                       input.st_ino == output.st_ino;
+    return UniqueFd(found ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : -1);
+}
+
 /// Signals that end the server arrive on a descriptor. Before any thread starts, so that all of
 /// them inherit the mask.
 UniqueFd take_signals()
@@ -114,7 +127,7 @@ bool wait_for_end(const UniqueFd& signals, const UniqueFd& reader_ended)
 }
 
 /// Why a server ends.
-enum class Reason : unsigned char { end_of_input, client_gone, output_lost, signal };
+enum class Reason : unsigned char { end_of_input, client_gone, output_lost, hung_up, signal };
 
 std::string_view to_string(Reason reason) noexcept
 {
@@ -125,10 +138,22 @@ std::string_view to_string(Reason reason) noexcept
         return "client gone";
     case Reason::output_lost:
         return "output lost";
+    case Reason::hung_up:
+        return "terminal gone";
     case Reason::signal:
         break;
     }
     return "signal";
+}
+
+/// A terminal that goes away (SIGHUP) is no operator who wants commands to stop.
+Reason reason_of(const UniqueFd& signals) noexcept
+{
+    signalfd_siginfo taken{};
+    return ::read(signals.get(), &taken, sizeof(taken)) == sizeof(taken) &&
+                   taken.ssi_signo == SIGHUP
+               ? Reason::hung_up
+               : Reason::signal;
 }
 
 void shut_down(Application& application, Peer& peer, Reason reason,
@@ -167,6 +192,7 @@ bool tell_lost_output(const transport::Stdio& transport)
 void serve_stdio(Application& application)
 {
     const auto signals = take_signals();
+    const auto connection = find_connection();
     // Never destroyed: their destructors wait for calls, and the process may not.
     auto& peer = *new Peer(application, take_standard_input(), take_standard_output());
     application.sessions().start_collecting();
@@ -183,7 +209,7 @@ void serve_stdio(Application& application)
     }).detach();
 
     const bool reader_is_done = wait_for_end(signals, reader_ended);
-    const auto reason = !reader_is_done                             ? Reason::signal
+    const auto reason = !reader_is_done                             ? reason_of(signals)
                         : end == transport::Stdio::End::end_of_file ? Reason::end_of_input
                         : peer.transport.lost_output() != 0         ? Reason::output_lost
                                                                     : Reason::client_gone;
@@ -199,6 +225,11 @@ void serve_stdio(Application& application)
     if (::poll(&waiting, 1, static_cast<int>(shutdown_time.count())) == 0) {
         log::write(log::Level::warning, "stopped before everything was cleared away",
                    {{"hint", "the next server of this state directory collects what is left"}});
+    }
+    if (connection) {
+        // systemd has it too, and keeps that of a unit it was told to stop for as long as a sandbox
+        // lives below the unit: the client would wait for answers.
+        ::shutdown(connection.get(), SHUT_RDWR);
     }
     ::_exit(tell_lost_output(peer.transport) ? 1 : 0);
 }

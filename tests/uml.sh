@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The machine tests and the parity suite on Debian's own kernel with cgroup v2 alone, as most hosts
-# have it: User Mode Linux runs that kernel as a program, with this host's files. Needs root and the
-# packages user-mode-linux and e2fsprogs; takes about ten minutes, since every system call is slow.
+# The machine tests, the parity suite and what the units promise on Debian's own kernel with cgroup v2
+# alone, as most hosts have it: User Mode Linux runs that kernel as a program, with this host's files.
+# Needs root and the packages user-mode-linux, e2fsprogs and systemd; takes about ten minutes, since
+# every system call is slow.
 #   tests/uml.sh BUILD-FOLDER
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -40,6 +41,11 @@ status=0
 BERTH_TEST_AS_USER=1 "$build/tests/unit/local/machine-tests" || status=1
 python3 tests/parity/run.py --backend local || status=1
 python3 tests/parity/run.py --backend local --user 65534 || status=1
+# Of the units what cgroups with controllers decide.
+BERTH_BUILD=$build BERTH_MESON=$(command -v meson) BERTH_PREFIX=/usr/local python3 tests/systemd/test_units.py \
+    UnitTest.test_a_machine_is_below_its_unit_and_outlives_it \
+    UnitTest.test_a_unit_of_one_s_own_that_is_restarted \
+    UserUnitTest.test_a_machine_is_below_its_unit_and_outlives_it || status=1
 echo \$status >/run/result/status
 sync
 echo o >/proc/sysrq-trigger

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace berth {
 
@@ -20,5 +22,13 @@ struct HostTime {
 
     friend bool operator==(const HostTime&, const HostTime&) = default;
 };
+
+/// How long ago that was by the boot's own clock; nothing where the host was restarted since.
+[[nodiscard]] std::optional<std::chrono::seconds> passed_since(const HostTime& time,
+                                                               const HostTime& now);
+
+/// "BOOT UP WALL", and the reverse; nothing for what is not of that form.
+[[nodiscard]] std::string to_text(const HostTime& time);
+[[nodiscard]] std::optional<HostTime> host_time_from(std::string_view text);
 
 } // namespace berth

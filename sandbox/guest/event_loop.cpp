@@ -92,9 +92,21 @@ void EventLoop::unwatch(int fd) noexcept
 EventLoop::TimerId EventLoop::call_at(BootClock::time_point at, Task task)
 {
     const TimerId id = next_timer_++;
-    timers_.emplace(std::pair(at, id), std::move(task));
-    timer_times_.emplace(id, at);
+    set_timer(id, at, {std::move(task), std::nullopt});
     return id;
+}
+
+EventLoop::TimerId EventLoop::call_awake(std::chrono::nanoseconds time, Task task)
+{
+    const TimerId id = next_timer_++;
+    set_timer(id, BootClock::now() + time, {std::move(task), Deadline::after(time)});
+    return id;
+}
+
+void EventLoop::set_timer(TimerId id, BootClock::time_point at, Timer timer)
+{
+    timers_.emplace(std::pair(at, id), std::move(timer));
+    timer_times_.emplace(id, at);
 }
 
 void EventLoop::cancel(TimerId timer) noexcept
@@ -195,10 +207,14 @@ void EventLoop::run_timers()
     for (const auto& key : due) {
         const auto found = timers_.find(key); // not there: an earlier task cancelled it
         if (found != timers_.end()) {
-            const Task task = std::move(found->second);
+            Timer timer = std::move(found->second);
             timers_.erase(found);
             timer_times_.erase(key.second);
-            task();
+            if (const auto left = timer.awake ? timer.awake->poll_timeout() : 0; left > 0) {
+                set_timer(key.second, now + std::chrono::milliseconds(left), std::move(timer));
+                continue; // the host was suspended meanwhile
+            }
+            timer.task();
         }
     }
 }

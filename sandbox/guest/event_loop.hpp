@@ -3,11 +3,13 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,6 +38,9 @@ class EventLoop {
     void unwatch(int fd) noexcept;
 
     [[nodiscard]] TimerId call_at(BootClock::time_point at, Task task);
+    /// After so much time in which the host was awake: for the patience with something that can do
+    /// nothing while it is suspended.
+    [[nodiscard]] TimerId call_awake(std::chrono::nanoseconds time, Task task);
     /// Of a timer that has fired or was cancelled: nothing happens.
     void cancel(TimerId timer) noexcept;
 
@@ -49,8 +54,15 @@ class EventLoop {
 
   private:
     struct Watch;
+
+    struct Timer {
+        Task task;
+        std::optional<Deadline> awake; ///< of call_awake()
+    };
+
     void dispatch(std::uint64_t tag, std::uint32_t events);
     [[nodiscard]] bool run_posted();
+    void set_timer(TimerId id, BootClock::time_point at, Timer timer);
     void run_timers();
     void arm_timer();
     void wake() const noexcept;
@@ -61,7 +73,7 @@ class EventLoop {
     BootClock::time_point armed_ = BootClock::time_point::max(); ///< when timer_ fires
     std::uint32_t next_serial_ = 1;
     std::unordered_map<int, std::shared_ptr<Watch>> watches_;
-    std::map<std::pair<BootClock::time_point, TimerId>, Task> timers_;
+    std::map<std::pair<BootClock::time_point, TimerId>, Timer> timers_;
     std::unordered_map<TimerId, BootClock::time_point> timer_times_;
     TimerId next_timer_ = 1;
     std::mutex mutex_;

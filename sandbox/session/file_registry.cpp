@@ -1,5 +1,6 @@
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/registry.hpp"
@@ -24,11 +25,13 @@ namespace {
 
 constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 constexpr std::size_t max_record = 1UL << 20U;
+constexpr std::size_t max_use = 256;
 constexpr std::size_t key_size = 64;
 
 // What is in a session's folder beside what the backend keeps there.
 constexpr const char* record_name = "record.json";
 constexpr const char* token_name = "token";
+constexpr const char* use_name = "used";
 constexpr const char* lock_name = "lock";
 constexpr const char* claim_name = "server";
 
@@ -151,7 +154,7 @@ class FileRegistry : public Registry {
     {
         const UniqueFd folder = make_folder(key);
         const auto last_used = std::max(record.last_used, noted_use(folder.get()));
-        for (const char* name : {record_name, token_name}) {
+        for (const char* name : {record_name, token_name, use_name}) {
             if (is_folder(folder.get(), name)) { // no file can be renamed over it
                 remove_entry(folder.get(), path(key), name);
             }
@@ -166,6 +169,9 @@ class FileRegistry : public Registry {
                                        "write the session's record in " + path(key), state_hint);
         }
         // To write about a session is no use of it.
+        if (record.used && !is_noted(folder.get(), *record.used)) {
+            note(folder.get(), *record.used);
+        }
         set_last_use(key, &last_used);
     }
 
@@ -177,7 +183,7 @@ class FileRegistry : public Registry {
         }
         // The record first: without it there is no session, whatever is left. The lock last: who
         // waits for it writes files of its own here as soon as it is gone.
-        for (const char* name : {record_name, token_name}) {
+        for (const char* name : {record_name, token_name, use_name}) {
             remove_entry(folder.get(), path(key), name);
         }
         for (const auto& name : directory_names(folder.get())) {
@@ -192,7 +198,18 @@ class FileRegistry : public Registry {
         ::rmdir(path(key).c_str());
     }
 
-    void touch(const std::string& key) noexcept override { set_last_use(key, nullptr); }
+    void touch(const std::string& key) noexcept override
+    {
+        set_last_use(key, nullptr);
+        try {
+            const UniqueFd folder = open_folder(key);
+            if (folder && ::faccessat(folder.get(), record_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+                note(folder.get(), HostTime::now());
+            }
+        } catch (const std::exception&) {
+            return; // one note less
+        }
+    }
 
     std::vector<std::string> keys() override
     {
@@ -224,8 +241,35 @@ class FileRegistry : public Registry {
                 : 0);
     }
 
-    /// The record's own time is the time of last use: no content changes, so several servers can
-    /// note it at once without a lock. Without a time: now.
+    /// The time of last use by the clock that nobody sets, in a file of its own: it is noted
+    /// without the lock.
+    static void note(int folder, const HostTime& use) noexcept
+    {
+        try {
+            write_file_atomically(folder, use_name, to_text(use), 0600, false);
+        } catch (const std::exception&) {
+            return; // one note less
+        }
+    }
+
+    static std::optional<HostTime> noted_host_time(int folder) noexcept
+    {
+        try {
+            return host_time_from(read_file_limited(folder, use_name, max_use));
+        } catch (const std::exception&) {
+            return std::nullopt; // of an earlier release; or it is damaged, and decides nothing
+        }
+    }
+
+    /// Whether that use, or a later one, is noted already.
+    static bool is_noted(int folder, const HostTime& use)
+    {
+        const auto noted = noted_host_time(folder);
+        return noted && noted->boot == use.boot && noted->up >= use.up;
+    }
+
+    /// The record's own time is the time of last use, for people: no content changes, so several
+    /// servers can note it at once without a lock. Without a time: now.
     void set_last_use(const std::string& key,
                       const std::chrono::system_clock::time_point* time) const noexcept
     {
@@ -330,6 +374,7 @@ class FileRegistry : public Registry {
         record = decode_record(text);
         record.token = read_file_limited(folder, token_name, max_record);
         record.last_used = last_used;
+        record.used = noted_host_time(folder);
         return record;
     }
 

@@ -11,6 +11,8 @@ struct Rule {
     Transition transition;
 };
 
+constexpr std::string_view host_restarted = "the host was restarted";
+
 constexpr std::array rules{
     Rule{State::absent, Event::create, {State::creating, "its first call needs a machine"}},
     Rule{State::creating, Event::created, {State::running, "its guest answered"}},
@@ -18,6 +20,7 @@ constexpr std::array rules{
     Rule{State::creating, Event::end, {State::ended, "it was ended while it was made"}},
     Rule{State::creating, Event::purge, {State::absent, "it was deleted with its files"}},
     Rule{State::running, Event::gone, {State::lost, "its machine is gone and nobody ended it"}},
+    Rule{State::running, Event::restarted, {State::lost, host_restarted}},
     Rule{State::running, Event::expired, {State::ended, "it was not used for its time to live"}},
     Rule{
         State::running,
@@ -56,7 +59,9 @@ std::string replacement_notice(State before, std::string_view why)
     case State::ended:
         return "the sandbox had ended (" + std::string(why) + ")" + fresh;
     case State::lost:
-        return std::string("the sandbox was lost") + fresh;
+        return (why == host_restarted ? "the sandbox was lost (" + std::string(why) + ")"
+                                      : std::string("the sandbox was lost")) +
+               fresh;
     case State::absent:
     case State::creating:
     case State::running:

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/machine_end.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
@@ -53,25 +54,6 @@ std::string settings_notice(const Settings& settings, const Record& record)
                      "); those it was made with stay in force until it ends. `berth sessions "
                      "kill " +
                      record.machine.id + "` on the host ends it and keeps its home";
-}
-
-/// Whether a machine that is gone ended itself, as nobody used it or was there any more, or was
-/// lost. `attended`: somebody was.
-Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool attended)
-{
-    if (!attended && !record.unnamed && record.made_with &&
-        record.made_with->on_disconnect == protocol::OnDisconnect::kill) {
-        return Event::left;
-    }
-    const auto ttl = record.made_with ? record.made_with->ttl : default_ttl;
-    return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired : Event::gone;
-}
-
-/// Else the restart took its machine, as it took all others.
-bool used_since_boot(const Record& record)
-{
-    const auto up = BootClock::now().time_since_epoch();
-    return std::chrono::system_clock::now() - record.last_used < up;
 }
 
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
@@ -306,6 +288,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     clear_unrecorded(wanted.key, false, lock);
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
+    record.used = HostTime::now();
     record.id = wanted.id;
     record.unnamed = wanted.unnamed;
     record.machine = interrupted(wanted.key);

@@ -1,5 +1,6 @@
 #include "sandbox/session/redis_books.hpp"
 
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/session/redis_scripts.hpp"
 
 #include <utility>
@@ -15,7 +16,8 @@ RedisFound found_in(const std::vector<RedisReply>& answer)
                        .token = answer.at(2).text,
                        .last_used = answer.at(3).text,
                        .keep = answer.at(4).text,
-                       .revision = answer.at(5).text};
+                       .revision = answer.at(5).text,
+                       .used = answer.at(6).text};
     }
     return found;
 }
@@ -79,8 +81,9 @@ std::string RedisBooks::revision_of(const std::string& key) const
 
 void RedisBooks::touch(RedisClient& client, const std::string& key)
 {
+    const auto now = to_text(HostTime::now());
     const auto answer =
-        run(client, redis_scripts::touch, {redis_keys::record(key)}, {revision_of(key)});
+        run(client, redis_scripts::touch, {redis_keys::record(key)}, {revision_of(key), now});
     if (answer.at(0).text == "none") {
         forget(key); // others have purged it
     } else if (auto found = found_in(answer); found.entry) {
@@ -90,6 +93,7 @@ void RedisBooks::touch(RedisClient& client, const std::string& key)
         const auto entry = remembered_.find(key);
         if (entry != remembered_.end()) {
             entry->second.last_used = answer.at(1).text;
+            entry->second.used = now;
         }
     }
 }
@@ -122,11 +126,11 @@ void RedisBooks::meet(RedisClient& client, std::string generation)
 void RedisBooks::write_again(RedisClient& client, const std::string& generation,
                              const std::string& key, const RedisEntry& entry)
 {
-    const auto answer = client.run(
-        redis_scripts::write_again,
-        {redis_keys::generation, redis_keys::record(key), redis_keys::index,
-         redis_keys::purged(key)},
-        {generation, key, entry.record, entry.token, entry.last_used, entry.keep, entry.revision});
+    const auto answer = client.run(redis_scripts::write_again,
+                                   {redis_keys::generation, redis_keys::record(key),
+                                    redis_keys::index, redis_keys::purged(key)},
+                                   {generation, key, entry.record, entry.token, entry.last_used,
+                                    entry.keep, entry.revision, entry.used});
     if (answer.items.size() == 2 && answer.items[1].text == "purged") {
         forget(key);
     }

@@ -18,6 +18,7 @@ struct RedisEntry {
     std::string last_used; ///< seconds since 1970
     std::string keep;      ///< milliseconds for which Redis keeps it without a use
     std::string revision;  ///< of a later writing it is greater
+    std::string used;      ///< last_used by the host's clock; empty: not noted
 };
 
 /// Whether the record of a session is there, and if so how it looks.

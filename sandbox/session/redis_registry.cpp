@@ -221,6 +221,7 @@ Record RedisRegistry::read(const std::string& key, const RedisEntry& entry) cons
         record.machine.data["key_hash"] = key; // no record speaks for another session's machine
         record.token = entry.token;
         record.last_used = time_in(entry.last_used);
+        record.used = host_time_from(entry.used);
         return record;
     } catch (const std::bad_alloc&) {
         throw;
@@ -270,16 +271,19 @@ void RedisRegistry::put(const std::string& key, const Record& record)
                      .token = record.token,
                      .last_used = seconds_of(record.last_used),
                      .keep = text_of(ttl + times_.keep),
-                     .revision = {}};
-    const auto answer = run(redis_scripts::put,
-                            {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
-                             redis_keys::purged(key)},
-                            {lock, key, entry.record, entry.token, entry.last_used, entry.keep});
+                     .revision = {},
+                     .used = record.used ? to_text(*record.used) : std::string()};
+    const auto answer =
+        run(redis_scripts::put,
+            {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
+             redis_keys::purged(key)},
+            {lock, key, entry.record, entry.token, entry.last_used, entry.keep, entry.used});
     if (answer.at(0).text != "written") {
         throw lock_lost();
     }
     entry.last_used = answer.at(1).text;
-    entry.revision = answer.at(2).text;
+    entry.used = answer.at(2).text;
+    entry.revision = answer.at(3).text;
     books_.remember(key, std::move(entry));
     upkeep_.watch();
 }

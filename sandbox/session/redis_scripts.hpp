@@ -118,7 +118,8 @@ return 1
 )lua";
 
 /// KEYS: …, record. Answers "none", "damaged", or "found" with record, token, time of last use, how
-/// long it is kept, and revision.
+/// long it is kept, revision, and the time of last use by the host's clock: of a record of an
+/// earlier release that is empty.
 inline constexpr std::string_view find = R"lua(
 local generation = redis.call('GET', KEYS[1]) or ''
 if generation ~= ARGV[1] then return {generation} end
@@ -127,11 +128,13 @@ if kind == 'none' then return {generation, 'none'} end
 if kind ~= 'hash' then return {generation, 'damaged'} end
 local fields = redis.call('HMGET', KEYS[2], 'record', 'token', 'last_used', 'keep', 'revision')
 for i = 1, 5 do if not fields[i] then return {generation, 'damaged'} end end
+fields[6] = redis.call('HGET', KEYS[2], 'used') or ''
 return {generation, 'found', unpack(fields)}
 )lua";
 
 /// KEYS: …, lock, record, index, purged. ARGV: …, lock, session, record, token, time of last use,
-/// how long it is kept. Answers "lost", or "written" with time of last use and revision:
+/// how long it is kept, time of last use by the host's clock. Answers "lost", or "written" with
+/// both times of last use, of those that are noted and written the later ones, and revision:
 /// microseconds of Redis's clock, so that later ones are greater across a loss of data too.
 inline constexpr std::string_view put = R"lua(
 local generation = redis.call('GET', KEYS[1]) or ''
@@ -146,15 +149,20 @@ revision = string.format('%.0f', revision)
 local used = tonumber(ARGV[6])
 local noted = tonumber(redis.call('HGET', KEYS[3], 'last_used') or '') or 0
 used = string.format('%.0f', math.max(used, noted))
+local boot, up = string.match(ARGV[8], '^(%S+) (%d+) ')
+local host = redis.call('HGET', KEYS[3], 'used') or ''
+local noted_boot, noted_up = string.match(host, '^(%S+) (%d+) ')
+if boot and (boot ~= noted_boot or tonumber(up) > tonumber(noted_up)) then host = ARGV[8] end
 redis.call('HSET', KEYS[3], 'record', ARGV[4], 'token', ARGV[5], 'last_used', used,
-  'keep', ARGV[7], 'revision', revision)
+  'keep', ARGV[7], 'revision', revision, 'used', host)
 redis.call('PEXPIRE', KEYS[3], ARGV[7])
 redis.call('SADD', KEYS[4], ARGV[3])
 redis.call('DEL', KEYS[5])
-return {generation, 'written', used, revision}
+return {generation, 'written', used, host, revision}
 )lua";
 
-/// KEYS: …, record. ARGV: …, revision that is remembered. Answers "none", "same", or as `find`. A
+/// KEYS: …, record. ARGV: …, revision that is remembered, now by the host's clock. Answers "none",
+/// "same" with the time of last use, or as `find`. A
 /// Redis without memory keeps the record for longer all the same, and the time of its last use as
 /// it was; a replica refuses both.
 inline constexpr std::string_view touch = R"lua(
@@ -165,9 +173,10 @@ if kind == 'none' then return {generation, 'none'} end
 if kind ~= 'hash' then return {generation, 'damaged'} end
 local keep = redis.call('HGET', KEYS[2], 'keep')
 if keep then redis.call('PEXPIRE', KEYS[2], keep) end
-redis.pcall('HSET', KEYS[2], 'last_used', redis.call('TIME')[1])
+redis.pcall('HSET', KEYS[2], 'last_used', redis.call('TIME')[1], 'used', ARGV[3])
 local fields = redis.call('HMGET', KEYS[2], 'record', 'token', 'last_used', 'keep', 'revision')
 for i = 1, 5 do if not fields[i] then return {generation, 'damaged'} end end
+fields[6] = redis.call('HGET', KEYS[2], 'used') or ''
 if fields[5] == ARGV[2] then return {generation, 'same', fields[3]} end
 return {generation, 'found', unpack(fields)}
 )lua";
@@ -184,8 +193,9 @@ return {generation, 'gone'}
 )lua";
 
 /// KEYS: …, record, index, purged. ARGV: …, session, record, token, time of last use, how long it
-/// is kept, revision. Writes what was in the books before Redis was restarted, unless they have it,
-/// or something later. Answers "written", "later" or "purged".
+/// is kept, revision, time of last use by the host's clock. Writes what was in the books before
+/// Redis was restarted, unless they have it, or something later. Answers "written", "later" or
+/// "purged".
 inline constexpr std::string_view write_again = R"lua(
 local generation = redis.call('GET', KEYS[1]) or ''
 if generation ~= ARGV[1] then return {generation} end
@@ -194,7 +204,7 @@ if redis.call('TYPE', KEYS[2]).ok ~= 'hash' then redis.call('DEL', KEYS[2]) end
 local there = tonumber(redis.call('HGET', KEYS[2], 'revision') or '') or 0
 if there >= tonumber(ARGV[7]) then return {generation, 'later'} end
 redis.call('HSET', KEYS[2], 'record', ARGV[3], 'token', ARGV[4], 'last_used', ARGV[5],
-  'keep', ARGV[6], 'revision', ARGV[7])
+  'keep', ARGV[6], 'revision', ARGV[7], 'used', ARGV[8])
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
 redis.call('SADD', KEYS[3], ARGV[2])
 return {generation, 'written'}

@@ -30,6 +30,9 @@ struct Record {
     std::optional<Conditions> made_with;
     std::chrono::system_clock::time_point created;
     std::chrono::system_clock::time_point last_used; ///< of the session, not of its record
+    /// The same, for who decides by it: by a clock that nobody sets. Nothing in books of releases
+    /// that did not note it.
+    std::optional<HostTime> used;
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.
     std::optional<KeptTime> kept;
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
@@ -116,6 +117,33 @@ class ContainerTest(unittest.TestCase):
 
     def test_root_of_a_rootless_container(self):
         self.expect_sandbox(masked=False, uid=USER, rootless=True)
+
+    def test_a_container_that_is_stopped(self):
+        """Its processes are gone; of what is on its volume nothing, and the loss is told once."""
+        self.own_state()
+        command = container.command([binary_path("berth"), "serve", "--session", "c"], masked=False)
+        environment = {"PATH": PATH, "HOME": str(self.state.path),
+                       "BERTH_STATE_DIR": str(self.state.path)}
+        with Berth(*command[1:], binary=shutil.which(command[0]), env=environment) as berth:
+            berth.call_tool("bash_exec", {"command": "sleep 300", "background": True})
+            berth.call_tool("write_file", {"path": "file", "content": "kept"})
+            (guest,) = self.state.guests()
+            berth.kill()  # the first process of the container goes with it
+        deadline = time.monotonic() + 20
+        while self.state.processes():
+            self.assertLess(time.monotonic(), deadline, self.state.processes())
+            time.sleep(0.05)
+        with Berth(*command[1:], binary=shutil.which(command[0]), env=environment) as berth:
+            told = berth.call_tool("bash_exec", {"command": "cat file"})
+            self.assertEqual(told.notices, ["the sandbox was lost; a fresh one is in use; files in "
+                                            "the home are kept"])
+            self.assertTrue(told.text.endswith("kept"), told)
+            self.assertEqual(berth.call_tool("bash_exec", {"command": "true"}).notices, [])
+            self.assertNotEqual(self.state.guests(), [guest])
+            self.assertEqual(berth.call_tool("session_info").data["jobs"], [])
+        done = self.run_berth("sessions", "kill", "c", "--purge", masked=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.state.wait_for_no_leaks(), [])
 
     def test_a_masked_proc_is_named(self):
         for how in ({}, {"uid": USER}):

@@ -178,15 +178,22 @@ class ShiftedTest(Clocks):
             self.assertEqual(self.state.wait_for_no_leaks(), [], moment)  # it would be there to the end
 
     def test_a_machine_that_is_lost_when_the_wall_clock_was_set_back(self):
+        self.check_lost_when_set(-DAY)
+
+    def test_a_machine_that_is_lost_when_the_wall_clock_was_set_forward(self):
+        self.check_lost_when_set(DAY)
+
+    def check_lost_when_set(self, wall):
         server = self.serve("--session", "lost")
         server.call_tool("bash_exec", {"command": "true"})
         (guest,) = self.state.guests()
-        self.jump(wall=-DAY)
+        self.jump(wall=wall)
         os.kill(guest, signal.SIGKILL)
         self.wait_until(lambda: not self.state.guests(), 5, "its end")
         # Its memory goes before its socket: for a moment it looks alive.
         self.wait_until(lambda: self.sessions_of(**self.shifted)["lost"] == "lost", 5, "that it is lost")
-        self.assertEqual(len(server.call_tool("bash_exec", {"command": "true"}).notices), 1)
+        (told,) = server.call_tool("bash_exec", {"command": "true"}).notices
+        self.assertTrue(told.startswith("the sandbox was lost;"), told)
 
 
 class StoppedTest(Clocks):

@@ -229,11 +229,11 @@ void Command::answer()
     if (reply_.job_id.empty()) {
         become_over();
         // A shim that the command has stopped would be there for ever.
-        timer_ = host_.loop.call_at(BootClock::now() + shim_patience, guarded([](Command& command) {
-                                        if (!command.tree_.shim_gone()) {
-                                            ::kill(command.tree_.shim(), SIGKILL);
-                                        }
-                                    }));
+        timer_ = host_.loop.call_awake(shim_patience, guarded([](Command& command) {
+                                           if (!command.tree_.shim_gone()) {
+                                               ::kill(command.tree_.shim(), SIGKILL);
+                                           }
+                                       }));
     }
     const Done done = std::exchange(done_, nullptr);
     if (done && !failed_) {

@@ -284,11 +284,11 @@ void Command::end_softly(std::chrono::milliseconds grace)
     signal_all(SIGTERM);
     signal_all(SIGCONT); // one that is stopped would not hear it
     host_.loop.cancel(grace_timer_);
-    grace_timer_ = host_.loop.call_at(BootClock::now() + grace, guarded([](Command& command) {
-                                          if (!command.over_ && !command.is_stopping()) {
-                                              command.stop(StopReason::ended);
-                                          }
-                                      }));
+    grace_timer_ = host_.loop.call_awake(grace, guarded([](Command& command) {
+                                             if (!command.over_ && !command.is_stopping()) {
+                                                 command.stop(StopReason::ended);
+                                             }
+                                         }));
 }
 
 } // namespace berth::guest

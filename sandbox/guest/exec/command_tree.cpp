@@ -88,7 +88,7 @@ bool CommandTree::remove_cgroup()
 
 TreeStopper::TreeStopper(EventLoop& loop, CommandTree& tree, Look look, Done done)
     : loop_(loop), tree_(tree), look_(std::move(look)), done_(std::move(done)),
-      deadline_(BootClock::now() + give_up)
+      deadline_(Deadline::after(give_up))
 {
     again(std::chrono::milliseconds(0));
 }
@@ -111,7 +111,7 @@ void TreeStopper::turn()
             return;
         }
     }
-    if (BootClock::now() >= deadline_) {
+    if (deadline_.expired()) {
         finish(std::max<std::uint32_t>(1, static_cast<std::uint32_t>(look_(nullptr).size())));
         return;
     }
@@ -168,11 +168,10 @@ bool TreeStopper::pass_by_descent()
             return false;
         }
         if (++empty_looks_ == 1) {
-            empty_since_ = BootClock::now();
+            farewell_ = Deadline::after(shim_farewell);
         }
         // The shim that ends is the better proof, when it still can.
-        return empty_looks_ >= 2 &&
-               (tree_.shim_gone() || BootClock::now() - empty_since_ >= shim_farewell);
+        return empty_looks_ >= 2 && (tree_.shim_gone() || farewell_.expired());
     }
     empty_looks_ = 0;
     // Stopped first, and looked for again until nobody new turns up: a parent that is killed at

@@ -121,12 +121,12 @@ class TreeStopper {
     CommandTree& tree_;
     Look look_;
     Done done_;
-    BootClock::time_point deadline_;
+    Deadline deadline_; ///< nothing dies while the host is suspended
     EventLoop::TimerId timer_ = 0;
     std::set<std::pair<pid_t, std::uint64_t>> stopped_; ///< pid and start time
     int freezes_ = 0;
     int empty_looks_ = 0;
-    BootClock::time_point empty_since_;
+    Deadline farewell_; ///< of a shim below which nothing was seen
 };
 
 } // namespace berth::guest

@@ -9,7 +9,7 @@ using protocol::OnDisconnect;
 PauseController::Order PauseController::look(const Load& load, Time now)
 {
     const bool was_left = left_;
-    notice_clients(load, now);
+    notice_clients(load);
     if (left_ && !was_left && policy_.on_disconnect == OnDisconnect::kill) {
         return Order::end;
     }
@@ -35,16 +35,17 @@ PauseController::Order PauseController::look(const Load& load, Time now)
     return Order::freeze;
 }
 
-void PauseController::notice_clients(const Load& load, Time now)
+void PauseController::notice_clients(const Load& load)
 {
+    looked_ = load.awake;
     if (load.clients != 0) {
         attended_ = true;
         left_ = false;
         alone_since_.reset();
     } else if (attended_ && !alone_since_) {
-        alone_since_ = now;
+        alone_since_ = looked_;
     }
-    if (alone_since_ && now - *alone_since_ >= leave_grace) {
+    if (alone_since_ && looked_ - *alone_since_ >= leave_grace) {
         attended_ = false;
         left_ = true;
         alone_since_.reset();
@@ -84,7 +85,7 @@ std::optional<PauseController::Time> PauseController::next_look(Time now) const
     std::optional<Time> at = held_up_ ? now + settle_step : pauses_at();
     const auto also = [&at](Time other) { at = std::min(at.value_or(other), other); };
     if (alone_since_) {
-        also(*alone_since_ + leave_grace);
+        also(now + (leave_grace - (looked_ - *alone_since_)));
     }
     if (state_ == State::awake && left_ && policy_.on_disconnect == OnDisconnect::now &&
         not_before_ && now < *not_before_) {

@@ -31,6 +31,8 @@ namespace berth::guest {
 class PauseController {
   public:
     using Time = BootClock::time_point;
+    /// By a clock that stands still while the host is suspended.
+    using AwakeTime = Deadline::Clock::time_point;
 
     struct Policy {
         BootClock::duration idle_pause{0}; ///< 0: idleness never pauses
@@ -43,6 +45,7 @@ class PauseController {
         std::size_t calls = 0; ///< in flight
         std::size_t jobs = 0;  ///< inside their time limits
         bool settled = true;   ///< the guest has nothing to finish for a command
+        AwakeTime awake{};     ///< what that clock shows
     };
 
     enum class State : std::uint8_t { awake, pausing, paused };
@@ -60,8 +63,8 @@ class PauseController {
     /// long after each further one, up to the longest.
     static constexpr std::chrono::seconds retry_after{5};
     static constexpr std::chrono::minutes longest_retry{5};
-    /// The last client has left when none has come for so long: one that lost its connection, or
-    /// another `berth call` of the same script, is back by then.
+    /// The last client has left when none has come for so long in which the host was awake: one
+    /// that lost its connection, or another `berth call` of the same script, is back by then.
     static constexpr std::chrono::seconds leave_grace{1};
     /// When something is still to be settled, it is looked at again after so long.
     static constexpr std::chrono::milliseconds settle_step{20};
@@ -103,7 +106,7 @@ class PauseController {
     [[nodiscard]] std::optional<Time> next_look(Time now) const;
 
   private:
-    void notice_clients(const Load& load, Time now);
+    void notice_clients(const Load& load);
     [[nodiscard]] Why reason(Time now) const;
     void wake() noexcept;
 
@@ -113,11 +116,12 @@ class PauseController {
     bool attended_ = false; ///< there was a client at the last look
     bool left_ = false;     ///< the last client has, and nothing has woken the session since
     bool asked_ = false;
-    bool held_up_ = false;            ///< there is a reason to pause, and something to be settled
-    int failures_ = 0;                ///< to freeze, one after another
-    std::optional<Time> alone_since_; ///< no client, though there was one at the last look
-    std::optional<Time> idle_since_;  ///< nothing: it is not idle
-    std::optional<Time> not_before_;  ///< after a failure
+    bool held_up_ = false; ///< there is a reason to pause, and something to be settled
+    int failures_ = 0;     ///< to freeze, one after another
+    std::optional<AwakeTime> alone_since_; ///< no client, though there was one
+    AwakeTime looked_{};                   ///< at the last look
+    std::optional<Time> idle_since_;       ///< nothing: it is not idle
+    std::optional<Time> not_before_;       ///< after a failure
 };
 
 /// "idle", "left", "asked"; empty for none.

@@ -14,10 +14,7 @@ void Freezer::freeze(Done done)
 {
     done_ = std::move(done);
     step_ = first_step;
-    give_up_ = BootClock::now();
-    if (begin()) {
-        give_up_ += patience;
-    }
+    give_up_ = Deadline::after(begin() ? patience : std::chrono::nanoseconds(0));
     look_in(std::chrono::microseconds(0));
 }
 
@@ -27,7 +24,7 @@ void Freezer::look_in(std::chrono::microseconds time)
 {
     timer_ = loop_.call_at(BootClock::now() + time, [this] {
         const bool complete = is_at_rest();
-        if (!complete && BootClock::now() < give_up_) {
+        if (!complete && !give_up_.expired()) {
             look_in(std::exchange(step_, std::min(2 * step_, longest_step)));
             return;
         }

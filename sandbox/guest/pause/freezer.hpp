@@ -55,7 +55,7 @@ class Freezer {
     Done done_;
     EventLoop::TimerId timer_ = 0;
     std::chrono::microseconds step_{0};
-    BootClock::time_point give_up_;
+    Deadline give_up_;
 };
 
 } // namespace berth::guest

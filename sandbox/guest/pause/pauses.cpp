@@ -85,7 +85,8 @@ void Pauses::release() noexcept
 
 PauseController::Load Pauses::load() const
 {
-    return {options_.clients(), book_.size(), commands_.job_count(), commands_.is_settled()};
+    return {options_.clients(), book_.size(), commands_.job_count(), commands_.is_settled(),
+            Deadline::Clock::now()};
 }
 
 const Freezer& Pauses::freezer() const noexcept
@@ -206,7 +207,7 @@ void Pauses::pause(Done done)
     }
     controller_.ask();
     loop_.cancel(patience_timer_);
-    patience_timer_ = loop_.call_at(BootClock::now() + patience, [this] { give_up(); });
+    patience_timer_ = loop_.call_awake(patience, [this] { give_up(); });
     look();
 }
 

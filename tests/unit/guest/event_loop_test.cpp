@@ -1,5 +1,6 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "tests/unit/suspension.hpp"
 
 #include <doctest/doctest.h>
 
@@ -41,6 +42,23 @@ TEST_CASE("a timer set to an earlier time than the armed one still fires in time
     loop.post([&] { (void)loop.call_at(BootClock::now() + 5ms, [&] { loop.stop(); }); });
     loop.run();
     CHECK(BootClock::now() - begin < 5s);
+}
+
+TEST_CASE("a timer for time awake waits for the rest of it after the host was suspended")
+{
+    for (const bool awake : {true, false}) {
+        CAPTURE(awake);
+        EventLoop loop;
+        const auto begin = std::chrono::steady_clock::now();
+        const auto end = [&] { loop.stop(); };
+        constexpr auto time = 1500ms;
+        (void)(awake ? loop.call_awake(time, end) : loop.call_at(BootClock::now() + time, end));
+        const auto cancelled = loop.call_awake(time - 100ms, [] { FAIL("it was cancelled"); });
+        (void)loop.call_at(BootClock::now() + 20min, [&] { loop.cancel(cancelled); });
+        const berth::tests::Suspension night(8h);
+        loop.run();
+        CHECK((std::chrono::steady_clock::now() - begin >= time) == awake);
+    }
 }
 
 TEST_CASE("a timer may cancel one that is due in the same round")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "tests/unit/session/fake_backend.hpp"
@@ -61,6 +62,16 @@ struct ManagerFixture {
         const std::array<timespec, 2> times{timespec{.tv_sec = then, .tv_nsec = 0},
                                             timespec{.tv_sec = then, .tv_nsec = 0}};
         REQUIRE(::utimensat(AT_FDCWD, (folder(id) + "/record.json").c_str(), times.data(), 0) == 0);
+        auto used = HostTime::now();
+        used.up -= age;
+        used.wall -= age;
+        note_use(id, used);
+    }
+
+    /// When it was used last, by the clock that nobody sets.
+    void note_use(const session::SessionId& id, const HostTime& used) const
+    {
+        write_file_atomically(AT_FDCWD, folder(id) + "/used", to_text(used), 0600, false);
     }
 };
 

@@ -57,6 +57,7 @@ TEST_SUITE("session/registry")
         CHECK(found->made_with == record.made_with);
         CHECK(found->created == record.created);
         CHECK(found->last_used == record.last_used);
+        CHECK(found->used == record.used);
         CHECK(found->epoch == record.epoch);
         CHECK(found->owner == record.owner);
         CHECK(found->place == record.place);
@@ -175,8 +176,15 @@ TEST_SUITE("session/registry")
         const auto lock = registry->lock(key, Deadline::after(20s));
         other->touch(key);
         CHECK(other->find(key)->last_used > before->last_used + 1h);
+        const auto noted = other->find(key)->used;
+        REQUIRE(noted.has_value());
+        CHECK(passed_since(*noted, HostTime::now()).value_or(1h) < 1min);
         registry->put(key, *before);
         CHECK(registry->find(key)->last_used > before->last_used + 1h);
+        auto older = *before;
+        older.used = HostTime{noted->boot, noted->up - 1s, noted->wall + 24h};
+        registry->put(key, older);
+        CHECK(registry->find(key)->used == noted);
     }
 
     TEST_CASE_TEMPLATE("a use that was noted is in the books when its server has gone", Books,

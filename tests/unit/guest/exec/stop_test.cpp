@@ -1,6 +1,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/guest/exec/process_tree.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
+#include "tests/unit/suspension.hpp"
 
 #include <doctest/doctest.h>
 
@@ -158,6 +159,19 @@ TEST_CASE("a cancel twice is one cancel, and of nobody none")
         check_stopped(guest, mode, guest.wait_for(handle), Fate::cancelled, word);
         guest.commands->cancel(request.id);
         CHECK(guest.run("echo on").reply.out.head == "on\n");
+    });
+}
+
+TEST_CASE("a stop in the midst of which the host is suspended goes on after it")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::string word = unique_word();
+        const auto request = Guest::request("echo before; : >ready; sleep " + word);
+        const auto handle = start_and_wait(guest, request);
+        guest.commands->cancel(request.id);
+        const tests::Suspension night(std::chrono::hours(8));
+        check_stopped(guest, mode, guest.wait_for(handle), Fate::cancelled, word);
     });
 }
 

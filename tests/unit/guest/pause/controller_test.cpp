@@ -29,11 +29,16 @@ struct Bench {
         CHECK(look(attended) == Order::none);
     }
 
-    Order look(const Controller::Load& load) { return controller.look(load, now); }
+    Order look(Controller::Load load)
+    {
+        load.awake = awake;
+        return controller.look(load, now);
+    }
 
     Order after(BootClock::duration time, const Controller::Load& load)
     {
         now += time;
+        awake += std::chrono::duration_cast<Deadline::Clock::duration>(time);
         return look(load);
     }
 
@@ -55,6 +60,7 @@ struct Bench {
     }
 
     Controller::Time now{1h};
+    Controller::AwakeTime awake{1h};
     Controller controller;
 };
 
@@ -165,6 +171,19 @@ TEST_CASE("on_disconnect = now: at once, jobs or not, once no call is in flight"
         CHECK(bench.look({.clients = 1, .calls = 1}) == Order::none);
         CHECK(bench.leave(deserted) == Order::freeze);
     }
+}
+
+TEST_CASE("who could not come back, as the host was suspended, has not left")
+{
+    Bench bench(OnDisconnect::kill, 0s);
+    CHECK(bench.look(deserted) == Order::none);
+    bench.now += 8h; // and the other clock stood
+    CHECK(bench.look(deserted) == Order::none);
+    const auto next = bench.controller.next_look(bench.now);
+    CHECK((next && *next == bench.now + Controller::leave_grace));
+    CHECK(bench.look(attended) == Order::none);
+    CHECK(bench.look(deserted) == Order::none);
+    CHECK(bench.after(Controller::leave_grace, deserted) == Order::end);
 }
 
 TEST_CASE("who lost the connection and is back in time has not left")

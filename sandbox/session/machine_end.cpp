@@ -1,0 +1,35 @@
+#include "sandbox/session/machine_end.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/host_time.hpp"
+
+namespace berth::session {
+
+Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool attended)
+{
+    if (!attended && !record.unnamed && record.made_with &&
+        record.made_with->on_disconnect == protocol::OnDisconnect::kill) {
+        return Event::left;
+    }
+    const auto ttl = record.made_with ? record.made_with->ttl : default_ttl;
+    if (!record.used) { // of a release that noted the date alone
+        return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired
+                                                                         : Event::gone;
+    }
+    const auto passed = passed_since(*record.used, HostTime::now());
+    if (!passed) {
+        return Event::restarted;
+    }
+    return *passed >= ttl ? Event::expired : Event::gone;
+}
+
+bool used_since_boot(const Record& record)
+{
+    if (record.used) {
+        return record.used->boot == boot_id();
+    }
+    const auto up = BootClock::now().time_since_epoch();
+    return std::chrono::system_clock::now() - record.last_used < up;
+}
+
+} // namespace berth::session

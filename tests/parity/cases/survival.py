@@ -1,0 +1,108 @@
+"""What a machine outlives: the rows of docs/sessions.md that need nothing but signals. The others are in
+tests/systemd, tests/container, tests/packaging and tests/crash."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+
+from suite import BACKENDS, CheckedBerth, ParityTest, backend, binary_path
+
+TICKS = "while :; do echo >>ticks; sleep 0.1; done"
+# As what a terminal starts: the first of a session of its own that has it.
+TAKE_TERMINAL = ("import fcntl, os, sys, termios; fcntl.ioctl(int(sys.argv[1]), termios.TIOCSCTTY, 0);"
+                 "os.execv(sys.argv[2], sys.argv[2:])")
+
+
+def session_of(pid):
+    """Its POSIX session (setsid), and nothing once it has ended."""
+    with contextlib.suppress(OSError):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[3])
+    return None
+
+
+class SurvivalTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.berth.close()
+
+    def begin(self, server):
+        """A job, and a command in the foreground."""
+        server.call_tool("bash_exec", {"command": TICKS, "background": True})
+        call = server.call_async("bash_exec", {"command": "echo begun >f; sleep 2; echo ended; exit 3"})
+        self.wait_until(lambda: "f" in server.call_tool("bash_exec", {"command": "ls"}).data["stdout"],
+                        20, "the command began")
+        self.guests = sorted(self.state.guests())
+        return call
+
+    def check_goes_on(self):
+        """The job runs, and the command's outcome is told, once, and can be read."""
+        self.berth = self.start("--session", "work")
+        notices = self.run_command("true").notices
+        first = int(self.output("stat -c %s ticks"))
+        self.wait_until(lambda: int(self.output("stat -c %s ticks")) > first, 20, "the job goes on")
+        self.assertEqual(sorted(self.state.guests()), self.guests)
+        jobs = self.call("session_info").data["jobs"]
+        (job,) = [job["job_id"] for job in jobs if "echo ended" in job["command"]]
+        self.wait_until(lambda: self.call("bash_output", job_id=job).data["status"] == "ended", 20,
+                        "the command ends")
+        self.assertEqual(self.call("bash_output", job_id=job, since="0-0").data["stdout"], "ended\n")
+        self.assertIn(job, "\n".join([*notices, *self.run_command("true").notices]))
+
+    def test_the_client_s_process_group_is_killed(self):
+        server = self.start("--session", "work")
+        self.begin(server)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+        self.check_goes_on()
+
+    def test_all_of_the_login_s_session_is_killed(self):
+        server = self.start("--session", "work")
+        self.begin(server)
+        mine = [pid for pid in self.state.processes() if session_of(pid) == server.pid]
+        self.assertIn(server.pid, mine)
+        for pid in mine:
+            os.kill(pid, signal.SIGKILL)
+        server.wait()
+        self.check_goes_on()
+
+    def test_the_terminal_is_closed(self):
+        master, terminal = os.openpty()
+        server = CheckedBerth("-c", TAKE_TERMINAL, str(terminal), binary_path(BACKENDS[backend()]),
+                              "--session", "work", "--structured-content", state=self.state,
+                              binary=sys.executable, pass_fds=(terminal,))
+        self.addCleanup(server.__exit__, None, None, None)
+        os.close(terminal)
+        self.assertEqual(session_of(server.pid), server.pid)
+        call = self.begin(server)
+        self.assertEqual(os.tcgetpgrp(master), server.pid)  # in front, on that terminal
+        os.close(master)
+        self.assertEqual(server.wait(), 0)
+        self.assertIn("goes on as a job", call.result(1).text)
+        self.check_goes_on()
+
+    def test_a_hang_up_of_a_server_without_a_terminal(self):
+        server = self.start("--session", "work")
+        call = self.begin(server)
+        server.signal(signal.SIGHUP)
+        self.assertEqual(server.wait(), 0)
+        self.assertIn("goes on as a job", call.result(1).text)
+        self.check_goes_on()
+
+    def test_a_connection_ends_with_its_server_whoever_else_has_it(self):
+        """As systemd has that of a unit that it stops."""
+        mine, given = socket.socketpair()
+        with mine, given:
+            mine.settimeout(20)
+            server = subprocess.Popen([binary_path(BACKENDS[backend()]), "--session", "work"], stdin=given,
+                                      stdout=given, stderr=subprocess.DEVNULL,
+                                      env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+            self.addCleanup(lambda: (server.kill(), server.wait()))
+            mine.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+            self.assertIn(b'"id":1', mine.recv(1 << 16))
+            server.send_signal(signal.SIGHUP)
+            self.assertEqual(server.wait(20), 0)
+            self.assertEqual(mine.recv(1), b"")

@@ -1,0 +1,96 @@
+#include "sandbox/session/machine_end.hpp"
+#include "sandbox/session/session_manager.hpp"
+#include "tests/unit/session/manager_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using tests::says;
+using tests::work;
+
+// Whether a machine that is gone has ended, or was lost: by a clock that nobody sets.
+
+namespace {
+
+struct Fixture : tests::ManagerFixture {
+    Fixture()
+    {
+        settings.on_lost = [this](const std::string&) { ++told; };
+        (void)start()->acquire(work);
+    }
+
+    /// As the file system has it: the record was written when the clock showed that.
+    void set_date_of_use(std::chrono::seconds ago) const
+    {
+        const auto time = std::filesystem::file_time_type::clock::now() - ago;
+        std::filesystem::last_write_time(folder(work) + "/record.json", time);
+    }
+
+    int told = 0; ///< as an error, to the operator
+};
+
+} // namespace
+
+TEST_SUITE("session/machine_end")
+{
+    TEST_CASE_FIXTURE(Fixture, "a machine that is lost when the date was set is told as lost")
+    {
+        for (const auto ago : {24h, -24h, 24h * 400}) {
+            CAPTURE(ago.count());
+            set_date_of_use(ago);
+            end_machine(work);
+            CHECK(start()->facts(work).state == "lost");
+            CHECK(says(start()->acquire(work), "the sandbox was lost; a fresh one"));
+        }
+        CHECK(told == 3);
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "one that nobody used for its time to live has ended, whatever the date")
+    {
+        set_age(work, settings.ttl);
+        set_date_of_use(1min);
+        end_machine(work);
+        CHECK(start()->facts(work).state == "ended");
+        CHECK(says(start()->acquire(work), "it was not used for its time to live"));
+        CHECK(told == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "after a restart of the host it is lost, once, whatever the date")
+    {
+        for (const auto ago : {0h, 1h, 24h, -24h, 24h * 400}) {
+            CAPTURE(ago.count());
+            auto before = HostTime::now();
+            before.boot = "another";
+            before.wall -= ago;
+            note_use(work, before);
+            set_date_of_use(ago);
+            end_machine(work);
+            CHECK(start()->facts(work).state == "lost");
+            CHECK(says(start()->acquire(work), "the sandbox was lost (the host was restarted); a "
+                                               "fresh one is in use; files in the home are kept"));
+            CHECK(start()->acquire(work).notices.empty());
+        }
+        CHECK(told == 0); // a restart is no error of a session
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "books of a release that noted no such time are read by the date")
+    {
+        for (const char* text : {"", "damaged"}) {
+            CAPTURE(text);
+            const auto noted = folder(work) + "/used";
+            std::filesystem::remove(noted);
+            if (*text != '\0') {
+                write_file_atomically(AT_FDCWD, noted, text, 0600, false);
+            }
+            set_date_of_use(13h);
+            end_machine(work);
+            CHECK(start()->facts(work).state == "ended");
+            (void)start()->acquire(work);
+        }
+    }
+}
