@@ -52,6 +52,8 @@ struct MachineSpec {
     std::string session;    ///< as the operator named it, for messages
     std::string generation; ///< fresh for every machine
     std::string token;      ///< the guest's secret
+    /// Whose programs it has, as the backend takes it; empty: the backend's own.
+    std::string template_name;
     std::vector<Mount> mounts;
     Network network = Network::none;
     Limits limits;

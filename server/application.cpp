@@ -56,6 +56,7 @@ session::SessionFacts facts_of_session(const Options& options, session::SessionM
         session::SessionFacts facts;
         facts.limits = options.sessions.limits;
         facts.network = options.sessions.network;
+        facts.template_name = options.sessions.template_name;
         facts.mounts = options.sessions.mounts;
         return facts;
     }

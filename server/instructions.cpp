@@ -22,6 +22,13 @@ std::string network_sentence(sandbox::Network network)
                : "It shares the network of its host, 127.0.0.1 included.";
 }
 
+std::string template_sentence(const std::string& name)
+{
+    return name.empty() ? ""
+                        : "Its programs are those of the template " +
+                              visible_beginning(name, 128, " …") + ", not the host's. ";
+}
+
 std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
 {
     std::string text;
@@ -134,6 +141,7 @@ std::string make_instructions(const Options& options, const session::SessionFact
     text += "All of them see the same files; your built-in file and shell tools do not see this "
             "machine, so use only these for its files. Its home is /home/user; relative paths "
             "start at the session's working directory, which a command's cd changes. ";
+    text += template_sentence(facts.template_name);
     text += network_sentence(facts.network) + ' ';
     text += mounts_sentence(facts.mounts);
     text += limits_sentence(facts.limits, backend.limit_layers()) + ' ';

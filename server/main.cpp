@@ -3,12 +3,16 @@
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/mount_rules.hpp"
 #include "sandbox/local/own_folders.hpp"
+#include "sandbox/local/template_files.hpp"
+#include "sandbox/local/template_rules.hpp"
 #include "server/app.hpp"
 #include "server/installation.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,20 +21,34 @@ namespace {
 using berth::server::Check;
 using berth::server::Options;
 
-/// At the start: else the first call would be the first to say so.
-void check_mounts(const Options& options)
+/// With where the setting was made in what `check` throws.
+void check_setting(const Options& options, std::string_view key, const std::function<void()>& check)
 {
     const auto setting =
         std::find_if(options.settings.begin(), options.settings.end(),
-                     [](const berth::server::Setting& each) { return each.key == "mount"; });
+                     [&](const berth::server::Setting& each) { return each.key == key; });
     try {
-        (void)berth::local::checked_mounts(
-            options.sessions.mounts,
-            berth::local::own_folders(options.sessions.state_directory, options.workspace));
+        check();
     } catch (const berth::Error& error) {
         throw berth::Error(berth::ErrorCode::invalid_argument,
                            std::string(error.what()) + " (" + setting->origin + ')', error.hint());
     }
+}
+
+/// At the start: else the first call would be the first to say so.
+void check_places(const Options& options)
+{
+    const auto& sessions = options.sessions;
+    const auto own = berth::local::own_folders(sessions.state_directory, options.workspace);
+    std::vector<berth::local::Bind> shown;
+    if (!sessions.template_name.empty()) {
+        check_setting(options, "template", [&] {
+            berth::local::check_template(sessions.template_name, sessions.mounts, own);
+            shown = berth::local::find_template_files(sessions.template_name).binds;
+        });
+    }
+    check_setting(options, "mount",
+                  [&] { (void)berth::local::checked_mounts(sessions.mounts, own, shown); });
 }
 
 std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
@@ -47,7 +65,9 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
 std::vector<Check> examine(const Options& options, berth::sandbox::Backend& backend)
 {
     std::vector<Check> checks;
-    for (auto& check : berth::local::run_doctor(backend, options.sessions.network)) {
+    const auto& sessions = options.sessions;
+    for (auto& check :
+         berth::local::run_doctor(backend, sessions.network, sessions.template_name)) {
         checks.push_back({.name = std::move(check.name),
                           .ok = check.ok,
                           .detail = std::move(check.detail),
@@ -62,7 +82,7 @@ int main(int argc, char** argv)
 {
     return berth::server::run(argc, argv,
                               {.make_backend = make_backend,
-                               .check = check_mounts,
+                               .check = check_places,
                                .examine = examine,
                                .layers = berth::local::check_names});
 }

@@ -193,6 +193,7 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("working directory", visible(machine.info.cwd)) +
            field("home", visible(machine.info.home)) +
            field("network", std::string(network_word(facts.network))) +
+           field("template", visible(facts.template_name)) +
            field("mounts", mounts_text(facts.mounts)) +
            field("limits", limits_text(facts.limits, machine.layers, settings)) +
            field("room in the home", quota_text(machine.info.quota)) +
@@ -230,6 +231,7 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
         {"uptime_ms", machine.info.uptime},
         {"commands_in_flight", machine.info.calls},
         {"network", network_word(facts.network)},
+        {"template", utf8::sanitize(facts.template_name)},
         {"mounts", std::move(mounts)},
         {"limits", limits_data(facts.limits, machine.layers, settings)},
         {"layers", std::move(layers)},

@@ -69,6 +69,10 @@ class DirectBackend : public sandbox::Backend {
 
     [[nodiscard]] std::unique_ptr<sandbox::Machine> create(const MachineSpec& spec) override
     {
+        if (!spec.template_name.empty()) {
+            throw Error(ErrorCode::sandbox_unavailable, "the backend direct has no templates",
+                        "leave --template out: commands run with the host's own programs");
+        }
         const std::string folder = state_directory_ + "/" + spec.key_hash;
         const std::string socket = folder + "/run/guest.sock";
         try {

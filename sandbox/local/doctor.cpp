@@ -23,7 +23,7 @@ namespace {
 constexpr const char* sandbox_check = "sandbox";
 constexpr const char* limits_check = "rlimits";
 
-sandbox::MachineSpec throw_away_spec(sandbox::Network network)
+sandbox::MachineSpec throw_away_spec(sandbox::Network network, const std::string& template_name)
 {
     sandbox::MachineSpec spec;
     spec.key_hash = random_hex(32);
@@ -32,6 +32,7 @@ sandbox::MachineSpec throw_away_spec(sandbox::Network network)
     spec.token = random_hex(16);
     spec.ends_with_server = true;
     spec.network = network;
+    spec.template_name = template_name;
     spec.limits.memory = 128ULL << 20U;
     spec.limits.pids = 100;
     return spec;
@@ -154,7 +155,8 @@ std::vector<std::string> check_names()
     return names;
 }
 
-std::vector<Check> run_doctor(sandbox::Backend& backend, sandbox::Network network)
+std::vector<Check> run_doctor(sandbox::Backend& backend, sandbox::Network network,
+                              const std::string& template_name)
 {
     const auto availability = backend.availability();
     std::vector<Check> checks{
@@ -166,7 +168,7 @@ std::vector<Check> run_doctor(sandbox::Backend& backend, sandbox::Network networ
     }
     checks.push_back(check_limits());
     try {
-        const auto spec = throw_away_spec(network);
+        const auto spec = throw_away_spec(network, template_name);
         auto machine = backend.create(spec);
         const auto record = machine->record();
         try {

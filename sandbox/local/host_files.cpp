@@ -168,6 +168,16 @@ void add_etc(const std::string& root, std::vector<Bind>& binds)
 
 } // namespace
 
+void add_devices(const std::string& root, std::vector<Bind>& binds)
+{
+    for (const char* name : device_names) {
+        binds.push_back({.source = root + "dev/" + name,
+                         .target = std::string("/dev/") + name,
+                         .follow_links = true,
+                         .devices = true});
+    }
+}
+
 HostFiles find_host_files(const std::string& root)
 {
     HostFiles found;
@@ -187,12 +197,7 @@ HostFiles find_host_files(const std::string& root)
                 {.source = path, .target = std::string("/") + name, .follow_links = true});
         }
     }
-    for (const char* name : device_names) {
-        found.binds.push_back({.source = root + "dev/" + name,
-                               .target = std::string("/dev/") + name,
-                               .follow_links = true,
-                               .devices = true});
-    }
+    add_devices(root, found.binds);
     add_etc(root, found.binds);
     found.localtime_target = link_target(root + "etc/localtime");
     return found;

@@ -8,11 +8,13 @@
 
 namespace berth::local {
 
-/// What every sandbox shows of this host, found once for each server.
+/// What a sandbox shows of this host, or of a template (template_files.hpp).
 struct HostFiles {
     std::vector<Bind> binds;         ///< /usr, /opt, devices, parts of /etc
     std::vector<SymbolicLink> links; ///< /bin and its like, as the host has them
     std::string localtime_target;
+
+    friend bool operator==(const HostFiles&, const HostFiles&) = default;
 };
 
 /// Of the host's /dev. No sandbox is made without one of them.
@@ -20,6 +22,9 @@ inline constexpr std::array device_names{"null", "zero", "full", "random", "uran
 
 /// `root`: "/" or, in tests, a directory that plays the host. Takes about 1 ms.
 [[nodiscard]] HostFiles find_host_files(const std::string& root);
+
+/// Adds the devices of `root`, as above.
+void add_devices(const std::string& root, std::vector<Bind>& binds);
 
 /// The present /etc/resolv.conf; empty when it cannot be read.
 [[nodiscard]] std::string host_resolv_conf();

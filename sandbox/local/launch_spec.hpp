@@ -54,6 +54,8 @@ struct Bind {
     /// A folder that the server makes while the launch is under way.
     bool late = false;
 
+    friend bool operator==(const Bind&, const Bind&) = default;
+
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
@@ -86,6 +88,8 @@ struct TextFile {
 struct SymbolicLink {
     std::string path;
     std::string target;
+
+    friend bool operator==(const SymbolicLink&, const SymbolicLink&) = default;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)

@@ -1,5 +1,7 @@
 #include "sandbox/local/layers.hpp"
 
+#include "sandbox/base/visible.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -67,7 +69,8 @@ std::vector<sandbox::Layer> limit_layers(const CgroupLayout& cgroups, bool comma
 }
 
 std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult& result,
-                                      const CgroupLayout& cgroups, const std::string& no_own_uids)
+                                      const CgroupLayout& cgroups, const std::string& no_own_uids,
+                                      const std::string& template_directory)
 {
     const bool mapped = std::any_of(plan.binds.begin(), plan.binds.end(),
                                     [](const Bind& bind) { return bind.id_mapped; });
@@ -81,7 +84,11 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
          result.nested_closed_by_filter ? "closed by seccomp"
                                         : "closed by user.max_user_namespaces"},
         {"pidns", true, "no process of the host can be seen or signalled"},
-        {"mountns", true, "own root; the host's /usr and parts of /etc read-only"},
+        {"mountns", true,
+         "own root; " +
+             (template_directory.empty() ? "the host's /usr and parts of /etc"
+                                         : "the template " + visible(template_directory)) +
+             " read-only"},
         {"ipcns", true, "no shared memory, semaphores or message queues of the host"},
         {"utsns", true, "a host name of its own"},
         cgroup_namespace_layer(plan.cgroup),

@@ -8,7 +8,6 @@
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/cgroup_limits.hpp"
-#include "sandbox/local/covers.hpp"
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/failure.hpp"
@@ -17,10 +16,10 @@
 #include "sandbox/local/layers.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/mount_rules.hpp"
-#include "sandbox/local/own_folders.hpp"
 #include "sandbox/local/plan.hpp"
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
+#include "sandbox/local/programs.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/stale_sockets.hpp"
@@ -51,24 +50,22 @@ struct Host {
     std::string state; ///< real path of the state directory
     UniqueFd state_fd;
     std::string runtime;
-    HostFiles files;
     CgroupLayout cgroups;
-    std::unique_ptr<Covers> covers;
+    std::unique_ptr<ProgramFinder> programs;
+};
+
+/// What the root that a launcher waits with is made of.
+struct Expected {
+    sandbox::Network network = sandbox::Network::none;
+    std::vector<Cover> hidden;
+    std::shared_ptr<Programs> programs;
+
+    friend bool operator==(const Expected&, const Expected&) = default;
 };
 
 std::string socket_path(const Host& here, const std::string& id)
 {
     return here.runtime + "/" + id + ".sock";
-}
-
-/// What sandboxes shall not see of /usr, /opt and the like.
-Private to_hide(const Host& here, const std::string& workspace)
-{
-    Private found{.folders = {here.runtime}, .home = home_folder()};
-    for (const auto& own : own_folders(here.state, workspace)) {
-        found.folders.push_back(own.path);
-    }
-    return found;
 }
 
 std::string real_path(const std::string& path)
@@ -150,13 +147,13 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
     [[nodiscard]] bool nothing_lives(const std::string& key_hash);
-    void expect_root(sandbox::Network network, const std::vector<Cover>& hidden,
-                     bool first = false);
+    void expect_root(Expected wanted, bool first = false);
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
-                                  const std::string& id, const std::vector<Cover>& hidden);
+                                  const std::string& id, const HostFiles& files,
+                                  const std::vector<Cover>& hidden);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id,
-                                    const Covers::Begun& begun);
+                                    const std::shared_ptr<Programs>& programs);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
 
     const Settings settings_;
@@ -168,7 +165,7 @@ class LocalBackend final : public sandbox::Backend {
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
     /// Guarded by mutex_; of the root that waits.
-    std::optional<std::pair<sandbox::Network, std::vector<Cover>>> expected_;
+    std::optional<Expected> expected_;
     BootClock::time_point looked_;              ///< guarded by mutex_; for availability_
     std::map<std::string, UniqueFd> lifetimes_; ///< guarded by mutex_; write ends
 };
@@ -194,10 +191,9 @@ const Host& LocalBackend::host()
         host.state_fd = sandbox::open_state_directory(settings_.state_directory);
         host.state = real_path(settings_.state_directory);
         host.runtime = runtime_folder(host.state, privileged_);
-        host.files = find_host_files("/");
         host.cgroups = *cgroups_;
-        host.covers =
-            std::make_unique<Covers>(host.files.binds, to_hide(host, settings_.workspace));
+        host.programs =
+            std::make_unique<ProgramFinder>(host.state, settings_.workspace, host.runtime);
         host_ = std::move(host);
     }
     return *host_;
@@ -241,21 +237,15 @@ bool LocalBackend::nothing_lives(const std::string& key_hash)
     return nobody_listens(socket_path(host(), id));
 }
 
-/// Launchers wait with a root for the network of the latest machine: a server's all have the same.
-/// `first`: unless there was a machine already.
-void LocalBackend::expect_root(sandbox::Network network, const std::vector<Cover>& hidden,
-                               bool first)
+/// Launchers wait with a root like that of the latest machine: a server's are all alike. `first`:
+/// unless there was a machine already.
+void LocalBackend::expect_root(Expected wanted, bool first)
 {
-    if (!privileged_) {
-        return;
-    }
-    const Host& here = host();
     const std::lock_guard lock(mutex_);
-    auto wanted = std::pair(network, hidden);
-    if ((first && expected_) || expected_ == wanted) {
+    if (!privileged_ || (first && expected_) || expected_ == wanted) {
         return;
     }
-    launchers_.expect(base_parts(here.files, network, hidden));
+    launchers_.expect(base_parts(wanted.programs->files, wanted.network, wanted.hidden));
     expected_ = std::move(wanted);
 }
 
@@ -273,9 +263,9 @@ sandbox::Availability LocalBackend::availability()
     sandbox::Availability found;
     try {
         if (sandbox::find_state_directory(settings_.state_directory)) {
-            (void)host();
+            const auto programs = host().programs->find({}, {});
             if (privileged_) {
-                expect_root(sandbox::Network::none, host().covers->latest(), true);
+                expect_root({sandbox::Network::none, programs->covers.latest(), programs}, true);
             }
         }
         (void)cgroups();
@@ -320,13 +310,13 @@ UidRange::Claim LocalBackend::choose_uid(const std::string& key_hash)
 }
 
 LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const std::string& id,
-                              const std::vector<Cover>& hidden)
+                              const HostFiles& files, const std::vector<Cover>& hidden)
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
-    checked.mounts = checked_mounts(spec.mounts, own_folders(here.state, settings_.workspace));
+    checked.mounts = checked_mounts(spec.mounts, here.programs->own(), files.binds);
     return make_plan({.spec = checked,
-                      .host = here.files,
+                      .host = files,
                       .hidden = hidden,
                       .cgroups = here.cgroups,
                       .machine_id = id,
@@ -342,21 +332,25 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
 }
 
 MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id,
-                                const Covers::Begun& begun)
+                                const std::shared_ptr<Programs>& programs)
 {
     const Host& here = host();
+    const auto begun = programs->covers.begin();
     MachineFacts facts;
     facts.state = here.state;
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    expect_root(spec.network, begun.covers);
+    expect_root({spec.network, begun.covers, programs});
     forget_socket(socket_path(here, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
-    const LaunchSpec launch = plan(spec, uid.uid, id, begun.covers);
+    const LaunchSpec launch = plan(spec, uid.uid, id, programs->files, begun.covers);
+    // Before it is mounted: of what is replaced at this moment there is a notice too many.
     for (const auto& mount : spec.mounts) {
-        // Before it is mounted: of what is replaced at this moment there is a notice too many.
         facts.mounts.emplace_back(mount.source, file_id(mount.source));
+    }
+    if (const auto& folder = spec.template_name; !folder.empty()) {
+        facts.mounts.emplace_back(folder, file_id(folder));
     }
     Creation creation({.state = here.state,
                        .state_fd = here.state_fd.get(),
@@ -366,7 +360,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                       std::move(uid), spec.ends_with_server);
     const auto result =
         launchers_.launch(launch, {.lifetime = creation.lifetime(), .lock = spec.lock}, [&] {
-            here.covers->require(begun);
+            programs->covers.require(begun);
             return creation.make(launch, spec.generation);
         });
     if (!result.ok) {
@@ -380,16 +374,17 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.socket_path = launch.socket_path;
     facts.pid = static_cast<pid_t>(result.pid);
     facts.start_time = result.start_time;
-    facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
+    facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_, spec.template_name);
     return facts;
 }
 
 MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id)
 {
     constexpr int tries = 5; // a host that mounts all the time is not waited for
+    const auto programs = host().programs->find(spec.template_name, spec.mounts);
     for (int i = 1;; ++i) {
         try {
-            return make(spec, id, host().covers->begin());
+            return make(spec, id, programs);
         } catch (const CoversChanged& changed) {
             if (i == tries) {
                 throw unavailable(changed);
@@ -475,7 +470,7 @@ void LocalBackend::collect(const Deadline& deadline)
 
 std::string LocalBackend::description() const
 {
-    return "Linux namespaces on this host, with its programs in /usr read-only, a home of its own "
+    return "Linux namespaces on this host, with the programs in /usr read-only, a home of its own "
            "in /home/user, one user without privileges, and a network only where session_info "
            "tells of one";
 }

@@ -6,6 +6,7 @@
 #include "sandbox/local/etc_files.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::local {
 namespace {
@@ -96,6 +97,15 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     return config;
 }
 
+/// Of a template's /etc that may be.
+bool shows(const HostFiles& host, const std::string& path)
+{
+    return std::any_of(host.binds.begin(), host.binds.end(),
+                       [&](const Bind& bind) { return bind.target == path; }) ||
+           std::any_of(host.links.begin(), host.links.end(),
+                       [&](const SymbolicLink& link) { return link.path == path; });
+}
+
 } // namespace
 
 RootParts base_parts(const HostFiles& host, sandbox::Network network,
@@ -107,7 +117,11 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network,
     parts.files = generated_etc_files(network);
     append(parts.files, substitute_programs());
     parts.links = host.links;
-    append(parts.links, generated_etc_links(host.localtime_target));
+    for (auto& link : generated_etc_links(host.localtime_target)) {
+        if (!shows(host, link.path)) {
+            parts.links.push_back(std::move(link));
+        }
+    }
     parts.hidden = hidden;
     return parts;
 }

@@ -52,6 +52,7 @@ void take_conditions(SessionFacts& facts, const Conditions& conditions)
 {
     facts.limits = conditions.limits;
     facts.network = conditions.network;
+    facts.template_name = conditions.template_name;
     facts.mounts = conditions.mounts;
 }
 

@@ -386,6 +386,7 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     spec.session = wanted.id.session;
     spec.generation = record.machine.generation;
     spec.token = record.token;
+    spec.template_name = settings_.template_name;
     spec.mounts = settings_.mounts;
     spec.network = settings_.network;
     spec.limits = settings_.limits;

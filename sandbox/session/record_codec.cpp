@@ -27,7 +27,8 @@ json encode_conditions(const Conditions& made)
             {{"source", mount.source}, {"target", mount.target}, {"writable", mount.writable}});
     }
     const auto& limits = made.limits;
-    return {{"mounts", std::move(mounts)},
+    return {{"template", made.template_name},
+            {"mounts", std::move(mounts)},
             {"network", made.network == sandbox::Network::host ? "host" : "none"},
             {"path_policy", made.path_policy},
             {"ttl", made.ttl.count()},
@@ -65,6 +66,7 @@ Place decode_place(const json& value)
 Conditions decode_conditions(const json& value)
 {
     Conditions made;
+    made.template_name = value.value("template", ""); // releases before it knew none
     for (const auto& mount : value.at("mounts")) {
         made.mounts.push_back({.source = mount.at("source").get<std::string>(),
                                .target = mount.at("target").get<std::string>(),

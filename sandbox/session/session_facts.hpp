@@ -24,6 +24,7 @@ struct SessionFacts {
     /// Of the machine that runs, else of the one that a call would get now.
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;
+    std::string template_name; ///< empty: the backend's own programs
     std::vector<sandbox::Mount> mounts;
 };
 

@@ -40,7 +40,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 15> same{{
+    const std::array<std::pair<std::string_view, bool>, 16> same{{
         {"local.cpus", wanted.cpus == limits.cpus},
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},
@@ -56,6 +56,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},
         {"session.quota", wanted.quota == limits.quota},
         {"session.ttl", settings.ttl == made.ttl},
+        {"template", settings.template_name == made.template_name},
     }};
     std::vector<std::string> found;
     for (const auto& [key, is_same] : same) {
@@ -68,7 +69,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 
 bool need_another(const Settings& settings, const Conditions& made)
 {
-    constexpr std::array<std::string_view, 3> fixed{"mount", "network", "path_policy"};
+    constexpr std::array<std::string_view, 4> fixed{"mount", "network", "path_policy", "template"};
     const auto keys = differences(settings, made);
     return !excess(settings, made).empty() ||
            std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();

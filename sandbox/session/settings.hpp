@@ -17,6 +17,7 @@ namespace berth::session {
 
 /// What a machine is made with; some of it changes while it lives (docs/adr/0020-live-terms.md).
 struct Conditions {
+    std::string template_name; ///< empty: the backend's own programs
     std::vector<sandbox::Mount> mounts;
     sandbox::Network network = sandbox::Network::none;
     sandbox::Limits limits;
@@ -63,8 +64,8 @@ struct Settings : Conditions {
 [[nodiscard]] std::vector<std::string> differences(const Settings& settings,
                                                    const Conditions& made);
 
-/// Whether `settings` ask for a machine that one which was made with `made` cannot become: of other
-/// mounts, network or path policy.
+/// Whether `settings` ask for a machine that one which was made with `made` cannot become: of
+/// another template, other mounts, network or path policy.
 [[nodiscard]] bool need_another(const Settings& settings, const Conditions& made);
 
 /// What a machine that was made with `made` can reach although `settings` asks for less: the host's

@@ -68,6 +68,7 @@ constexpr std::array table = {
     Definition{"state_dir", Kind::text, "", 0, 0, "", true, "where sessions and workspace are kept"},
     Definition{"sticky_cwd", Kind::boolean, "true", 0, 0, "", false, "a command's cd holds for the next one"},
     Definition{"structured_content", Kind::boolean, "false", 0, 0, "", true, "send results as structuredContent too"},
+    Definition{"template", Kind::text, "", 0, 0, "", true, "folder of this host with a root file system, whose programs sandboxes have; default: this host's own"},
     Definition{"tool_dialect", Kind::choice, "berth", 0, 0, "berth|claude", true, "names, units and texts of the tools: berth's own, or those built into Claude Code"},
     Definition{"tools", Kind::list, "", 0, 0, "", true, "serve only these tools"},
     Definition{"var", Kind::list, "", 0, 0, "", true, "NAME=VALUE, a variable of the template session.key"},

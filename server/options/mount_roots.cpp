@@ -128,12 +128,13 @@ const std::string* MountRoots::root_of(const std::string& path) const
     return found == roots_.end() ? nullptr : &*found;
 }
 
-void MountRoots::require(const std::string& source, const std::string& said) const
+void MountRoots::require(const std::string& source, const std::string& said,
+                         const std::string& what) const
 {
     if (roots_.empty()) {
         if (said.starts_with("profile ")) {
             throw Error(ErrorCode::invalid_argument,
-                        "mount of " + source + " (" + said +
+                        what + ' ' + source + " (" + said +
                             "): profiles may mount nothing, since no allowed_mount_roots are given",
                         roots_hint);
         }
@@ -145,9 +146,9 @@ void MountRoots::require(const std::string& source, const std::string& said) con
             all += (all.empty() ? "" : ", ") + root;
         }
         throw Error(ErrorCode::invalid_argument,
-                    "mount of " + source + " (" + said + "): it is below none of " + all +
+                    what + ' ' + source + " (" + said + "): it is below none of " + all +
                         " (allowed_mount_roots, " + origin_ + ")",
-                    "Mount a folder below one of these, links followed; or add one there.");
+                    "Take a folder below one of these, links followed; or add one there.");
     }
 }
 

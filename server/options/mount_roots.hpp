@@ -9,17 +9,19 @@
 
 namespace berth::server {
 
-/// Where folders to mount may be (`allowed_mount_roots`). What profiles mount must be below one, so
-/// that whoever may write or choose a profile is not the one who says what of the host there is to
-/// see. What is said beside the profiles is the operator's own word; but where roots are given it
-/// must be below one too. docs/adr/0021-mount-roots.md. Immutable.
+/// Where folders to mount may be (`allowed_mount_roots`), templates too. What profiles mount must
+/// be below one, so that whoever may write or choose a profile is not the one who says what of the
+/// host there is to see. What is said beside the profiles is the operator's own word; but where
+/// roots are given it must be below one too. docs/adr/0021-mount-roots.md. Immutable.
 class MountRoots {
   public:
     /// Throws Error(invalid_argument) for one that is not an absolute path.
     explicit MountRoots(const RawValue& roots);
 
-    /// Of a source without symbolic links, and where it was said. Throws Error(invalid_argument).
-    void require(const std::string& source, const std::string& said) const;
+    /// Of a source without symbolic links, and where it was said. `what`: as errors name it. Throws
+    /// Error(invalid_argument).
+    void require(const std::string& source, const std::string& said,
+                 const std::string& what = "mount of") const;
 
     /// The folder that `default_workspace` means for a session, with {principal}, {session} and
     /// {profile} in it; made, readable for nobody else, where it is missing. Absolute, as it is

@@ -243,6 +243,19 @@ std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given
     return mounts;
 }
 
+/// What it means is the backend's to say; of `local` it is a folder of this host.
+std::string pick_template(const Layers& layers, const Given& given)
+{
+    const auto text = layers.text("template");
+    if (text.empty() || given.only_looks) {
+        return text;
+    }
+    const auto& origin = layers.raw("template").origin;
+    auto folder = resolve_template(text, origin);
+    MountRoots(layers.raw("allowed_mount_roots")).require(folder, origin, "template");
+    return folder;
+}
+
 session::Settings make_session_settings(const Layers& layers, const Given& given,
                                         const session::SessionId& id,
                                         const Environment& environment)
@@ -252,6 +265,7 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     sessions.state_directory =
         state.empty() ? default_state_directory(environment) : absolute_path(state);
     pick_registry(layers, sessions);
+    sessions.template_name = pick_template(layers, given);
     sessions.mounts = make_mounts(layers, given, id, sessions.state_directory);
     sessions.network =
         layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;

@@ -1,6 +1,8 @@
 #include "server/options/paths.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 #include <array>
@@ -147,6 +149,33 @@ std::string resolve_source(const sandbox::Mount& mount, const std::string& origi
             "the state: --state-dir.");
     }
     return source.string();
+}
+
+std::string resolve_template(const std::string& given, const std::string& origin)
+{
+    const auto refuse_template = [&](const std::string& why, const std::string& hint) {
+        throw Error(ErrorCode::invalid_argument,
+                    "template \"" + visible(given) + "\" (" + origin + "): " + why, hint);
+    };
+    if (!given.starts_with('/') || !utf8::is_valid(given)) {
+        refuse_template("it is not an absolute path",
+                        "A template is a folder of this host that holds a root file system, e.g. "
+                        "/srv/templates/debian.");
+    }
+    std::error_code error;
+    const auto folder = fs::canonical(given, error);
+    if (error) {
+        refuse_template(error.message(),
+                        error == std::errc::permission_denied
+                            ? "Who runs berth may not enter a folder on the way."
+                            : "It is a folder of this host that is there already, made e.g. with "
+                              "debootstrap (docs/configuration.md, \"Templates\").");
+    }
+    if (!fs::is_directory(folder, error)) {
+        refuse_template("it is not a folder",
+                        "Of an archive or an image unpack it, and name the folder.");
+    }
+    return folder.string();
 }
 
 } // namespace berth::server

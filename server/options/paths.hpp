@@ -29,4 +29,8 @@ namespace berth::server {
 [[nodiscard]] std::string resolve_source(const sandbox::Mount& mount, const std::string& origin,
                                          const std::string& state_directory);
 
+/// The template's folder without symbolic links. Throws Error(invalid_argument): it is no absolute
+/// path, or there is no such folder.
+[[nodiscard]] std::string resolve_template(const std::string& given, const std::string& origin);
+
 } // namespace berth::server

@@ -35,6 +35,12 @@ class CommandLineTest(Bench):
         self.assertEqual(self.run_command("call", "no_such_tool").returncode, 1)
         self.assertEqual(self.run_command("call", "bash_exec", "{").returncode, 2)
 
+    def test_a_backend_without_templates_says_so(self):
+        done = self.run_command("call", "bash_exec", '{"command":"true"}', "--template", "/usr")
+        self.assertEqual((done.returncode, done.stdout),
+                         (1, "the backend direct has no templates\nleave --template out: commands run "
+                             "with the host's own programs\n"))
+
     def test_output_that_is_lost_is_a_failure(self):
         with open("/dev/full", "w") as full:
             for arguments in (("call", "bash_exec", '{"command":"echo hi"}'), ("version",),

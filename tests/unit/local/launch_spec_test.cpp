@@ -64,6 +64,23 @@ TEST_CASE("a plan survives its way to the launcher")
     CHECK_FALSE(plan_for(spec, false).binds.back().id_mapped);
 }
 
+TEST_CASE("what is shown of /etc is not made a second time")
+{
+    HostFiles files;
+    const auto made = [&] {
+        const auto parts = base_parts(files, sandbox::Network::none, {});
+        return std::count_if(parts.links.begin(), parts.links.end(), [](const SymbolicLink& link) {
+            return link.path == "/etc/os-release";
+        });
+    };
+    CHECK(made() == 1);
+    files.links = {{"/etc/os-release", "../lib/os"}};
+    CHECK(made() == 1);
+    files.links.clear();
+    files.binds = {{.source = "/t/etc/os-release", .target = "/etc/os-release"}};
+    CHECK(made() == 0);
+}
+
 TEST_CASE("without a pids cgroup the kernel's own count takes its place")
 {
     sandbox::MachineSpec spec;

@@ -22,6 +22,20 @@ TEST_CASE("a limit that the kernel refused is not told as one")
     CHECK_FALSE(missing("cgroup-pids"));
 }
 
+TEST_CASE("whose programs are seen is told")
+{
+    const auto detail = [](const std::string& template_directory) {
+        for (const auto& layer : layers_of({}, {}, {}, "", template_directory)) {
+            if (layer.name == "mountns") {
+                return layer.detail;
+            }
+        }
+        return std::string();
+    };
+    CHECK(detail("") == "own root; the host's /usr and parts of /etc read-only");
+    CHECK(detail("/srv/t") == "own root; the template /srv/t read-only");
+}
+
 TEST_CASE("of a cgroup namespace no more is told than it hides")
 {
     LaunchSpec plan;

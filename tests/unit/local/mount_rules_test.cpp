@@ -89,6 +89,22 @@ TEST_CASE("a target must be plain and hide nothing")
     CHECK_THROWS_AS(check_mount_target(std::string("/a\0b", 4)), Error);
 }
 
+TEST_CASE("in what a template shows a mount has its place only on what is there")
+{
+    const TemporaryTree host;
+    host.add_directory("folder");
+    host.add_directory("template/var/lib/app");
+    const std::vector<Bind> shown{
+        {.source = host.path() + "/template/var/lib", .target = "/var/lib"}};
+    const auto mount = [&](const std::string& target) {
+        (void)checked_mounts({{host.path() + "/folder", target, true}}, {}, shown);
+    };
+    CHECK_NOTHROW(mount("/var/lib/app"));
+    CHECK_NOTHROW(mount("/var/lib"));
+    CHECK_NOTHROW(mount("/var/library"));
+    CHECK_THROWS_AS(mount("/var/lib/other"), Error);
+}
+
 TEST_CASE("a source must be there, real, and data")
 {
     const TemporaryTree host;
@@ -170,7 +186,7 @@ TEST_CASE("a source does not hold the place of a private folder that is not ther
         CHECK(std::string(error.what()) == "mount source " + host.path() +
                                                "/data contains or lies in berth's own folder " +
                                                own.front().path);
-        CHECK(error.hint() == "mount another folder, or move berth's with --workspace");
+        CHECK(error.hint() == "take another folder, or move berth's with --workspace");
     }
 }
 

@@ -43,6 +43,7 @@ struct Fixture {
             facts.limits = chosen.sessions.limits;
             facts.network = chosen.sessions.network;
             facts.mounts = chosen.sessions.mounts;
+            facts.template_name = chosen.sessions.template_name;
         }
         return make_instructions(
             chosen, facts, backend,
@@ -73,6 +74,9 @@ TEST_SUITE("server/instructions")
         CHECK(says("end with this conversation"));
         CHECK_FALSE(says("DISABLED"));
         CHECK_FALSE(says("Not served here"));
+        CHECK_FALSE(says("template"));
+        set("template", "/");
+        CHECK(says("Its programs are those of the template /, not the host's. It has no network"));
         set("network", "host");
         set("session.ttl", "3h");
         given.session = "work";

@@ -42,6 +42,7 @@ TEST_SUITE("session/settings")
             {"session.on_disconnect",
              [](Settings& settings) { settings.on_disconnect = protocol::OnDisconnect::keep; }},
             {"session.ttl", [](Settings& settings) { ++settings.ttl; }},
+            {"template", [](Settings& settings) { settings.template_name = "/srv/t"; }},
         };
         const Conditions made;
         Settings all;
@@ -189,6 +190,26 @@ TEST_SUITE("session/settings")
         std::ofstream(record) << text;
         settings.network = sandbox::Network::host;
         settings.asked = {"network"};
+        CHECK(start()->acquire(work).notices.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "a template is a condition; a record of before there were any has none")
+    {
+        settings.template_name = "/srv/t";
+        settings.asked = {"template"};
+        (void)start()->acquire(work);
+        CHECK(start()->facts(work).template_name == "/srv/t");
+        CHECK(start()->acquire(work).notices.empty());
+        const std::string record = folder(work) + "/record.json";
+        auto text = text_of(record);
+        const std::string field = "\"template\": \"/srv/t\",";
+        REQUIRE(text.find(field) != std::string::npos);
+        std::ofstream(record) << text.erase(text.find(field), field.size());
+        CHECK(start()->facts(work).template_name.empty());
+        CHECK(says(start()->acquire(work), "other settings than this server asks for (template);"));
+        CHECK(need_another(settings, Conditions()));
+        settings.template_name.clear(); // --template "": the host's own
         CHECK(start()->acquire(work).notices.empty());
     }
 

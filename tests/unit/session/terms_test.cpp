@@ -45,7 +45,8 @@ TEST_SUITE("session/terms")
         for (const auto& key : all) {
             CHECK(session::is_live(key));
         }
-        for (const auto* key : {"mount", "network", "path_policy", "output.spill_stream"}) {
+        for (const auto* key :
+             {"mount", "network", "path_policy", "output.spill_stream", "template"}) {
             CHECK_FALSE(session::is_live(key));
         }
     }

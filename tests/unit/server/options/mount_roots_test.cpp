@@ -75,6 +75,25 @@ TEST_SUITE("server/options/mount_roots")
         CHECK(bench.make().sessions.mounts.at(0).source == bench.root);
     }
 
+    TEST_CASE("a profile's template is below a root")
+    {
+        Roots bench;
+        const auto project = bench.root + "/project";
+        bench.use("template = \"" + project + "\"\n", "");
+        CHECK(has(bench.refusal(), "template " + project + " (profile team, "));
+        CHECK(has(bench.refusal(), "profiles may mount nothing, since no allowed_mount_roots"));
+        bench.use("template = \"" + project + "\"\n", bench.root + "-else");
+        CHECK(has(bench.refusal(), "it is below none of " + bench.root + "-else"));
+        bench.use("template = \"" + project + "\"\n", bench.root);
+        CHECK(bench.make().sessions.template_name == project);
+        fs::create_symlink("/usr", bench.root + "/link");
+        bench.use("template = \"" + bench.root + "/link\"\n", bench.root);
+        CHECK(has(bench.refusal(), "template /usr"));
+        bench.use("", "");
+        bench.flag("template", project); // the operator's own word
+        CHECK(bench.make().sessions.template_name == project);
+    }
+
     TEST_CASE("a link below a root leads nowhere else")
     {
         Roots bench;
