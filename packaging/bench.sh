@@ -1,13 +1,14 @@
 #!/bin/sh
 # Prints how fast berth is beside the programs that people use, as ratios of one run:
 #   packaging/bench.sh [--quick]
+# What sessions cost is a part of it that can be run alone: tests/bench/sessions.py --build FOLDER.
 # The peers from npm (an MCP file server) are compared with where BERTH_CLIENTS names a folder made
 # by tests/clients/install.sh, or npm can be used; without, those lines say so.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-"$root/packaging/install-packages.sh" packages.txt packages-test.txt packages-ci.txt
+"$root/packaging/install-packages.sh" packages.txt packages-test.txt packages-ci.txt packages-bench.txt
 if [ ! -f "$root/build-bench/build.ninja" ]; then
     meson setup --buildtype=release -Dtests=true "$root/build-bench" "$root" >&2
 fi
-ninja -C "$root/build-bench" server/berth sandbox/guest/berth-guest sandbox/local/launcher/berth-launcher tests/bench/create-bench >&2
+ninja -C "$root/build-bench" server/berth sandbox/guest/berth-guest sandbox/local/launcher/berth-launcher tests/bench/create-bench tests/bench/session-bench >&2
 exec python3 "$root/tests/bench/bench.py" --build "$root/build-bench" "$@"

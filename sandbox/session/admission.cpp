@@ -85,11 +85,16 @@ std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std:
     }
     auto hold = std::make_unique<Turn>(
         registry_, registry_.lock(admission_key(), Deadline::after(settings_.lock_wait)));
-    const auto known = registry_.keys().size();
-    if ((most == 0 || known < most) && (most_own == 0 || known < most_own)) {
-        return hold; // without reading any
+    // Of a record is read only what decides: below a limit, none.
+    auto known = registry_.may_have_machine();
+    if (most == 0 || known.size() < most) {
+        known =
+            most_own == 0 ? std::vector<std::string>() : registry_.may_be_of(id.principal, known);
+        if (most_own == 0 || known.size() < most_own) {
+            return hold;
+        }
     }
-    const auto counted = count(id, key);
+    const auto counted = count(known, id, key);
     if (most_own != 0 && counted.own >= most_own) {
         refuse("session.max_per_principal = " + std::to_string(most_own) + ": " + id.principal +
                    " has so many sessions with a machine already",
@@ -103,11 +108,12 @@ std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std:
     return hold;
 }
 
-Admission::Count Admission::count(const SessionId& id, const std::string& key) const
+Admission::Count Admission::count(const std::vector<std::string>& known, const SessionId& id,
+                                  const std::string& key) const
 {
     Count counted;
     const auto now = std::chrono::system_clock::now();
-    for (const auto& other : registry_.keys()) {
+    for (const auto& other : known) {
         const auto record = machine_of(other);
         if (other == key || !record) {
             continue;

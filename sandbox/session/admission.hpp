@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace berth::session {
 
@@ -24,7 +25,8 @@ class Admission {
 
   private:
     struct Count;
-    [[nodiscard]] Count count(const SessionId& id, const std::string& key) const;
+    [[nodiscard]] Count count(const std::vector<std::string>& known, const SessionId& id,
+                              const std::string& key) const;
     [[nodiscard]] std::optional<Record> machine_of(const std::string& key) const;
     [[nodiscard]] bool has_machine(const std::string& key, const Record& record) const;
 

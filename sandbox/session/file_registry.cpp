@@ -2,6 +2,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/session/machine_marks.hpp"
 #include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_lock.hpp"
@@ -152,7 +153,8 @@ class FileRegistry : public Registry {
 
     void put(const std::string& key, const Record& record) override
     {
-        const UniqueFd folder = make_folder(key);
+        const UniqueFd state = sandbox::open_state_directory(state_directory_);
+        const UniqueFd folder = make_folder(state.get(), key);
         const auto last_used = std::max(record.last_used, noted_use(folder.get()));
         for (const char* name : {record_name, token_name, use_name}) {
             if (is_folder(folder.get(), name)) { // no file can be renamed over it
@@ -160,6 +162,9 @@ class FileRegistry : public Registry {
             }
         }
         try {
+            if (!has_no_machine(record)) {
+                set_mark(state.get(), key, record.id.principal);
+            }
             // Not flushed: after a power loss no machine lives, and an empty record says so.
             write_file_atomically(folder.get(), token_name, record.token, 0600, false);
             write_file_atomically(folder.get(), record_name, encode(record), 0600, false);
@@ -167,6 +172,9 @@ class FileRegistry : public Registry {
             throw sandbox::write_error(error.code().value(),
                                        "the session's record cannot be written",
                                        "write the session's record in " + path(key), state_hint);
+        }
+        if (has_no_machine(record)) {
+            clear_mark(state.get(), key);
         }
         // To write about a session is no use of it.
         if (record.used && !is_noted(folder.get(), *record.used)) {
@@ -177,6 +185,7 @@ class FileRegistry : public Registry {
 
     void erase(const std::string& key) override
     {
+        const UniqueFd state = sandbox::find_state_directory(state_directory_);
         const UniqueFd folder = open_folder(key);
         if (!folder) {
             return;
@@ -186,6 +195,7 @@ class FileRegistry : public Registry {
         for (const char* name : {record_name, token_name, use_name}) {
             remove_entry(folder.get(), path(key), name);
         }
+        clear_mark(state.get(), key);
         for (const auto& name : directory_names(folder.get())) {
             if (name.find(".tmp.") != std::string::npos) { // of a write that was killed
                 remove_entry(folder.get(), path(key), name);
@@ -215,6 +225,23 @@ class FileRegistry : public Registry {
     {
         return folders(
             [](int sessions, const std::string& name) { return has_record(sessions, name); });
+    }
+
+    std::vector<std::string> may_have_machine() override
+    {
+        const UniqueFd state = sandbox::find_state_directory(state_directory_);
+        if (!state) {
+            return {};
+        }
+        auto marked = marked_keys(state.get());
+        return marked ? std::move(*marked) : mark_all(state.get());
+    }
+
+    std::vector<std::string> may_be_of(const std::string& principal,
+                                       const std::vector<std::string>& keys) override
+    {
+        const UniqueFd state = sandbox::find_state_directory(state_directory_);
+        return state ? marked_as_of(state.get(), principal, keys) : keys;
     }
 
     std::vector<std::string> abandoned() override
@@ -333,10 +360,41 @@ class FileRegistry : public Registry {
         return folder;
     }
 
+    /// Once for a state directory that an earlier release has made. Meanwhile a machine may end,
+    /// whose mark is then one too many.
+    [[nodiscard]] std::vector<std::string> mark_all(int state)
+    {
+        auto all = keys();
+        try {
+            for (const auto& key : all) {
+                mark(state, key);
+            }
+            marks_are_complete(state);
+            return marked_keys(state).value_or(all);
+        } catch (const std::exception&) {
+            return all; // a record cannot be read now, or no mark be written: the next one tries
+        }
+    }
+
+    void mark(int state, const std::string& key)
+    {
+        try {
+            if (const auto record = find(key); record && !has_no_machine(*record)) {
+                set_mark(state, key, record->id.principal);
+            }
+        } catch (const DamagedRecord&) {
+            return; // nobody knows of a machine
+        }
+    }
+
     [[nodiscard]] UniqueFd make_folder(const std::string& key) const
     {
-        const UniqueFd state = sandbox::open_state_directory(state_directory_);
-        const UniqueFd sessions = open_or_make_subdirectory(state.get(), "sessions");
+        return make_folder(sandbox::open_state_directory(state_directory_).get(), key);
+    }
+
+    [[nodiscard]] UniqueFd make_folder(int state, const std::string& key) const
+    {
+        const UniqueFd sessions = open_or_make_subdirectory(state, "sessions");
         UniqueFd folder;
         if (sessions) {
             folder = open_or_make_subdirectory(sessions.get(), key);

@@ -113,6 +113,17 @@ class Registry {
     /// Of every session there is a record of, in order.
     [[nodiscard]] virtual std::vector<std::string> keys() = 0;
 
+    /// Of every session that has a machine, and perhaps of others: to be counted at each creation,
+    /// so where it can be without reading their records.
+    [[nodiscard]] virtual std::vector<std::string> may_have_machine() { return keys(); }
+
+    /// Of those keys the ones that may be the principal's; as cheap.
+    [[nodiscard]] virtual std::vector<std::string> may_be_of(const std::string& /*principal*/,
+                                                             const std::vector<std::string>& keys)
+    {
+        return keys;
+    }
+
     /// Of what has no record and was not changed for a minute: a server that begins is quicker.
     [[nodiscard]] virtual std::vector<std::string> abandoned() = 0;
 };

@@ -4,52 +4,16 @@ import argparse
 import os
 import pathlib
 import shutil
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
 
 from memory import bench_memory
-from peers import McpServer, bare_bash, run_drained, seconds
+from peers import NO_NODE_SERVER, McpServer, bare_bash, node_file_server, run_drained
+from sessions import bench_sessions
+from table import Table, interleaved
 from tree import make_tree
-
-
-def milliseconds(samples, fraction):
-    ordered = sorted(samples)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))] * 1000
-
-
-class Table:
-    def __init__(self):
-        print(f"{'metric':44} {'berth p50':>9} {'p99':>8} {'peer p50':>9} {'p99':>8} {'ratio':>6}  goal")
-
-    def row(self, name, ours, theirs, goal):
-        ratio = statistics.median(ours) / statistics.median(theirs)
-        print(f"{name:44} {milliseconds(ours, .5):7.3f}ms {milliseconds(ours, .99):6.2f}ms "
-              f"{milliseconds(theirs, .5):7.3f}ms {milliseconds(theirs, .99):6.2f}ms "
-              f"{ratio:6.2f}  <= {goal}", flush=True)
-
-    @staticmethod
-    def memory(name, small, large):
-        """Highest resident KiB of (server, guest), for a small and a large piece of work."""
-        print(f"memory of {name:34} server {small[0] / 1024:6.1f} / {large[0] / 1024:6.1f} MiB, "
-              f"guest {small[1] / 1024:6.1f} / {large[1] / 1024:6.1f} MiB", flush=True)
-
-    @staticmethod
-    def missing(name, why):
-        print(f"{name:44} not measured: {why}", flush=True)
-
-
-def interleaved(rounds, ours, theirs, warm_up=3):
-    """Both in turn, so that a machine that changes its speed changes both."""
-    for _ in range(warm_up):
-        ours()
-        theirs()
-    a, b = [], []
-    for _ in range(rounds):
-        a.append(seconds(ours))
-        b.append(seconds(theirs))
-    return a, b
 
 
 def bench_exec(table, berth, rounds):
@@ -66,14 +30,13 @@ def bench_exec(table, berth, rounds):
 
 def bench_read(table, berth, folder, rounds):
     name = "read_file 1 KB"
-    clients = os.environ.get("BERTH_CLIENTS", "")
-    script = os.path.join(clients, "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
-    if not os.path.exists(script):
-        return table.missing(name, "BERTH_CLIENTS has no @modelcontextprotocol/server-filesystem")
+    command = node_file_server(folder)
+    if command is None:
+        return table.missing(name, NO_NODE_SERVER)
     text = "".join(f"line {i:4} of a small file\n" for i in range(40))
     (folder / "small.txt").write_text(text)
     berth.call("write_file", path="~/small.txt", content=text)
-    peer = McpServer(["node", script, str(folder)])
+    peer = McpServer(command)
     ours, theirs = interleaved(rounds, lambda: berth.call("read_file", path="~/small.txt"),
                                lambda: peer.call("read_text_file", path=str(folder / "small.txt")))
     table.row(name, ours, theirs, "1.0 (0.30 later)")
@@ -113,11 +76,13 @@ def main():
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     rounds = 100 if options.quick else 500
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was begun is cleared up
     folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-bench-"))
     os.chmod(folder, 0o755)
     try:
         table = Table()
         bench_create(table, options.build, folder, rounds // 2)
+        bench_sessions(table, options.build, folder, options.quick)
         tree = folder / "tree"
         files, size = make_tree(tree, 10_000 if options.quick else 100_000,
                                 (100 if options.quick else 1000) << 20)

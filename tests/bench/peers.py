@@ -44,9 +44,25 @@ class McpServer:
         self.process.wait(timeout=10)
 
 
+NO_NODE_SERVER = "BERTH_CLIENTS has no @modelcontextprotocol/server-filesystem"
+
+
+def node_file_server(folder):
+    """The reference file server for a folder; None where it is not installed."""
+    script = os.path.join(os.environ.get("BERTH_CLIENTS", ""),
+                          "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
+    return ["node", script, str(folder)] if os.path.exists(script) else None
+
+
 def bare_bash():
     """`bash -c true` by posix_spawn, without any sandbox: the floor of bash_exec."""
     pid = os.posix_spawn("/bin/bash", ["bash", "-c", "true"], os.environ)
+    os.waitpid(pid, 0)
+
+
+def bare_bwrap():
+    """A sandbox of bwrap that is made and ends."""
+    pid = os.posix_spawnp("bwrap", ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"], os.environ)
     os.waitpid(pid, 0)
 
 

@@ -67,8 +67,9 @@ class Killing(ParityTest):
         self.command_line("sessions", "kill", session, "--purge")
         self.assertEqual(self.state.wait_for_no_leaks(), [])
         left = [path for path in (self.state.path / "sessions").rglob("*")]
-        if os.path.isdir(self.state.path / "uids"):
-            left += [path for path in (self.state.path / "uids").iterdir() if path.name != "lock"]
+        for folder, stays in (("uids", "lock"), ("marks", "complete")):
+            if os.path.isdir(self.state.path / folder):
+                left += [path for path in (self.state.path / folder).iterdir() if path.name != stays]
         self.assertEqual(left, [])
 
     def tell(self, what):

@@ -25,7 +25,7 @@ void Freezer::look_in(std::chrono::microseconds time)
     timer_ = loop_.call_at(BootClock::now() + time, [this] {
         const bool complete = is_at_rest();
         if (!complete && !give_up_.expired()) {
-            look_in(std::exchange(step_, std::min(2 * step_, longest_step)));
+            look_in(std::exchange(step_, std::min(step_ * 3 / 2, longest_step)));
             return;
         }
         const Done done = std::exchange(done_, nullptr);

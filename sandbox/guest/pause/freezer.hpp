@@ -18,9 +18,10 @@ class Freezer {
     /// To freeze may take so long: a process that waits for a hung disk in the kernel comes to rest
     /// only when it is back from there.
     static constexpr std::chrono::milliseconds patience{1900};
-    /// Between two looks whether all is at rest, the first of which comes at once; each takes twice
-    /// as long as the one before it. What sleeps is frozen within some ten microseconds.
-    static constexpr std::chrono::microseconds first_step{50};
+    /// Between two looks whether all is at rest, the first of which comes at once; each takes half
+    /// as long again as the one before it: so at most half of what it takes is waited on top of it.
+    /// What sleeps is frozen within some ten microseconds.
+    static constexpr std::chrono::microseconds first_step{10};
     static constexpr std::chrono::microseconds longest_step{50000};
 
     explicit Freezer(EventLoop& loop) : loop_(loop) {}

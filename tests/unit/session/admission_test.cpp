@@ -1,3 +1,4 @@
+#include "sandbox/session/admission.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,10 +38,85 @@ Error refusal_of(session::SessionManager& manager, const session::SessionId& id)
     return {ErrorCode::internal, "it was not refused"};
 }
 
+/// The books of a state directory that count what is read in them.
+class CountingRegistry : public session::Registry {
+  public:
+    explicit CountingRegistry(const std::string& state) : books_(session::make_file_registry(state))
+    {
+    }
+
+    std::size_t read = 0;
+
+    std::unique_ptr<Hold> lock(const std::string& key, const Deadline& deadline) override
+    {
+        return books_->lock(key, deadline);
+    }
+
+    std::unique_ptr<Hold> claim(const std::string& key) override { return books_->claim(key); }
+
+    std::optional<session::Record> find(const std::string& key) override
+    {
+        ++read;
+        return books_->find(key);
+    }
+
+    void put(const std::string& key, const session::Record& record) override
+    {
+        books_->put(key, record);
+    }
+
+    void erase(const std::string& key) override { books_->erase(key); }
+
+    void touch(const std::string& key) noexcept override { books_->touch(key); }
+
+    std::vector<std::string> keys() override { return books_->keys(); }
+
+    std::vector<std::string> may_have_machine() override { return books_->may_have_machine(); }
+
+    std::vector<std::string> may_be_of(const std::string& principal,
+                                       const std::vector<std::string>& keys) override
+    {
+        return books_->may_be_of(principal, keys);
+    }
+
+    std::vector<std::string> abandoned() override { return books_->abandoned(); }
+
+  private:
+    std::unique_ptr<session::Registry> books_;
+};
+
 } // namespace
 
 TEST_SUITE("session/admission")
 {
+    TEST_CASE_FIXTURE(Fixture, "below a limit no record is read, and at one only those it is about")
+    {
+        settings.max_sessions = 100;
+        const auto manager = start();
+        for (int i = 0; i < 20; ++i) {
+            (void)manager->acquire(of(i < 3 ? "ann" : "bob", "s" + std::to_string(i)));
+        }
+        CountingRegistry registry(settings.state_directory);
+        const session::Admission admission(settings, *backend, registry);
+        const auto enter = [&](const char* principal) {
+            registry.read = 0;
+            const auto id = of(principal, "new");
+            (void)admission.enter(id, session::key_hash(id));
+            return registry.read;
+        };
+        CHECK(enter("ann") == 0);
+        settings.max_sessions_per_principal = 4;
+        CHECK(enter("ann") == 0);
+        settings.max_sessions_per_principal = 3;
+        REQUIRE(manager->kill(of("ann", "s0"), false)); // a home without a machine
+        CHECK(enter("ann") == 0);
+        end_machine(of("ann", "s1"));
+        (void)manager->acquire(of("ann", "s0"));
+        CHECK(enter("ann") == 3); // one of them has died, as its record does not say
+        settings.max_sessions = 20;
+        CHECK(enter("ann") == 20);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "one machine more than there may be is refused, and leaves nothing")
     {
         settings.max_sessions = 2;

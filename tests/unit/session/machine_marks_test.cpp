@@ -1,0 +1,130 @@
+// Which sessions count when one more is to be made: told without a look at the records, and never
+// one with a machine left out.
+
+#include "sandbox/session/machine_marks.hpp"
+#include "sandbox/session/registry.hpp"
+#include "tests/unit/session/registry_fixtures.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::State;
+using tests::FileBooks;
+using tests::full_record;
+using tests::key_of;
+using tests::RedisBooks;
+using Keys = std::vector<std::string>;
+
+namespace {
+
+void put(session::Registry& registry, const std::string& name, State state,
+         const std::string& principal = "ann")
+{
+    auto record = full_record();
+    record.state = state;
+    record.id.principal = principal;
+    const auto lock = registry.lock(key_of(name), Deadline::after(20s));
+    registry.put(key_of(name), record);
+}
+
+void erase(session::Registry& registry, const std::string& name)
+{
+    const auto lock = registry.lock(key_of(name), Deadline::after(20s));
+    registry.erase(key_of(name));
+}
+
+bool has(const Keys& keys, const std::string& name)
+{
+    return std::ranges::find(keys, key_of(name)) != keys.end();
+}
+
+} // namespace
+
+TEST_SUITE("session/machine_marks")
+{
+    TEST_CASE_TEMPLATE("no session with a machine is left out", Books, FileBooks, RedisBooks)
+    {
+        const Books books;
+        const auto registry = books.open();
+        CHECK(registry->may_have_machine().empty());
+        put(*registry, "made", State::creating);
+        put(*registry, "runs", State::running);
+        const auto keys = books.open()->may_have_machine();
+        CHECK(has(keys, "made"));
+        CHECK(has(keys, "runs"));
+        CHECK(registry->may_be_of("ann", keys) == keys);
+    }
+
+    TEST_CASE("what has ended, was lost or is gone counts no more, and again when it is made anew")
+    {
+        const FileBooks books;
+        const auto registry = books.open();
+        CHECK(registry->may_have_machine().empty());
+        for (const char* name : {"ended", "lost", "gone"}) {
+            put(*registry, name, State::running);
+        }
+        CHECK(registry->may_have_machine().size() == 3);
+        put(*registry, "ended", State::ended);
+        put(*registry, "lost", State::lost);
+        erase(*registry, "gone");
+        CHECK(registry->may_have_machine().empty());
+        put(*registry, "lost", State::creating);
+        CHECK(registry->may_have_machine() == Keys{key_of("lost")});
+    }
+
+    TEST_CASE("a session is one principal's, and the next one's when that one has it")
+    {
+        const FileBooks books;
+        const auto registry = books.open();
+        put(*registry, "hers", State::running, "ann");
+        put(*registry, "his", State::running, "bob");
+        const auto keys = registry->may_have_machine();
+        REQUIRE(keys.size() == 2);
+        CHECK(registry->may_be_of("ann", keys) == Keys{key_of("hers")});
+        CHECK(registry->may_be_of("bob", keys) == Keys{key_of("his")});
+        CHECK(registry->may_be_of("eve", keys).empty());
+        put(*registry, "his", State::running, "ann"); // by a template that keeps them in one
+        CHECK(registry->may_be_of("ann", keys).size() == 2);
+        CHECK(registry->may_be_of("bob", keys).empty());
+        CHECK(registry->may_have_machine().size() == 2);
+        CHECK(registry->may_be_of("bob", {key_of("unmarked")}).size() == 1);
+    }
+
+    TEST_CASE("a server that was killed while it changed a mark keeps nobody from changing it")
+    {
+        const FileBooks books;
+        const auto registry = books.open();
+        put(*registry, "work", State::running, "ann");
+        const auto mark = books.directory / ("state/marks/" + key_of("work"));
+        std::filesystem::create_symlink("half", mark + ".new");
+        put(*registry, "work", State::running, "bob");
+        CHECK(registry->may_be_of("bob", {key_of("work")}).size() == 1);
+        CHECK(registry->may_be_of("ann", {key_of("work")}).empty());
+        CHECK_FALSE(std::filesystem::is_symlink(mark + ".new"));
+    }
+
+    TEST_CASE("a state directory of an earlier release is looked through once")
+    {
+        const FileBooks books;
+        const auto registry = books.open();
+        put(*registry, "runs", State::running, "bob");
+        put(*registry, "ended", State::ended);
+        put(*registry, "damaged", State::running);
+        books.damage(key_of("damaged"));
+        const auto marks = books.directory / "state/marks";
+        std::filesystem::remove_all(marks);
+        CHECK(registry->may_have_machine() == Keys{key_of("runs")});
+        CHECK(registry->may_be_of("ann", {key_of("runs")}).empty());
+        CHECK(std::filesystem::exists(marks + "/complete"));
+        // Afterwards the marks are believed.
+        std::filesystem::remove(marks + "/" + key_of("runs"));
+        CHECK(registry->may_have_machine().empty());
+    }
+}
