@@ -17,14 +17,15 @@ enum class State : unsigned char {
 };
 
 enum class Event : unsigned char {
-    create,  ///< a call needs a machine
-    created, ///< its guest answered
-    gone,    ///< the backend does not have it any more
-    expired, ///< the same, after longer than the time to live without use
-    left,    ///< the same, of one that ends when its last client leaves
-    retired, ///< nobody used it, and a server needs one that is made otherwise
-    end,     ///< somebody ended it
-    purge,   ///< somebody ended it with its home
+    create,   ///< a call needs a machine
+    created,  ///< its guest answered
+    gone,     ///< the backend does not have it any more
+    expired,  ///< the same, after longer than the time to live without use
+    left,     ///< the same, of one that ends when its last client leaves
+    retired,  ///< nobody used it, and a server needs one that is made otherwise
+    outgrown, ///< the same, and a server cannot speak to its guest, which is older
+    end,      ///< somebody ended it
+    purge,    ///< somebody ended it with its home
 };
 
 struct Transition {

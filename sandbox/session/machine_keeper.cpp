@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/guest_connection.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include <algorithm>
@@ -16,19 +17,6 @@ constexpr const char* replaced_notice =
     "the sandbox was replaced by a fresh one meanwhile; files in the home are kept";
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
-
-void apply(Record& record, Event event)
-{
-    const auto transition = next(record.state, event);
-    if (!transition) {
-        throw Error(ErrorCode::internal, "a session that is " +
-                                             std::string(to_string(record.state)) +
-                                             " cannot go where it was sent");
-    }
-    record.state = transition->to;
-    record.why = transition->why;
-    record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
-}
 
 MachineKeeper::Seen seen_in(const Record& record)
 {
@@ -82,12 +70,14 @@ bool used_since_boot(const Record& record)
 
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong.
-std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox) noexcept
+std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox)
 {
     try {
         protocol::InfoRequest request;
         request.claim_unseen = true;
         return unseen_notices(sandbox.info({}, request));
+    } catch (const sandbox::OtherVersion&) {
+        throw;
     } catch (const std::exception&) {
         return {};
     }
@@ -152,6 +142,19 @@ void MachineKeeper::require_no_excess(const Record& record) const
                     has + '.');
 }
 
+void MachineKeeper::apply(Record& record, Event event)
+{
+    const auto transition = next(record.state, event);
+    if (!transition) {
+        throw Error(ErrorCode::internal, "a session that is " +
+                                             std::string(to_string(record.state)) +
+                                             " cannot go where it was sent");
+    }
+    record.state = transition->to;
+    record.why = transition->why;
+    record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
+}
+
 sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
 {
     sandbox::MachineRecord machine;
@@ -163,10 +166,10 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
 MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
 {
     // Without the lock first: most servers come to a session whose machine runs.
-    if (const auto found = registry_.find(wanted.key)) {
+    if (auto found = registry_.find(wanted.key)) {
         require_same_backend(*found);
         if (!is_outdated(*found)) {
-            if (auto obtained = attach(wanted, *found)) {
+            if (auto obtained = attach_spoken(wanted, *found)) {
                 return std::move(*obtained);
             }
         }
@@ -183,7 +186,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     if (record) {
         require_same_backend(*record);
         if (!is_outdated(*record) || !retire(wanted.key, *record, *lock)) {
-            if (auto obtained = attach(wanted, *record, lock.get())) {
+            if (auto obtained = attach_spoken(wanted, *record, lock.get())) {
                 return std::move(*obtained);
             }
         }
