@@ -18,6 +18,7 @@ namespace berth::sandbox {
 struct Exchange {
     protocol::Operation operation;
     std::string_view request;
+    std::string_view name = {}; ///< that it has in the request; empty: none
     const DataSink* sink = nullptr;
     const DataSource* source = nullptr;
     const Printed* printed = nullptr; ///< null or empty: what the guest tells is passed over

@@ -61,23 +61,28 @@ GuestConnection::GuestConnection(std::unique_ptr<Channel> channel) noexcept
 {
 }
 
-void GuestConnection::say_hello(const std::string& token, const std::string& generation,
-                                bool as_client, const Deadline& deadline)
+void GuestConnection::say_hello(const Introduction& introduction, const Deadline& deadline)
 {
+    const std::uint32_t oldest = introduction.of_any_version ? 0 : protocol::protocol_oldest;
     protocol::Hello hello;
-    hello.oldest = protocol::protocol_oldest;
+    hello.oldest = oldest;
     hello.newest = protocol::protocol_version;
     hello.build = BERTH_VERSION;
-    hello.token = token;
-    hello.generation = generation;
-    hello.client = as_client;
+    hello.token = introduction.token;
+    hello.generation = introduction.generation;
+    hello.client = introduction.as_client;
+    hello.server = introduction.server;
     send(protocol::FrameType::hello, protocol::encode(hello), 0, 0);
     const auto frame = receive(deadline);
     if (!frame) {
         throw_silent();
     }
     if (frame->type == protocol::FrameType::error) {
-        throw remote_error(frame->payload);
+        const auto refusal = remote_error(frame->payload);
+        if (refusal.code() == ErrorCode::unsupported) {
+            throw OtherVersion(refusal);
+        }
+        throw Error(refusal);
     }
     if (frame->type != protocol::FrameType::hello_reply) {
         throw_violation("no answer to the hello");
@@ -88,12 +93,13 @@ void GuestConnection::say_hello(const std::string& token, const std::string& gen
     } catch (const protocol::WireError& malformed) {
         throw_violation(malformed.what());
     }
-    if (reply.generation != generation) {
+    if (reply.generation != introduction.generation) {
         throw_violation("it is of another generation");
     }
-    if (reply.version < protocol::protocol_oldest || reply.version > protocol::protocol_version) {
+    if (reply.version < oldest || reply.version > protocol::protocol_version) {
         throw_violation("it chose version " + std::to_string(reply.version));
     }
+    repeats_ = reply.repeats;
     reader_.set_limit(protocol::max_payload_size);
 }
 

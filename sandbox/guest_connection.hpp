@@ -16,6 +16,21 @@
 
 namespace berth::sandbox {
 
+/// The guest speaks no version of the protocol that this server does.
+class OtherVersion : public Error {
+  public:
+    explicit OtherVersion(const Error& refusal) : Error(refusal) {}
+};
+
+/// What a hello says.
+struct Introduction {
+    std::string token;
+    std::string generation;
+    std::string server;          ///< see protocol::Hello
+    bool as_client = false;      ///< likewise
+    bool of_any_version = false; ///< of an older guest too, for what stays the same in all of them
+};
+
 /// The host's end of one connection: frames out and in, the hello, the cancel of the call that is
 /// on its way. What comes from the guest is believed as little as what comes from a network.
 ///
@@ -24,10 +39,12 @@ class GuestConnection {
   public:
     explicit GuestConnection(std::unique_ptr<Channel> channel) noexcept;
 
-    /// `as_client`: see protocol::Hello. Throws Error: what the guest refused it for, backend_error
+    /// Throws Error: what the guest refused it for, as OtherVersion where that is it; backend_error
     /// when it is not berth's guest.
-    void say_hello(const std::string& token, const std::string& generation, bool as_client,
-                   const Deadline& deadline);
+    void say_hello(const Introduction& introduction, const Deadline& deadline);
+
+    /// Of the guest, once it has answered the hello: it answers a named call that is sent again.
+    [[nodiscard]] bool repeats() const noexcept { return repeats_; }
 
     /// The beginning of a call: forgets the cancel of the last one.
     void begin() noexcept;
@@ -64,6 +81,7 @@ class GuestConnection {
 
     std::unique_ptr<Channel> channel_;
     protocol::FrameReader reader_{protocol::max_hello_size};
+    bool repeats_ = false;
     std::mutex send_mutex_;
     bool cancel_sent_ = false;     ///< guarded by send_mutex_
     bool request_is_last_ = false; ///< of what was sent; guarded by send_mutex_

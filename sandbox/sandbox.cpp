@@ -1,23 +1,20 @@
 #include "sandbox/sandbox.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
 #include "sandbox/exchange.hpp"
 #include "sandbox/guest_connection.hpp"
+#include "sandbox/protocol/call_name.hpp"
 #include "sandbox/protocol/wire.hpp"
+#include "sandbox/sandbox_calls.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 namespace berth::sandbox {
 namespace {
 
 using protocol::Operation;
-
-constexpr std::chrono::milliseconds retry_time{20};
-/// Of a guest that is stuck the first call says so.
-constexpr std::chrono::seconds attend_time{1};
-constexpr std::chrono::seconds attend_again{1};
 
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
@@ -27,162 +24,28 @@ constexpr std::chrono::seconds read_time{120};
 /// Of a job's end: a call that may take longer waits for its turn.
 constexpr std::chrono::seconds quick_grace{5};
 
-std::string_view name_of(Operation operation) noexcept
-{
-    switch (operation) {
-    case Operation::ping:
-        return "ping";
-    case Operation::info:
-        return "info";
-    case Operation::execute:
-        return "the command";
-    case Operation::read_file:
-        return "reading a file";
-    case Operation::write_file:
-        return "writing a file";
-    case Operation::edit_file:
-        return "editing a file";
-    case Operation::patch_files:
-        return "patching files";
-    case Operation::glob:
-        return "finding files";
-    case Operation::grep:
-        return "searching files";
-    case Operation::export_files:
-        return "taking files out";
-    case Operation::import_files:
-        return "bringing files in";
-    case Operation::shutdown:
-        return "the shutdown";
-    case Operation::job_output:
-        return "reading a job's output";
-    case Operation::job_input:
-        return "writing to a job";
-    case Operation::job_kill:
-        return "ending a job";
-    case Operation::pause:
-        return "pausing";
-    case Operation::resume:
-        return "waking";
-    case Operation::change_terms:
-        return "changing its limits";
-    case Operation::retire:
-        return "its end";
-    }
-    return "a call";
-}
-
-[[noreturn]] void throw_lost(const Error& error, Operation operation)
-{
-    // That the sandbox is lost, whoever shows this to the agent says.
-    throw Error(ErrorCode::session_lost,
-                std::string(name_of(operation)) + " was cut off: " + error.what(),
-                "what the call had done until then is not known");
-}
-
-[[noreturn]] void throw_left(bool has_begun)
-{
-    if (!has_begun) {
-        throw Error(ErrorCode::cancelled, "the client left before the command began", not_begun);
-    }
-    throw Error(ErrorCode::cancelled, "the client left; the command goes on as a job",
-                "session_info in the same session names it.");
-}
-
 } // namespace
-
-struct Sandbox::Borrowed {
-    std::unique_ptr<GuestConnection> connection;
-    bool used = false; ///< by an earlier call: the guest may have closed it since
-};
-
-struct Sandbox::Answered {
-    Answer answer;
-    std::unique_ptr<GuestConnection> connection; ///< null when it is of no further use
-};
 
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
                  std::chrono::milliseconds patience)
-    : machine_(std::move(machine)), token_(std::move(token)), patience_(patience)
+    : machine_(std::move(machine)), token_(std::move(token)), server_(random_hex(16)),
+      patience_(patience)
 {
 }
 
 Sandbox::~Sandbox() = default;
-
-Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
-{
-    if (attends_) {
-        keep_attending();
-    }
-    if (!fresh) {
-        if (auto connection = idle_->take()) {
-            return {std::move(connection), true};
-        }
-    }
-    return {connect(stop), false};
-}
-
-/// The guest refuses a connection above its number, which other servers of the session may use up;
-/// one that was closed a moment ago still counts there.
-std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
-{
-    const auto patience = Deadline::after(patience_);
-    for (;;) {
-        try {
-            return try_to_connect(Deadline::after(patience_));
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::busy) {
-                throw;
-            }
-            if (patience.expired()) {
-                throw Error(ErrorCode::busy, error.what(),
-                            "Other servers of this session use them all. Wait for their calls to "
-                            "end.");
-            }
-        }
-        if (stop.stop_requested()) {
-            throw_not_begun();
-        }
-        std::this_thread::sleep_for(retry_time);
-    }
-}
-
-std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadline, bool as_client)
-{
-    try {
-        auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
-        connection->say_hello(token_, machine_->record().generation, as_client, deadline);
-        return connection;
-    } catch (const Error& error) {
-        // A token that is refused is that of a machine whose place another has taken.
-        if (error.code() == ErrorCode::session_lost ||
-            error.code() == ErrorCode::authentication_required) {
-            throw Unsent(error);
-        }
-        throw;
-    }
-}
-
-/// Asked on a connection of its own; that all are taken is an answer, too, and of a guest that is
-/// gone the connection of the call tells.
-bool Sandbox::is_alive() const
-{
-    const auto deadline = Deadline::after(patience_);
-    try {
-        GuestConnection connection(machine_->connect(deadline));
-        connection.say_hello(token_, machine_->record().generation, /*as_client=*/false, deadline);
-        return true;
-    } catch (const std::exception&) {
-        return !deadline.expired();
-    }
-}
 
 template <class Reply, class Request>
 Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
                     std::chrono::milliseconds time, const DataSink* sink, const DataSource* source,
                     const Printed* printed, std::unique_ptr<GuestConnection>* kept)
 {
-    const std::string payload = protocol::encode(request);
+    std::string payload = protocol::encode(request);
+    protocol::CallName name;
+    if (protocol::is_named(operation)) {
+        name.name = random_hex(protocol::CallName::size / 2);
+        protocol::encode_to(payload, name);
+    }
     if (payload.size() > protocol::max_payload_size) {
         throw Error(ErrorCode::too_large,
                     "the request has " + std::to_string(payload.size()) + " bytes, at most " +
@@ -195,6 +58,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
     Answered answered = ask({.operation = operation,
                              .request = payload,
+                             .name = name.name,
                              .sink = sink,
                              .source = source,
                              .printed = printed,
@@ -221,44 +85,6 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     }
 }
 
-bool Sandbox::left(const Exchange& exchange) const noexcept
-{
-    return exchange.leaving != nullptr && leaving_ && exchange.stop.stop_requested();
-}
-
-Sandbox::Answered Sandbox::ask(const Exchange& exchange)
-{
-    if (exchange.stop.stop_requested()) {
-        throw_not_begun();
-    }
-    Borrowed borrowed = borrow(/*fresh=*/false, exchange.stop);
-    for (;;) {
-        try {
-            auto answer = sandbox::exchange(*borrowed.connection, exchange);
-            if (!answer.reusable) {
-                borrowed.connection.reset();
-            }
-            return {std::move(answer), std::move(borrowed.connection)};
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::session_lost) {
-                throw;
-            }
-            if (left(exchange)) {
-                throw_left(borrowed.connection->request_sent());
-            }
-            // A guest that has not had the whole frame has done nothing. The idle connection of a
-            // guest that lives may have been closed; a new one tells.
-            if (borrowed.connection->request_sent()) {
-                throw_lost(error, exchange.operation);
-            }
-            if (!borrowed.used) {
-                throw Unsent(error);
-            }
-        }
-        borrowed = borrow(/*fresh=*/true, exchange.stop);
-    }
-}
-
 void Sandbox::ping(const std::stop_token& stop)
 {
     (void)call<protocol::Empty>(Operation::ping, protocol::Empty{}, stop, answer_time);
@@ -271,13 +97,7 @@ protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::I
 
 protocol::InfoReply Sandbox::look(const Deadline& deadline)
 {
-    const auto connection = try_to_connect(deadline);
-    const auto request = protocol::encode(protocol::Empty{});
-    const auto answer = sandbox::exchange(
-        *connection, {.operation = Operation::info, .request = request, .deadline = deadline});
-    if (answer.is_error) {
-        throw Error(remote_error(answer.payload));
-    }
+    const auto answer = ask_any_version(Operation::info, deadline);
     try {
         return protocol::decode<protocol::InfoReply>(answer.payload);
     } catch (const protocol::WireError& malformed) {
@@ -285,23 +105,17 @@ protocol::InfoReply Sandbox::look(const Deadline& deadline)
     }
 }
 
-void Sandbox::attend() noexcept
+Answer Sandbox::ask_any_version(Operation operation, const Deadline& deadline)
 {
-    attends_ = true;
-    keep_attending();
-}
-
-void Sandbox::keep_attending() noexcept
-{
-    const std::unique_lock lock(attending_mutex_, std::try_to_lock);
-    if (!lock || attending_ || BootClock::now() < attend_again_) {
-        return;
+    auto introduction = this->introduction();
+    introduction.of_any_version = true;
+    const auto connection = try_to_connect(deadline, introduction);
+    auto answer = sandbox::exchange(*connection,
+                                    {.operation = operation, .request = {}, .deadline = deadline});
+    if (answer.is_error) {
+        throw Error(remote_error(answer.payload));
     }
-    try {
-        attending_ = try_to_connect(Deadline::after(attend_time), true);
-    } catch (const std::exception&) {
-        attend_again_ = BootClock::now() + attend_again;
-    }
+    return answer;
 }
 
 /// Of a guest from before pauses the plain answer is that it knows no such operation.
@@ -348,8 +162,10 @@ protocol::Terms Sandbox::change_terms(const protocol::Terms& wanted)
 bool Sandbox::retire()
 {
     try {
-        (void)call<protocol::Empty>(Operation::retire, protocol::Empty{}, {}, answer_time);
+        (void)ask_any_version(Operation::retire, Deadline::after(answer_time));
         return true;
+    } catch (const OtherVersion&) {
+        throw;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::busy && error.code() != ErrorCode::unsupported) {
             throw;

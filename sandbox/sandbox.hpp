@@ -20,7 +20,9 @@
 namespace berth::sandbox {
 
 class GuestConnection;
+struct Answer;
 struct Exchange;
+struct Introduction;
 
 /// Takes the data frames of an export, in order.
 using DataSink = std::function<void(std::string_view)>;
@@ -40,6 +42,10 @@ class Unsent : public Error {
 
 /// The typed client of one machine's guest. Thread-safe: every call in flight has a connection of
 /// its own from a small pool, so a broken call breaks alone.
+///
+/// A call that changes something has a name, and is sent again, at most three times, when its
+/// connection breaks and the guest lives: that answers it, and never does it twice. With a guest of
+/// a release that knew no names, and where all that fails, it is Error(session_lost).
 ///
 /// All calls throw berth::Error: what the guest answered, Error(cancelled) after a stop request,
 /// Error(session_lost) when the machine is gone, as Unsent while that is certain. A stop request is
@@ -76,7 +82,8 @@ class Sandbox {
     [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {},
                                            const protocol::InfoRequest& request = {});
 
-    /// As info(), on a connection of its own, of a guest that may be stuck.
+    /// As info(), on a connection of its own, of a guest that may be stuck, or too old for any
+    /// call.
     [[nodiscard]] protocol::InfoReply look(const Deadline& deadline);
 
     /// From now on, until this is destroyed, the guest knows that somebody works here, whether or
@@ -94,7 +101,8 @@ class Sandbox {
 
     /// Ends the machine if nobody uses it: no client, no call and no job, also none that sleeps. A
     /// call that comes a moment later has not begun. False: somebody does, or the guest is of a
-    /// release that cannot tell.
+    /// release that cannot tell. Throws OtherVersion for one that is newer than what this speaks;
+    /// one that is too old for any call ends.
     [[nodiscard]] bool retire();
 
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
@@ -142,6 +150,7 @@ class Sandbox {
   private:
     struct Borrowed;
     struct Answered;
+    class Broken;
 
     template <class Reply, class Request>
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
@@ -149,18 +158,26 @@ class Sandbox {
                const DataSource* source = nullptr, const Printed* printed = nullptr,
                std::unique_ptr<GuestConnection>* kept = nullptr);
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
-    [[nodiscard]] Answered ask(const Exchange& exchange);
+    [[nodiscard]] Answered ask(const Exchange& asked);
+    [[nodiscard]] static Answered take_answer(std::unique_ptr<GuestConnection> connection,
+                                              const Exchange& exchange);
+    [[nodiscard]] Answered repeat(const Exchange& first, const Error& cause, bool data_given);
+    [[nodiscard]] std::unique_ptr<GuestConnection> connect_again(protocol::Operation operation);
+    void judge_repetition(Answered& answered, bool imports, bool stopped);
+    [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);
     [[nodiscard]] bool is_alive() const;
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,
-                                                                  bool as_client = false);
+                                                                  const Introduction& introduction);
+    [[nodiscard]] Answer ask_any_version(protocol::Operation operation, const Deadline& deadline);
     void keep_attending() noexcept;
     template <class Reply>
     Reply manage(protocol::Operation operation);
 
     std::unique_ptr<Machine> machine_;
     std::string token_;
+    const std::string server_; ///< what the guest knows this by
     const std::chrono::milliseconds patience_;
     std::atomic<bool> leaving_ = false;
     Turns calls_{most_calls};

@@ -36,7 +36,17 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
 {
     loop_.post([self = shared_from_this(), type, payload = std::move(payload),
                 after_sent = std::move(after_sent)]() mutable {
+        if (std::exchange(self->answered_, true)) {
+            if (after_sent) {
+                after_sent();
+            }
+            return;
+        }
         self->ticket_.reset(); // whoever has the answer finds the call ended
+        self->room_.reset();   // which a book that keeps the call has no use for
+        if (self->on_answer_) {
+            self->on_answer_(*self, type, payload);
+        }
         if (const auto connection = self->connection_.lock()) {
             connection->finish(*self, type, std::move(payload), std::move(after_sent));
         } else if (after_sent) {
@@ -62,6 +72,16 @@ void Call::drop_request()
     room_.reset();
 }
 
+/// Which connection it is by then only the loop's thread knows.
+void Call::pump_soon()
+{
+    loop_.post([self = shared_from_this()] {
+        if (const auto connection = self->connection_.lock()) {
+            connection->pump();
+        }
+    });
+}
+
 void Call::forget_handlers() noexcept
 {
     on_cancel_ = nullptr;
@@ -78,11 +98,7 @@ void Call::send_data(std::string_view data)
             throw Error(ErrorCode::cancelled, "the call was cancelled",
                         "call again if it is still wanted");
         }
-        loop_.post([connection = connection_] {
-            if (const auto alive = connection.lock()) {
-                alive->pump();
-            }
-        });
+        pump_soon();
     }
 }
 
@@ -96,11 +112,7 @@ std::string Call::receive_data()
     if (incoming_.bytes() < DataQueue::high_water &&
         incoming_.bytes() + piece->size() >= DataQueue::high_water) {
         // This piece was what kept the socket from being read.
-        loop_.post([connection = connection_] {
-            if (const auto alive = connection.lock()) {
-                alive->pump();
-            }
-        });
+        pump_soon();
     }
     return std::move(*piece);
 }
@@ -137,11 +149,25 @@ void Call::acknowledged()
     }
 }
 
+void Call::repeated()
+{
+    if (const auto tell = on_repeated_) {
+        tell();
+    }
+}
+
 void Call::declined()
 {
     const auto self = shared_from_this();
     cancel();
     acknowledged();
+}
+
+void Call::cut_input()
+{
+    if (std::exchange(input_open_, false)) {
+        cancel();
+    }
 }
 
 bool Call::take_data(std::string piece, bool last)

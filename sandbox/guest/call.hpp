@@ -60,6 +60,10 @@ class Call : public std::enable_shared_from_this<Call> {
     /// Said before reply().
     void on_acknowledged(Task task) { on_acknowledged_ = std::move(task); }
 
+    /// Somebody asks again for the answer that was given: it stands as on the first day, so this
+    /// says again what shall happen behind it.
+    void on_repeated(Task task) { on_repeated_ = std::move(task); }
+
     /// The bytes of a request that waits for a worker, who takes them.
     void keep_request(std::string request) { request_ = std::move(request); }
 
@@ -88,7 +92,27 @@ class Call : public std::enable_shared_from_this<Call> {
     /// The operation takes data frames.
     void accept_data() noexcept { input_open_ = true; }
 
+    // NamedCalls'.
+    void set_name(std::string name) { name_ = std::move(name); }
+
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+    /// Hears of every answer, also when there is no connection.
+    using Hearer =
+        std::function<void(const Call& call, protocol::FrameType type, const std::string& payload)>;
+
+    void on_answer(Hearer hearer) { on_answer_ = std::move(hearer); }
+
+    void repeated();
+
+    [[nodiscard]] std::shared_ptr<Connection> connection() const { return connection_.lock(); }
+
     // The connection's.
+    void set_connection(std::weak_ptr<Connection> connection)
+    {
+        connection_ = std::move(connection);
+    }
+
     void cancel();
     void gone();
     void acknowledged();
@@ -105,24 +129,32 @@ class Call : public std::enable_shared_from_this<Call> {
 
     [[nodiscard]] bool input_open() const noexcept { return input_open_; }
 
+    /// The rest of its data was to come where nobody is any more: it ends without.
+    void cut_input();
+
     [[nodiscard]] bool input_full() const { return incoming_.bytes() >= DataQueue::high_water; }
 
     [[nodiscard]] DataQueue& outgoing() noexcept { return outgoing_; }
 
   private:
     void finish(protocol::FrameType type, std::string payload, Task after_sent);
+    void pump_soon();
     /// A handler may hold the call: kept beyond its end, both would live for ever.
     void forget_handlers() noexcept;
 
     EventLoop& loop_;
-    const std::weak_ptr<Connection> connection_;
+    std::weak_ptr<Connection> connection_; ///< of the loop's thread
+    std::string name_;                     ///< empty: it cannot be repeated
+    Hearer on_answer_;
     std::shared_ptr<PayloadBudget::Ticket> room_; ///< of the request
     std::shared_ptr<CallBook::Ticket> ticket_;    ///< let go of on the loop's thread
     std::stop_source stop_;
     std::atomic<bool> claimed_ = false;
+    bool answered_ = false; ///< of the loop's thread
     Task on_cancel_;
     Task on_gone_;
     Task on_acknowledged_;
+    Task on_repeated_;
     std::string request_; ///< of whoever has the claim
     bool input_open_ = false;
     DataQueue incoming_;

@@ -298,8 +298,12 @@ bool Commands::State::is_shim(pid_t pid) const
 void Commands::State::drop(Command& command)
 {
     if (command.was_job() || command.is_awaited()) {
-        EndedJob job{command.job_state(), command.release_out(), command.release_err(),
-                     command.is_unseen(), command.is_awaited() ? command.id() : ""};
+        EndedJob job{command.job_state(),
+                     command.release_out(),
+                     command.release_err(),
+                     command.is_unseen(),
+                     command.is_awaited() || command.is_unseen() ? command.id() : "",
+                     command.is_made_by_break()};
         if (command.was_job()) {
             remember(std::move(job));
         } else {
@@ -414,9 +418,14 @@ void Commands::cancel(const std::string& id)
     }
 }
 
-void Commands::detach(const std::string& id)
+std::string Commands::detach(const std::string& id)
 {
-    state_->detach(id);
+    return state_->detach(id);
+}
+
+void Commands::await_again(const std::string& id)
+{
+    state_->await_again(id);
 }
 
 void Commands::acknowledge(const std::string& id)

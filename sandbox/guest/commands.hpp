@@ -58,7 +58,12 @@ class Commands {
 
     /// The connection of a command is gone. It goes on as a job: nobody is answered. One that was
     /// answered, and the answer not acknowledged, has been a job: nobody has seen how it ended.
-    void detach(const std::string& id);
+    /// Returns the job's id; empty where it is not known yet.
+    std::string detach(const std::string& id);
+
+    /// Its answer is on its way once more, and to be acknowledged: unless somebody was told of it
+    /// meanwhile, it is as if detach() had not been.
+    void await_again(const std::string& id);
 
     /// Its result has reached whoever asked for the command (ExecuteRequest::acknowledge).
     void acknowledge(const std::string& id);

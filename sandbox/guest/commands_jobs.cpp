@@ -156,15 +156,15 @@ void Commands::State::remember(EndedJob job)
     }
 }
 
-void Commands::State::detach(const std::string& id)
+std::string Commands::State::detach(const std::string& id)
 {
     if (const auto delayed = waiting.find(id); delayed != waiting.end()) {
         delayed->second.detached = true;
-        return;
+        return {};
     }
     if (const auto found = commands.find(id); found != commands.end()) {
         found->second->detach();
-        return;
+        return found->second->job_id();
     }
     if (auto answered = unacknowledged.extract(id)) {
         auto& job = answered.mapped();
@@ -172,11 +172,38 @@ void Commands::State::detach(const std::string& id)
         job.out.keep_newest();
         job.err.keep_newest();
         job.unseen = true;
+        job.made_by_break = true;
+        const auto job_id = job.state.job_id;
         remember(std::move(job));
+        return job_id;
+    }
+    std::string job_id;
+    for (auto& job : ended) {
+        if (job.awaited == id) {
+            job.unseen = true;
+            job_id = job.state.job_id;
+        }
+    }
+    return job_id;
+}
+
+void Commands::State::await_again(const std::string& id)
+{
+    if (const auto found = commands.find(id); found != commands.end()) {
+        found->second->await_again();
         return;
     }
-    for (auto& job : ended) {
-        job.unseen = job.unseen || job.awaited == id;
+    const auto job = std::ranges::find_if(
+        ended, [&](const EndedJob& each) { return each.awaited == id && each.unseen; });
+    if (job == ended.end()) {
+        return;
+    }
+    job->unseen = false;
+    if (std::exchange(job->made_by_break, false)) {
+        auto awaited = std::move(*job);
+        ended.erase(job);
+        awaited.state.job_id.clear();
+        unacknowledged.emplace(id, std::move(awaited));
     }
 }
 

@@ -11,8 +11,8 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,8 +36,9 @@ struct Commands::State {
         protocol::JobState state;
         OutputStream out;
         OutputStream err;
-        bool unseen = false; ///< see JobEntry
-        std::string awaited; ///< the command's id while its answer is not acknowledged
+        bool unseen = false;        ///< see JobEntry
+        std::string awaited;        ///< the command's id while its answer is not acknowledged
+        bool made_by_break = false; ///< it was no job before its connection ended
     };
 
     State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
@@ -83,7 +84,8 @@ struct Commands::State {
     /// Whoever asks for a job knows of it.
     void seen(const std::string& job_id);
     void seen_all();
-    void detach(const std::string& id);
+    std::string detach(const std::string& id);
+    void await_again(const std::string& id);
     void acknowledge(const std::string& id);
     [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
     Commands::Waiting job_kill(const protocol::JobKillRequest& request, Commands::KillDone done);
@@ -132,7 +134,7 @@ struct Commands::State {
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.
     std::unordered_map<std::string, EndedJob> unacknowledged;
     std::function<void()> job_ended; ///< set by on_job_end()
-    std::deque<EndedJob> ended;      ///< oldest first; iterated by nobody while the loop turns
+    std::list<EndedJob> ended;       ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;
     std::vector<CommandCgroup> emptied;      ///< that the kernel would not remove yet
     std::unique_ptr<QuotaWatch> quota_watch; ///< none: no quota

@@ -87,7 +87,7 @@ void Connection::drop_calls()
 {
     for (auto* const call : {&answered_, &call_}) {
         if (const auto dropped = std::exchange(*call, nullptr)) {
-            dropped->gone();
+            owner_.lost(dropped);
         }
     }
 }
@@ -213,9 +213,10 @@ void Connection::take_hello(const protocol::Frame& frame)
     state_ = State::ready;
     reader_.set_limit(protocol::max_payload_size);
     output_.push(protocol::FrameType::hello_reply, protocol::encode(reply));
+    server_ = hello.server;
     if (hello.client) {
         client_ = true;
-        owner_.client_came();
+        owner_.client_came(*this);
     }
     send();
 }
@@ -289,6 +290,7 @@ void Connection::take_acknowledgement()
 {
     if (const auto call = std::exchange(answered_, nullptr)) {
         call->acknowledged();
+        owner_.seen(*call);
     }
 }
 
@@ -296,8 +298,10 @@ void Connection::take_cancel()
 {
     if (const auto call = call_) {
         call->cancel();
-    } else if (const auto answered = std::exchange(answered_, nullptr)) {
+    } else if (answered_ && answered_->awaits_acknowledgement()) {
+        const auto answered = std::exchange(answered_, nullptr);
         answered->declined();
+        owner_.seen(*answered);
     } // else it has crossed the reply
 }
 
@@ -336,12 +340,13 @@ void Connection::finish(const Call& call, protocol::FrameType type, std::string 
         }
         return;
     }
-    discard_data_ = call_->input_open();
+    discard_data_ = discard_data_ || call_->input_open();
     while (auto piece = call_->outgoing().pop()) {
         output_.push(protocol::FrameType::data, std::move(*piece));
     }
     auto answered = std::exchange(call_, nullptr);
-    if (type == protocol::FrameType::reply && answered->awaits_acknowledgement()) {
+    if (!answered->name().empty() ||
+        (type == protocol::FrameType::reply && answered->awaits_acknowledgement())) {
         answered_ = std::move(answered);
     }
     if (after_sent) {
@@ -353,6 +358,25 @@ void Connection::finish(const Call& call, protocol::FrameType type, std::string 
     if (large && output_.empty()) {
         ::malloc_trim(0);
     }
+}
+
+void Connection::take_over(const std::shared_ptr<Call>& call)
+{
+    if (const auto before = call->connection(); before && before.get() != this) {
+        before->hand_over(*call);
+    }
+    call_ = call;
+    call->set_connection(weak_from_this());
+}
+
+void Connection::hand_over(const Call& call) noexcept
+{
+    for (auto* const mine : {&answered_, &call_}) {
+        if (mine->get() == &call) {
+            mine->reset();
+        }
+    }
+    close();
 }
 
 bool Connection::tell(const Call& call, std::string event)

@@ -30,8 +30,8 @@ class ConnectionOwner {
     /// Judges the hello. Throws Error to refuse it.
     virtual protocol::HelloReply welcome(const protocol::Hello& hello) = 0;
 
-    /// Of a connection that is_client().
-    virtual void client_came() = 0;
+    /// Of a connection whose hello said that its server stays.
+    virtual void client_came(const Connection& connection) = 0;
 
     /// Begins a call. What it throws is the call's answer.
     virtual void begin(const std::shared_ptr<Call>& call, protocol::Frame request) = 0;
@@ -39,6 +39,12 @@ class ConnectionOwner {
     /// Room for a large request of which only the header is there. `granted`: see PayloadBudget.
     virtual std::shared_ptr<PayloadBudget::Ticket>
     room_for(const protocol::FrameReader::Announced& request, EventLoop::Task granted) = 0;
+
+    /// The connection of a call, or of its answer, which nobody has acknowledged, is gone.
+    virtual void lost(const std::shared_ptr<Call>& call) { call->gone(); }
+
+    /// Whoever asked for it has had the answer of a call.
+    virtual void seen(const Call& /*call*/) {}
 
     /// False once the guest is about to end: what is not read by then stays unread, which whoever
     /// sent it can see and so knows that it has not begun.
@@ -79,6 +85,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Or has been until it was closed.
     [[nodiscard]] bool was_client() const noexcept { return client_; }
 
+    /// Of the hello.
+    [[nodiscard]] const std::string& server() const noexcept { return server_; }
+
+    // ---- for NamedCalls ----
+
+    /// A call of another connection, which ends, is this one's now, in place of the one that has
+    /// just come in.
+    void take_over(const std::shared_ptr<Call>& call);
+
+    /// Data comes behind the request, and nobody needs it.
+    void pass_over_data(bool comes) noexcept { discard_data_ = comes; }
+
     // ---- for Call, by way of the loop ----
 
     void finish(const Call& call, protocol::FrameType type, std::string payload,
@@ -102,6 +120,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void take_cancel();
     void take_last_word() noexcept;
     void drop_calls();
+    void hand_over(const Call& call) noexcept;
     void ask_for_room();
     void refuse(const std::exception_ptr& error);
     void set_timer(std::chrono::milliseconds time);
@@ -114,13 +133,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ConnectionOwner& owner_;
     State state_ = State::new_comer;
     bool client_ = false;
+    std::string server_;
     std::uint32_t events_ = 0;
     EventLoop::TimerId timer_ = 0;
     protocol::FrameReader reader_{protocol::max_hello_size};
     std::shared_ptr<PayloadBudget::Ticket> room_; ///< of the request that is being received
     OutputQueue output_;
     std::shared_ptr<Call> call_;
-    std::shared_ptr<Call> answered_; ///< and not acknowledged
+    std::shared_ptr<Call> answered_; ///< with a name, or to be acknowledged; until that is said
     bool discard_data_ = false;      ///< of a call that was answered before it took all
     Call::Task after_sent_;
 };

@@ -176,17 +176,50 @@ void answer_counted(const Services& services, const std::shared_ptr<Call>& call,
     }
 }
 
+/// The answer of a call that nobody came back for in time, should somebody come all the same.
+std::exception_ptr went_on(const std::string& job_id)
+{
+    return std::make_exception_ptr(Error(
+        Error(ErrorCode::conflict,
+              "the connection of this call broke, and the command went on as " +
+                  (job_id.empty() ? "a job" : job_id),
+              job_id.empty()
+                  ? "session_info names it; it is not run again."
+                  : "bash_output of " + job_id + " tells how it is or was; it is not run again.")
+            .set_retryable(false)));
+}
+
+/// What becomes of a command with what becomes of its call.
+void bind_command(const std::weak_ptr<Call>& weak, Commands& commands, const std::string& id,
+                  bool acknowledge)
+{
+    const auto call = weak.lock();
+    if (!call) {
+        return;
+    }
+    call->on_cancel([&commands, id] { commands.cancel(id); });
+    call->on_gone([&commands, id, weak] {
+        const auto job_id = commands.detach(id);
+        if (const auto gone = weak.lock()) {
+            gone->fail(went_on(job_id));
+        }
+    });
+    if (acknowledge) {
+        call->on_acknowledged([&commands, id] { commands.acknowledge(id); });
+        call->on_repeated([weak, &commands, id] {
+            commands.await_again(id);
+            bind_command(weak, commands, id, true);
+        });
+    }
+}
+
 void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
              std::string_view request)
 {
     const auto decoded = protocol::decode<protocol::ExecuteRequest>(request);
     Commands& commands = context.services.commands;
     call->say(words_for(decoded.command));
-    call->on_cancel([&commands, id = decoded.id] { commands.cancel(id); });
-    call->on_gone([&commands, id = decoded.id] { commands.detach(id); });
-    if (decoded.acknowledge) {
-        call->on_acknowledged([&commands, id = decoded.id] { commands.acknowledge(id); });
-    }
+    bind_command(call, commands, decoded.id, decoded.acknowledge);
     const bool started = commands.start(
         decoded, [call, &services = context.services,
                   news = tell_output(call, commands, decoded.id, decoded.progress)](
@@ -209,7 +242,16 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
 void end_waiting(const std::shared_ptr<Call>& call, Commands& commands, Commands::Waiting waiting,
                  const char* outlook)
 {
-    call->on_gone([&commands, waiting] { commands.drop(waiting); });
+    call->on_gone([&commands, waiting, outlook, weak = std::weak_ptr(call)] {
+        commands.drop(waiting);
+        if (const auto gone = weak.lock()) {
+            gone->fail(std::make_exception_ptr(
+                Error(Error(ErrorCode::conflict,
+                            std::string("the connection of this call broke; ") + outlook,
+                            "bash_output tells how the job is.")
+                          .set_retryable(false))));
+        }
+    });
     call->on_cancel([&commands, waiting, outlook, weak = std::weak_ptr(call)] {
         commands.drop(waiting);
         if (const auto cancelled = weak.lock()) {

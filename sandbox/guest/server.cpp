@@ -1,6 +1,7 @@
 #include "sandbox/guest/server.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/protocol/messages.hpp"
 
 #include <openssl/crypto.h>
 
@@ -32,7 +33,7 @@ std::string range(std::uint32_t oldest, std::uint32_t newest)
 Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler,
                const PayloadBudget::Limits& limits)
     : loop_(loop), listener_(std::move(listener)), credentials_(std::move(credentials)),
-      handler_(std::move(handler)), budget_(loop, limits)
+      handler_(std::move(handler)), budget_(loop, limits), named_(loop)
 {
     if (credentials_.token.empty()) {
         throw Error(ErrorCode::invalid_argument, "the guest was given no token");
@@ -66,8 +67,27 @@ std::size_t Server::clients() const noexcept
                       [](const auto& connection) { return connection->is_client(); }));
 }
 
-void Server::client_came()
+bool Server::is_here(const std::string& server) const
 {
+    return std::any_of(connections_.begin(), connections_.end(), [&](const auto& connection) {
+        return connection->greeted() && connection->server() == server;
+    });
+}
+
+/// Of one that stays for as long as it lives, the last connection's end is the word that it does
+/// not: what it has begun it will not ask for again.
+void Server::forget_server(const std::string& server)
+{
+    if (!is_here(server) && attending_.erase(server) > 0) {
+        named_.drop_absent([&](const std::string& other) { return other != server; });
+    }
+}
+
+void Server::client_came(const Connection& connection)
+{
+    if (!connection.server().empty()) {
+        attending_.insert(connection.server());
+    }
     if (changed_) {
         changed_();
     }
@@ -121,13 +141,13 @@ protocol::HelloReply Server::welcome(const protocol::Hello& hello)
                     "another machine than the one that was asked for answers at this socket",
                     "another server has replaced this sandbox: call again");
     }
-    const std::uint32_t version = std::min(hello.newest, protocol::protocol_version);
-    if (version < std::max(hello.oldest, protocol::protocol_oldest)) {
+    const auto& spoken = credentials_.versions;
+    const std::uint32_t version = std::min(hello.newest, spoken.newest);
+    if (version < std::max(hello.oldest, spoken.oldest)) {
         throw Error(ErrorCode::unsupported,
                     "the guest (" BERTH_VERSION ") speaks protocol " +
-                        range(protocol::protocol_oldest, protocol::protocol_version) +
-                        ", the server (" + hello.build.substr(0, 64) + ") " +
-                        range(hello.oldest, hello.newest),
+                        range(spoken.oldest, spoken.newest) + ", the server (" +
+                        hello.build.substr(0, 64) + ") " + range(hello.oldest, hello.newest),
                     "end the session: a new one gets a guest of the server's version");
     }
     if (connections() >= most_connections) {
@@ -137,12 +157,19 @@ protocol::HelloReply Server::welcome(const protocol::Hello& hello)
     return {.version = version,
             .build = BERTH_VERSION,
             .generation = credentials_.generation,
-            .pid = ::getpid()};
+            .pid = ::getpid(),
+            .repeats = true};
 }
 
 void Server::begin(const std::shared_ptr<Call>& call, protocol::Frame request)
 {
-    handler_(call, std::move(request));
+    if (request.operation == static_cast<std::uint16_t>(protocol::Operation::info)) {
+        // What it lists of a server that was never said to stay is as if there were no names.
+        named_.drop_absent([this](const std::string& server) { return is_here(server); });
+    }
+    if (!named_.take(call, request)) {
+        handler_(call, std::move(request));
+    }
 }
 
 std::shared_ptr<PayloadBudget::Ticket>
@@ -158,6 +185,9 @@ void Server::closed(Connection& connection) noexcept
                      [&](const auto& element) { return element.get() == &connection; });
     if (found != connections_.end()) {
         connections_.erase(found);
+    }
+    if (!connection.server().empty()) {
+        forget_server(connection.server());
     }
     if (changed_ && connection.was_client()) {
         changed_();

@@ -3,12 +3,14 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/named_calls.hpp"
 #include "sandbox/guest/payload_budget.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,7 @@ namespace berth::guest {
 struct Credentials {
     std::string token;
     std::string generation;
+    protocol::VersionRange versions = {}; ///< that it speaks
 };
 
 /// Takes in connections and keeps them. Belongs to the loop's thread.
@@ -66,12 +69,18 @@ class Server : public ConnectionOwner {
         return budget_.patience();
     }
 
-    void client_came() override;
+    void lost(const std::shared_ptr<Call>& call) override { named_.lost(call); }
+
+    void seen(const Call& call) override { named_.seen(call); }
+
+    void client_came(const Connection& connection) override;
     void closed(Connection& connection) noexcept override;
 
   private:
     void accept();
     void pause_accepting();
+    [[nodiscard]] bool is_here(const std::string& server) const;
+    void forget_server(const std::string& server);
 
     EventLoop& loop_;
     UniqueFd listener_;
@@ -79,6 +88,8 @@ class Server : public ConnectionOwner {
     const Handler handler_;
     std::function<void()> changed_;
     PayloadBudget budget_;
+    NamedCalls named_;
+    std::set<std::string> attending_; ///< servers that have said that they stay
     std::vector<std::shared_ptr<Connection>> connections_; ///< oldest first
     EventLoop::TimerId resume_ = 0;
     bool reading_ = true;

@@ -6,8 +6,16 @@
 namespace berth::protocol {
 
 /// Raised when old and new can no longer understand each other; unknown fields need no new version.
+/// Hello, info and retire stay as they are in all of them: by these a server ends a guest whose
+/// version it does not speak any more.
 inline constexpr std::uint32_t protocol_version = 1;
 inline constexpr std::uint32_t protocol_oldest = 1;
+
+/// What one side speaks.
+struct VersionRange {
+    std::uint32_t oldest = protocol_oldest;
+    std::uint32_t newest = protocol_version;
+};
 
 /// The first frame of a connection, from the host.
 struct Hello {
@@ -20,6 +28,9 @@ struct Hello {
     /// Of a server that works here and means to stay, even if this connection carries no call:
     /// while there is one, nobody has left. Also taken for one is who begins a call that works.
     bool client = false;
+    /// Which server it is, at random, the same for all its connections to this machine. Empty: of a
+    /// release that did not say.
+    std::string server;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -30,6 +41,7 @@ struct Hello {
         field(4, self.token);
         field(5, self.generation);
         field(6, self.client);
+        field(10, self.server);
     }
 };
 
@@ -39,6 +51,7 @@ struct HelloReply {
     std::string build;
     std::string generation;
     std::int64_t pid = 0; ///< in the guest's own namespace
+    bool repeats = false; ///< it answers a named call that is sent again, and does not run it again
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -47,6 +60,7 @@ struct HelloReply {
         field(2, self.build);
         field(3, self.generation);
         field(4, self.pid);
+        field(6, self.repeats);
     }
 };
 

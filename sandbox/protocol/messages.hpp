@@ -41,10 +41,11 @@ enum class Operation : std::uint16_t {
     resume = 18,
     change_terms = 19, ///< Terms both ways
     retire = 20,       ///< as shutdown, but Error(busy) while there is a client, a call or a job
+    recall = 21,       ///< CallName: answered as the call of that name, or Error(not_found)
 };
 
 /// The last that this release knows.
-inline constexpr Operation newest_operation = Operation::retire;
+inline constexpr Operation newest_operation = Operation::recall;
 
 /// Operations that are about the machine and do nothing in it: they neither wake one that is paused
 /// nor keep one awake, and who has asked for nothing else is no client.

@@ -29,6 +29,10 @@ constexpr std::array rules{
     Rule{State::running,
          Event::retired,
          {State::ended, "it was made with other settings than are asked for now"}},
+    Rule{State::running,
+         Event::outgrown,
+         {State::ended, "it was made by an earlier release of berth, to which this one cannot "
+                        "speak any more"}},
     Rule{State::running, Event::end, {State::ended, "it was ended on request"}},
     Rule{State::running, Event::purge, {State::absent, "it was deleted with its files"}},
     Rule{State::ended, Event::create, {State::creating, "a call needs a machine again"}},

@@ -24,6 +24,7 @@ enum class Event : unsigned char {
     expired,   ///< the same, after longer than the time to live without use
     left,      ///< the same, of one that ends when its last client leaves
     retired,   ///< nobody used it, and a server needs one that is made otherwise
+    outgrown,  ///< the same, and a server cannot speak to its guest, which is older
     end,       ///< somebody ended it
     purge,     ///< somebody ended it with its home
 };

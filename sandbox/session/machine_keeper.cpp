@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/guest_connection.hpp"
 #include "sandbox/session/machine_end.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
@@ -58,12 +59,14 @@ std::string settings_notice(const Settings& settings, const Record& record)
 
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong.
-std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox) noexcept
+std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox)
 {
     try {
         protocol::InfoRequest request;
         request.claim_unseen = true;
         return unseen_notices(sandbox.info({}, request));
+    } catch (const sandbox::OtherVersion&) {
+        throw;
     } catch (const std::exception&) {
         return {};
     }
@@ -139,10 +142,10 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
 MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
 {
     // Without the lock first: most servers come to a session whose machine runs.
-    if (const auto found = registry_.find(wanted.key)) {
+    if (auto found = registry_.find(wanted.key)) {
         require_same_backend(*found);
         if (!is_outdated(*found)) {
-            if (auto obtained = attach(wanted, *found)) {
+            if (auto obtained = attach_spoken(wanted, *found)) {
                 return std::move(*obtained);
             }
         }
@@ -159,7 +162,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     if (record) {
         require_same_backend(*record);
         if (!is_outdated(*record) || !retire(wanted, *record, *lock)) {
-            if (auto obtained = attach(wanted, *record, lock.get())) {
+            if (auto obtained = attach_spoken(wanted, *record, lock.get())) {
                 return std::move(*obtained);
             }
         }

@@ -102,6 +102,12 @@ class MachineKeeper {
     /// `lock`: the session's, if this call has it.
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
                                                  const Registry::Hold* lock = nullptr);
+    /// As attach(), but nothing where the guest's version is another; under `lock` that machine is
+    /// ended, or an Error says why it cannot be.
+    [[nodiscard]] std::optional<Obtained> attach_spoken(const Wanted& wanted, Record& record,
+                                                        const Registry::Hold* lock = nullptr);
+    void end_outgrown(const std::string& key, Record& record, const Error& refusal,
+                      const Registry::Hold& lock);
     [[nodiscard]] bool is_outdated(const Record& record);
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,

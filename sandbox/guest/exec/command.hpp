@@ -97,6 +97,8 @@ class Command : public std::enable_shared_from_this<Command> {
     void detach();
     /// Its result has reached whoever asked for it.
     void acknowledged();
+    /// After a detach() that nobody was told of: its result is on its way again.
+    void await_again() noexcept;
 
     /// Its result is on its way, or will be, and was not acknowledged.
     [[nodiscard]] bool is_awaited() const noexcept { return awaited_ && !failed_; }
@@ -105,6 +107,9 @@ class Command : public std::enable_shared_from_this<Command> {
     [[nodiscard]] bool is_unseen() const noexcept { return unseen_; }
 
     void seen() noexcept { unseen_ = false; }
+
+    /// It is a job only because the connection of its answer has ended.
+    [[nodiscard]] bool is_made_by_break() const noexcept { return made_by_break_; }
 
     /// Every command hears of every process that the guest has reaped: its shim, its shell, one of
     /// its orphans, or nothing of its own.
@@ -343,6 +348,7 @@ class Command : public std::enable_shared_from_this<Command> {
     bool over_ = false; ///< a job: nothing of it runs any more
     bool awaited_;      ///< whoever asked for it will acknowledge the result
     bool unseen_ = false;
+    bool made_by_break_ = false;
     std::uint64_t final_age_ = 0;
     bool failed_ = false;  ///< the shell never ran
     bool dropped_ = false; ///< the host has been told that nothing is left

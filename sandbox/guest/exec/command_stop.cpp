@@ -124,6 +124,7 @@ void Command::detach()
     }
     // Also of one that is about to end: nobody has seen how it did.
     job_id_ = host_.new_job_id();
+    made_by_break_ = phase_ == Phase::answered;
     out_.keep_newest();
     err_.keep_newest();
     if (phase_ == Phase::running) {
@@ -144,6 +145,16 @@ void Command::acknowledged()
     if (phase_ == Phase::answered && !was_job()) {
         out_.drop_kept();
         err_.drop_kept();
+    }
+}
+
+void Command::await_again() noexcept
+{
+    if (std::exchange(unseen_, false)) {
+        awaited_ = true;
+        if (std::exchange(made_by_break_, false)) {
+            job_id_.clear();
+        }
     }
 }
 

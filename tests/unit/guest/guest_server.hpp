@@ -30,7 +30,8 @@ namespace berth::test {
 class GuestServer {
   public:
     explicit GuestServer(guest::Server::Handler handler,
-                         const guest::PayloadBudget::Limits& limits = {})
+                         const guest::PayloadBudget::Limits& limits = {},
+                         guest::Credentials credentials = {.token = "secret", .generation = "g1"})
     {
         UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
         // Bound to a free abstract name, so that nothing is left on the disk.
@@ -41,9 +42,8 @@ class GuestServer {
         size_ = sizeof(address_);
         ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address_), &size_);
         REQUIRE(::listen(listener.get(), 32) == 0);
-        server_.emplace(loop_, std::move(listener),
-                        guest::Credentials{.token = "secret", .generation = "g1"},
-                        std::move(handler), limits);
+        server_.emplace(loop_, std::move(listener), std::move(credentials), std::move(handler),
+                        limits);
         server_->on_clients_changed([this] { ++client_changes_; });
         thread_ = std::thread([this] { loop_.run(); });
     }

@@ -358,7 +358,9 @@ TEST_CASE("direct: a job goes on when its connection breaks, and ends with the g
         auto machine = direct.backend->attach(direct.record);
         auto channel = machine->connect(berth::Deadline::after(5s));
         berth::sandbox::GuestConnection connection(std::move(channel));
-        connection.say_hello(direct.machine_spec.token, direct.machine_spec.generation, false,
+        connection.say_hello({.token = direct.machine_spec.token,
+                              .generation = direct.machine_spec.generation,
+                              .server = {}},
                              berth::Deadline::after(5s));
         connection.begin();
         connection.send_request(

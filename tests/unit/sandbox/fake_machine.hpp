@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,9 +17,10 @@ namespace berth::test {
 /// A machine whose connections a test makes.
 class FakeMachine : public sandbox::Machine {
   public:
-    explicit FakeMachine(std::function<UniqueFd()> connect) : connect_(std::move(connect))
+    explicit FakeMachine(std::function<UniqueFd()> connect, std::string generation = "g1")
+        : connect_(std::move(connect))
     {
-        record_.generation = "g1";
+        record_.generation = std::move(generation);
     }
 
     [[nodiscard]] const sandbox::MachineRecord& record() const noexcept override { return record_; }

@@ -16,9 +16,10 @@ TEST_SUITE("session/lifecycle")
     {
         constexpr std::array states{State::absent, State::creating, State::running, State::ended,
                                     State::lost};
-        constexpr std::array events{Event::create,    Event::created, Event::gone,
-                                    Event::restarted, Event::expired, Event::left,
-                                    Event::retired,   Event::end,     Event::purge};
+        constexpr std::array events{Event::create,    Event::created,  Event::gone,
+                                    Event::restarted, Event::expired,  Event::left,
+                                    Event::retired,   Event::outgrown, Event::end,
+                                    Event::purge};
         const std::map<std::pair<State, Event>, State> expected{
             {{State::absent, Event::create}, State::creating},
             {{State::creating, Event::created}, State::running},
@@ -30,6 +31,7 @@ TEST_SUITE("session/lifecycle")
             {{State::running, Event::expired}, State::ended},
             {{State::running, Event::left}, State::ended},
             {{State::running, Event::retired}, State::ended},
+            {{State::running, Event::outgrown}, State::ended},
             {{State::running, Event::end}, State::ended},
             {{State::running, Event::purge}, State::absent},
             {{State::ended, Event::create}, State::creating},

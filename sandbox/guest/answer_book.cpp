@@ -1,0 +1,89 @@
+#include "sandbox/guest/answer_book.hpp"
+
+#include <utility>
+
+namespace berth::guest {
+
+AnswerBook::Standing AnswerBook::standing(const std::string& name) const
+{
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? Standing::unknown : found->second->standing;
+}
+
+bool AnswerBook::is_of(const std::string& name, const Request& request) const
+{
+    const auto found = by_name_.find(name);
+    return found != by_name_.end() && found->second->request == request;
+}
+
+void AnswerBook::begin(const std::string& name, const Request& request)
+{
+    entries_.push_back({.name = name, .request = request, .answer = {}, .kept = {}});
+    by_name_.insert_or_assign(name, std::prev(entries_.end()));
+    drop_names();
+}
+
+void AnswerBook::keep(const std::string& name, Answer answer)
+{
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end() || found->second->standing != Standing::running) {
+        return;
+    }
+    Entry& entry = *found->second;
+    bytes_ += answer.payload.size();
+    entry.answer = std::move(answer);
+    entry.standing = Standing::answered;
+    entry.kept = kept_.insert(kept_.end(), &entry);
+    while (kept_.size() > limits_.answers || bytes_ > limits_.bytes) {
+        drop_answer(*kept_.front());
+    }
+    drop_names();
+}
+
+const AnswerBook::Answer* AnswerBook::answer(const std::string& name) const
+{
+    const auto found = by_name_.find(name);
+    return found != by_name_.end() && found->second->standing == Standing::answered
+               ? &found->second->answer
+               : nullptr;
+}
+
+void AnswerBook::let_go(const std::string& name)
+{
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) {
+        return;
+    }
+    if (found->second->standing == Standing::answered) {
+        drop_answer(*found->second);
+    }
+    found->second->standing = Standing::let_go;
+    drop_names();
+}
+
+void AnswerBook::drop_answer(Entry& entry)
+{
+    kept_.erase(entry.kept);
+    bytes_ -= entry.answer.payload.size();
+    entry.answer = {};
+    entry.standing = Standing::let_go;
+}
+
+/// One that runs stays: forgotten, it would be run again.
+void AnswerBook::drop_names()
+{
+    for (auto entry = entries_.begin();
+         entries_.size() > limits_.names && entry != entries_.end();) {
+        if (entry->standing == Standing::running) {
+            ++entry;
+            continue;
+        }
+        if (entry->standing == Standing::answered) {
+            drop_answer(*entry);
+        }
+        by_name_.erase(entry->name);
+        entry = entries_.erase(entry);
+    }
+}
+
+} // namespace berth::guest

@@ -1,0 +1,96 @@
+#pragma once
+
+#include "sandbox/protocol/frame.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+namespace berth::guest {
+
+class Call;
+
+/// What became of the calls that have a name: which run, how the last ones were answered, and of
+/// the older ones only that they were. Never of so many that it matters: what is above the limits
+/// is let go, the oldest first. Belongs to the loop's thread.
+class AnswerBook {
+  public:
+    struct Limits {
+        std::size_t names = 1024; ///< a name that runs counts, and is not let go
+        std::size_t answers = 64;
+        std::size_t bytes = 4UL * 1024 * 1024; ///< of answers
+    };
+
+    /// Enough of a request to tell it from any other that a server could mistake it for.
+    struct Request {
+        std::uint16_t operation = 0;
+        std::size_t size = 0;
+        std::size_t hash = 0;
+
+        friend bool operator==(const Request&, const Request&) = default;
+    };
+
+    struct Answer {
+        protocol::FrameType type = protocol::FrameType::error; ///< or reply
+        std::string payload;
+        std::shared_ptr<Call> call; ///< whose it is, for as long as it is kept
+    };
+
+    enum class Standing : unsigned char {
+        unknown,  ///< it never came
+        running,  ///< it has not been answered
+        answered, ///< see answer()
+        let_go,   ///< it was answered, and how is not known any more
+    };
+
+    AnswerBook() = default;
+
+    explicit AnswerBook(const Limits& limits) : limits_(limits) {}
+
+    [[nodiscard]] Standing standing(const std::string& name) const;
+
+    /// Whether the call of that name, which is not unknown, is this one.
+    [[nodiscard]] bool is_of(const std::string& name, const Request& request) const;
+
+    /// A call that was unknown runs from now on.
+    void begin(const std::string& name, const Request& request);
+
+    /// Of a call that runs; else nothing happens: the first answer counts.
+    void keep(const std::string& name, Answer answer);
+
+    /// Null when there is none. Valid until the book is changed.
+    [[nodiscard]] const Answer* answer(const std::string& name) const;
+
+    /// Its answer will not be asked for, or never come.
+    void let_go(const std::string& name);
+
+    /// Answers that are kept.
+    [[nodiscard]] std::size_t answers() const noexcept { return kept_.size(); }
+
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+    [[nodiscard]] std::size_t names() const noexcept { return entries_.size(); }
+
+  private:
+    struct Entry {
+        std::string name;
+        Request request;
+        Standing standing = Standing::running;
+        Answer answer;
+        std::list<Entry*>::iterator kept; ///< while it is answered
+    };
+
+    void drop_answer(Entry& entry);
+    void drop_names();
+
+    Limits limits_;
+    std::list<Entry> entries_; ///< oldest first
+    std::unordered_map<std::string, std::list<Entry>::iterator> by_name_;
+    std::list<Entry*> kept_; ///< those that are answered, oldest answer first
+    std::size_t bytes_ = 0;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,368 @@
+#include "sandbox/sandbox_calls.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/protocol/call_name.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+// From a call to its answer: on which connection, and what becomes of it when that breaks.
+
+namespace berth::sandbox {
+namespace {
+
+using protocol::Operation;
+
+constexpr std::chrono::milliseconds retry_time{20};
+/// Of a guest that is stuck the first call says so.
+constexpr std::chrono::seconds attend_time{1};
+constexpr std::chrono::seconds attend_again{1};
+/// Before a call is sent again: a connection that broke may have been an accident, three in a row
+/// are none.
+constexpr std::array again_after{std::chrono::milliseconds(0), std::chrono::milliseconds(50),
+                                 std::chrono::milliseconds(250)};
+
+[[noreturn]] void throw_lost(const Error& error, Operation operation)
+{
+    // That the sandbox is lost, whoever shows this to the agent says.
+    throw Error(ErrorCode::session_lost,
+                std::string(name_of(operation)) + " was cut off: " + error.what(),
+                "what the call had done until then is not known");
+}
+
+[[noreturn]] void throw_left(bool has_begun)
+{
+    if (!has_begun) {
+        throw Error(ErrorCode::cancelled, "the client left before the command began", not_begun);
+    }
+    throw Error(ErrorCode::cancelled, "the client left; the command goes on as a job",
+                "session_info in the same session names it.");
+}
+
+[[noreturn]] void throw_not_asked(const Error& error, Operation operation)
+{
+    throw Error(ErrorCode::backend_error,
+                std::string(name_of(operation)) +
+                    " was cut off, and the sandbox's guest cannot be asked what became of it: " +
+                    error.what(),
+                "It may have been done, or may go on: look before you repeat it.");
+}
+
+/// Data that was given once cannot be given again; the guest acts on no half of it.
+[[noreturn]] void throw_data_lost()
+{
+    throw Error(Error(ErrorCode::backend_error,
+                      "the connection to the sandbox broke before the call had begun there",
+                      "Nothing of it was done: call again.")
+                    .set_retryable(true));
+}
+
+/// Nobody has cancelled it: the guest ended it for want of a connection, and says how far it was.
+[[noreturn]] void throw_broke_off(const Error& error, bool imports)
+{
+    throw Error(ErrorCode::backend_error,
+                std::string("the connection to the sandbox broke, and the call ended there: ") +
+                    error.what(),
+                imports ? "A file that had arrived whole is in place; the others are as they were: "
+                          "look, or load again."
+                        : error.hint());
+}
+
+/// Remembers whether anything was taken from it.
+class WatchedSource {
+  public:
+    explicit WatchedSource(const DataSource* source)
+    {
+        if (source != nullptr) {
+            watched_ = [this, source] {
+                given_ = true;
+                return (*source)();
+            };
+        }
+    }
+
+    WatchedSource(const WatchedSource&) = delete;
+    WatchedSource& operator=(const WatchedSource&) = delete;
+    ~WatchedSource() = default;
+
+    /// Null where there is none.
+    [[nodiscard]] const DataSource* get() const noexcept { return watched_ ? &watched_ : nullptr; }
+
+    [[nodiscard]] bool given() const noexcept { return given_; }
+
+  private:
+    DataSource watched_;
+    std::atomic<bool> given_ = false;
+};
+
+} // namespace
+
+std::string_view name_of(protocol::Operation operation) noexcept
+{
+    using protocol::Operation;
+    switch (operation) {
+    case Operation::ping:
+        return "ping";
+    case Operation::info:
+        return "info";
+    case Operation::execute:
+        return "the command";
+    case Operation::read_file:
+        return "reading a file";
+    case Operation::write_file:
+        return "writing a file";
+    case Operation::edit_file:
+        return "editing a file";
+    case Operation::patch_files:
+        return "patching files";
+    case Operation::glob:
+        return "finding files";
+    case Operation::grep:
+        return "searching files";
+    case Operation::export_files:
+        return "taking files out";
+    case Operation::import_files:
+        return "bringing files in";
+    case Operation::shutdown:
+        return "the shutdown";
+    case Operation::job_output:
+        return "reading a job's output";
+    case Operation::job_input:
+        return "writing to a job";
+    case Operation::job_kill:
+        return "ending a job";
+    case Operation::pause:
+        return "pausing";
+    case Operation::resume:
+        return "waking";
+    case Operation::change_terms:
+        return "changing its limits";
+    case Operation::retire:
+        return "its end";
+    case Operation::recall:
+        return "asking for an answer";
+    }
+    return "a call";
+}
+
+Introduction Sandbox::introduction() const
+{
+    return {.token = token_, .generation = machine_->record().generation, .server = server_};
+}
+
+Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
+{
+    if (attends_) {
+        keep_attending();
+    }
+    if (!fresh) {
+        if (auto connection = idle_->take()) {
+            return {std::move(connection), true};
+        }
+    }
+    return {connect(stop), false};
+}
+
+/// The guest refuses a connection above its number, which other servers of the session may use up;
+/// one that was closed a moment ago still counts there.
+std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
+{
+    const auto patience = Deadline::after(patience_);
+    for (;;) {
+        try {
+            return try_to_connect(Deadline::after(patience_), introduction());
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::busy) {
+                throw;
+            }
+            if (patience.expired()) {
+                throw Error(ErrorCode::busy, error.what(),
+                            "Other servers of this session use them all. Wait for their calls to "
+                            "end.");
+            }
+        }
+        if (stop.stop_requested()) {
+            throw_not_begun();
+        }
+        std::this_thread::sleep_for(retry_time);
+    }
+}
+
+std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadline,
+                                                         const Introduction& introduction)
+{
+    try {
+        auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
+        connection->say_hello(introduction, deadline);
+        return connection;
+    } catch (const Error& error) {
+        // A token that is refused is that of a machine whose place another has taken.
+        if (error.code() == ErrorCode::session_lost ||
+            error.code() == ErrorCode::authentication_required) {
+            throw Unsent(error);
+        }
+        throw;
+    }
+}
+
+/// Asked on a connection of its own; that all are taken is an answer, too, and of a guest that is
+/// gone the connection of the call tells.
+bool Sandbox::is_alive() const
+{
+    const auto deadline = Deadline::after(patience_);
+    try {
+        GuestConnection connection(machine_->connect(deadline));
+        connection.say_hello(introduction(), deadline);
+        return true;
+    } catch (const std::exception&) {
+        return !deadline.expired();
+    }
+}
+
+bool Sandbox::left(const Exchange& exchange) const noexcept
+{
+    return exchange.leaving != nullptr && leaving_ && exchange.stop.stop_requested();
+}
+
+Sandbox::Answered Sandbox::ask(const Exchange& asked)
+{
+    if (asked.stop.stop_requested()) {
+        throw_not_begun();
+    }
+    const WatchedSource source(asked.source);
+    Exchange exchange = asked;
+    exchange.source = source.get();
+    Borrowed borrowed = borrow(/*fresh=*/false, exchange.stop);
+    for (std::size_t again = 0;; ++again) {
+        try {
+            return take_answer(std::move(borrowed.connection), exchange);
+        } catch (const Broken& broken) {
+            if (left(exchange)) {
+                throw_left(broken.begun());
+            }
+            if (broken.begun()) {
+                if (exchange.name.empty() || !broken.repeats()) {
+                    throw_lost(broken, exchange.operation);
+                }
+                return repeat(exchange, broken, source.given());
+            }
+            if (source.given()) {
+                throw_data_lost();
+            }
+            // A guest that has not had the whole frame has done nothing. The idle connection of a
+            // guest that lives may have been closed; a new one tells.
+            if (again == again_after.size()) {
+                throw Unsent(broken);
+            }
+            std::this_thread::sleep_for(again_after.at(again));
+        }
+        borrowed = borrow(/*fresh=*/true, exchange.stop);
+    }
+}
+
+Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connection,
+                                       const Exchange& exchange)
+{
+    try {
+        auto answer = sandbox::exchange(*connection, exchange);
+        if (!answer.reusable) {
+            connection.reset();
+        }
+        return {std::move(answer), std::move(connection)};
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::session_lost) {
+            throw;
+        }
+        throw Broken(error, connection->request_sent(), connection->repeats());
+    }
+}
+
+/// The guest, while it lives, answers what it has answered or answers now, and never does it twice.
+/// Where the call cannot be sent again, or shall not, it is asked for the answer alone.
+Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, bool data_given)
+{
+    const bool imports = first.source != nullptr;
+    const auto recall = protocol::encode(protocol::CallName{.name = std::string(first.name)});
+    for (const auto pause : again_after) {
+        std::this_thread::sleep_for(pause);
+        Exchange again = first;
+        const bool recalls = data_given || first.stop.stop_requested();
+        if (recalls) {
+            again.operation = Operation::recall;
+            again.request = recall;
+            again.source = nullptr;
+        }
+        try {
+            auto answered = take_answer(connect_again(first.operation), again);
+            if (answered.answer.is_error) {
+                judge_repetition(answered, imports, first.stop.stop_requested());
+            }
+            return answered;
+        } catch (const Broken&) {
+            if (left(first)) {
+                throw_left(/*has_begun=*/true);
+            }
+        }
+    }
+    throw_lost(cause, first.operation);
+}
+
+std::unique_ptr<GuestConnection> Sandbox::connect_again(Operation operation)
+{
+    try {
+        return connect({});
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::session_lost) {
+            throw Broken(error, /*begun=*/true, /*repeats=*/true);
+        }
+        if (error.code() == ErrorCode::authentication_required) {
+            throw_lost(error, operation);
+        }
+        throw_not_asked(error, operation);
+    }
+}
+
+/// Throws where the guest's error is not the answer of the call.
+void Sandbox::judge_repetition(Answered& answered, bool imports, bool stopped)
+{
+    const auto error = remote_error(answered.answer.payload);
+    const bool unknown = error.details().contains(protocol::unknown_call);
+    if (!unknown && (stopped || error.code() != ErrorCode::cancelled)) {
+        return;
+    }
+    idle_->give_back(std::move(answered.connection));
+    if (!unknown) {
+        throw_broke_off(error, imports);
+    }
+    if (stopped) {
+        throw_not_begun();
+    }
+    throw_data_lost();
+}
+
+void Sandbox::attend() noexcept
+{
+    attends_ = true;
+    keep_attending();
+}
+
+void Sandbox::keep_attending() noexcept
+{
+    const std::unique_lock lock(attending_mutex_, std::try_to_lock);
+    if (!lock || attending_ || BootClock::now() < attend_again_) {
+        return;
+    }
+    try {
+        auto introduction = this->introduction();
+        introduction.as_client = true;
+        attending_ = try_to_connect(Deadline::after(attend_time), introduction);
+    } catch (const std::exception&) {
+        attend_again_ = BootClock::now() + attend_again;
+    }
+}
+
+} // namespace berth::sandbox

@@ -1,0 +1,98 @@
+// The part of the keeper that meets guests of other releases (docs/adr/0017-named-calls.md): one
+// whose protocol this server does not speak is of no use to it. Nobody loses anything but what was
+// outside of the home where an older one that nobody uses is replaced.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest_connection.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/record_state.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <string>
+
+namespace berth::session {
+namespace {
+
+constexpr std::chrono::seconds look_time{5};
+/// Of the jobs in an error.
+constexpr std::size_t named = 3;
+
+/// What keeps it from being ended, as far as it says so.
+std::string occupation(sandbox::Sandbox& sandbox)
+{
+    protocol::InfoReply info;
+    try {
+        info = sandbox.look(Deadline::after(look_time));
+    } catch (const std::exception&) {
+        return "it is in use";
+    }
+    std::string jobs;
+    for (std::size_t i = 0; i < info.jobs.size(); ++i) {
+        const auto& job = info.jobs[i];
+        if (i == named) {
+            jobs += " and " + std::to_string(info.jobs.size() - named) + " more";
+            break;
+        }
+        jobs += (i == 0 ? "" : ", ") + job.job_id;
+        if (job.remaining) {
+            jobs += " (for " + std::to_string(*job.remaining / 1000 + 1) + " s more at most)";
+        }
+    }
+    if (!jobs.empty()) {
+        return "jobs run in it: " + jobs;
+    }
+    return info.calls > 0 ? "a command runs in it" : "another server uses it";
+}
+
+} // namespace
+
+std::optional<MachineKeeper::Obtained>
+MachineKeeper::attach_spoken(const Wanted& wanted, Record& record, const Registry::Hold* lock)
+{
+    try {
+        return attach(wanted, record, lock);
+    } catch (const sandbox::OtherVersion& refusal) {
+        if (lock != nullptr) {
+            end_outgrown(wanted.key, record, refusal, *lock);
+        }
+        return std::nullopt;
+    }
+}
+
+void MachineKeeper::end_outgrown(const std::string& key, Record& record, const Error& refusal,
+                                 const Registry::Hold& lock)
+{
+    require_place(settings_.place, record);
+    auto machine = backend_.attach(record.machine);
+    if (!machine) {
+        return; // it has ended meanwhile
+    }
+    sandbox::Sandbox sandbox(std::move(machine), record.token);
+    const std::string end = "`berth sessions kill " + record.id.session +
+                            "` ends it now and keeps its home, and the next call makes another";
+    bool ended = false;
+    try {
+        ended = sandbox.retire();
+    } catch (const sandbox::OtherVersion&) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "the sandbox of session '" + record.id.session +
+                        "' was made by a newer release of berth: " + refusal.what(),
+                    "Start the server in that release. Or on the host " + end + '.');
+    }
+    if (!ended) {
+        throw Error(ErrorCode::busy,
+                    "the sandbox of session '" + record.id.session +
+                        "' was made by an earlier release of berth (" + refusal.what() +
+                        "), and cannot be replaced now: " + occupation(sandbox),
+                    "The first call after that has ended gets a fresh sandbox with the same home. "
+                    "Or on the host " +
+                        end + '.');
+    }
+    destroy(record.machine, false, lock);
+    apply(record, Event::outgrown);
+    registry_.put(key, record);
+}
+
+} // namespace berth::session

@@ -1,0 +1,398 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/call.hpp"
+#include "sandbox/protocol/call_name.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/guest/guest_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+using berth::guest::Call;
+using berth::protocol::CallName;
+using berth::protocol::Frame;
+using berth::protocol::FrameType;
+using berth::protocol::Operation;
+using berth::test::good_hello;
+using berth::test::GuestServer;
+using berth::test::Peer;
+using berth::tests::becomes_true;
+
+namespace {
+
+std::string name(char digit)
+{
+    return std::string(CallName::size, digit);
+}
+
+std::string named(const std::string& request, const std::string& which)
+{
+    return request + berth::protocol::encode(CallName{.name = which});
+}
+
+/// As bytes of a message, to which a name can be added: field 1.
+std::string text(const std::string& value)
+{
+    std::string bytes;
+    berth::protocol::detail::put_bytes(bytes, 1, value);
+    return bytes;
+}
+
+/// A guest whose calls are held until they are let go, and counted.
+struct Guest {
+    std::atomic<int> begun = 0;
+    std::atomic<int> gone = 0;
+    std::atomic<int> acknowledged = 0;
+    std::atomic<int> cancelled = 0;
+    std::mutex mutex;
+    std::vector<std::shared_ptr<Call>> held; ///< guarded by mutex
+    GuestServer server{[this](const std::shared_ptr<Call>& call, const Frame& request) {
+        ++begun;
+        if (request.operation == static_cast<std::uint16_t>(Operation::execute)) {
+            bind(call);
+        }
+        if (request.operation == static_cast<std::uint16_t>(Operation::import_files)) {
+            call->accept_data();
+        }
+        call->on_gone([this] { ++gone; });
+        call->on_cancel([this] { ++cancelled; });
+        if (request.payload.starts_with(text("hold"))) {
+            const std::lock_guard lock(mutex);
+            held.push_back(call);
+        } else {
+            call->reply("answer " + std::to_string(begun));
+        }
+    }};
+
+    void bind(const std::shared_ptr<Call>& call)
+    {
+        call->on_acknowledged([this] { ++acknowledged; });
+        call->on_repeated([this, weak = std::weak_ptr(call)] {
+            const auto again = weak.lock();
+            again->on_acknowledged([this] { ++acknowledged; });
+            again->on_gone([this] { ++gone; });
+        });
+    }
+
+    ~Guest()
+    {
+        const std::lock_guard lock(mutex);
+        held.clear();
+    }
+
+    void answer(const std::string& payload)
+    {
+        const std::lock_guard lock(mutex);
+        for (const auto& call : std::exchange(held, {})) {
+            call->reply(payload);
+        }
+    }
+
+    [[nodiscard]] Peer greeted(const std::string& of, bool stays = false) const
+    {
+        auto hello = good_hello();
+        hello.server = of;
+        hello.client = stays;
+        Peer peer(server.connect());
+        peer.send(FrameType::hello, berth::protocol::encode(hello));
+        const auto reply = peer.receive();
+        REQUIRE(reply.has_value());
+        REQUIRE(reply->type == FrameType::hello_reply);
+        CHECK(berth::protocol::decode<berth::protocol::HelloReply>(reply->payload).repeats);
+        return peer;
+    }
+};
+
+constexpr auto writing = static_cast<std::uint16_t>(Operation::write_file);
+constexpr auto executing = static_cast<std::uint16_t>(Operation::execute);
+constexpr auto importing = static_cast<std::uint16_t>(Operation::import_files);
+constexpr auto recalling = static_cast<std::uint16_t>(Operation::recall);
+constexpr auto asking = static_cast<std::uint16_t>(Operation::info);
+
+std::string payload_of(Peer& peer)
+{
+    const auto frame = peer.receive();
+    return frame && frame->type == FrameType::reply ? frame->payload : "no reply";
+}
+
+std::string code_of(Peer& peer)
+{
+    return peer.receive_error();
+}
+
+} // namespace
+
+TEST_SUITE("guest/named_calls")
+{
+    TEST_CASE("a call that has ended is answered again, and not run again")
+    {
+        Guest guest;
+        auto first = guest.greeted("one");
+        first.send(FrameType::request, named(text("x"), name('a')), writing);
+        CHECK(payload_of(first) == "answer 1");
+        first.close();
+        auto second = guest.greeted("one");
+        second.send(FrameType::request, named(text("x"), name('a')), writing);
+        CHECK(payload_of(second) == "answer 1");
+        CHECK(guest.begun == 1);
+        second.close();
+        auto third = guest.greeted("two"); // by whoever knows its name
+        third.send(FrameType::request, berth::protocol::encode(CallName{.name = name('a')}),
+                   recalling);
+        CHECK(payload_of(third) == "answer 1");
+        CHECK(guest.begun == 1);
+    }
+
+    TEST_CASE("one that runs is answered where it was asked for last")
+    {
+        Guest guest;
+        auto first = guest.greeted("one");
+        first.send(FrameType::request, named(text("hold"), name('a')), writing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        auto second = guest.greeted("one");
+        auto third = guest.greeted("one");
+        SUBCASE("the first connection has ended")
+        {
+            first.close();
+            second.send(FrameType::request, named(text("hold"), name('a')), writing);
+        }
+        SUBCASE("it is half open")
+        {
+            second.send(FrameType::request, named(text("hold"), name('a')), writing);
+            CHECK_FALSE(first.receive().has_value()); // closed
+        }
+        SUBCASE("two ask at once")
+        {
+            second.send(FrameType::request, named(text("hold"), name('a')), writing);
+            third.send(FrameType::request, named(text("hold"), name('a')), writing);
+            // One of the two has it, the other one was closed; a last one takes its place.
+            second = guest.greeted("one");
+            second.send(FrameType::request, named(text("hold"), name('a')), writing);
+            CHECK_FALSE(third.receive().has_value());
+        }
+        SUBCASE("its answer is asked for alone")
+        {
+            second.send(FrameType::request, berth::protocol::encode(CallName{.name = name('a')}),
+                        recalling);
+            CHECK_FALSE(first.receive().has_value());
+        }
+        // A reply between the two would be lost if it went to the connection that is gone.
+        REQUIRE(becomes_true([&] { return guest.server.connections() <= 2; }));
+        guest.answer("done");
+        CHECK(payload_of(second) == "done");
+        CHECK(guest.begun == 1);
+        CHECK(guest.gone == 0);
+    }
+
+    TEST_CASE("a cancel reaches a call that was taken over")
+    {
+        Guest guest;
+        auto first = guest.greeted("one");
+        first.send(FrameType::request, named(text("hold"), name('a')), writing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        first.close();
+        auto second = guest.greeted("one");
+        second.send(FrameType::request, named(text("hold"), name('a')), writing);
+        second.send(FrameType::cancel, "");
+        CHECK(becomes_true([&] { return guest.cancelled == 1; }));
+        guest.answer("cancelled");
+        CHECK(payload_of(second) == "cancelled");
+    }
+
+    TEST_CASE("what has been seen is not kept, and never run again")
+    {
+        Guest guest;
+        auto first = guest.greeted("one");
+        first.send(FrameType::request, named(text("x"), name('a')), executing);
+        CHECK(payload_of(first) == "answer 1");
+        SUBCASE("by its acknowledgement")
+        {
+            first.send(FrameType::acknowledge, "");
+        }
+        SUBCASE("by the next request")
+        {
+            first.send(FrameType::request, "", asking);
+            CHECK(payload_of(first) == "answer 2");
+        }
+        SUBCASE("by a cancel in its place")
+        {
+            first.send(FrameType::cancel, "");
+        }
+        REQUIRE(becomes_true([&] { return guest.acknowledged == 1; }));
+        const int before = guest.begun;
+        auto second = guest.greeted("one");
+        second.send(FrameType::request, named(text("x"), name('a')), executing);
+        CHECK(code_of(second) == "conflict");
+        CHECK(guest.begun == before);
+    }
+
+    TEST_CASE("an answer that awaits its acknowledgement awaits it where it was sent again")
+    {
+        for (const bool ends : {true, false}) {
+            for (const bool acknowledges : {true, false}) {
+                CAPTURE(ends);
+                CAPTURE(acknowledges);
+                Guest guest;
+                auto first = guest.greeted("one");
+                first.send(FrameType::request, named(text("x"), name('a')), executing);
+                CHECK(payload_of(first) == "answer 1");
+                if (ends) { // for that time it is gone
+                    first.close();
+                    REQUIRE(becomes_true([&] { return guest.gone == 1; }));
+                }
+                const int before = guest.gone;
+                auto second = guest.greeted("one");
+                second.send(FrameType::request, named(text("x"), name('a')), executing);
+                CHECK(payload_of(second) == "answer 1");
+                CHECK(guest.gone == before);
+                if (acknowledges) {
+                    second.send(FrameType::acknowledge, "");
+                    CHECK(becomes_true([&] { return guest.acknowledged == 1; }));
+                }
+                second.close();
+                CHECK(becomes_true([&] { return guest.server.connections() == 0; }));
+                CHECK(guest.gone == before + (acknowledges ? 0 : 1));
+                CHECK(guest.acknowledged == (acknowledges ? 1 : 0));
+            }
+        }
+    }
+
+    TEST_CASE("another request under a name is refused, and so is what is no name")
+    {
+        Guest guest;
+        auto peer = guest.greeted("one");
+        peer.send(FrameType::request, named(text("x"), name('a')), writing);
+        CHECK(payload_of(peer) == "answer 1");
+        auto other = guest.greeted("one");
+        other.send(FrameType::request, named(text("y"), name('a')), writing);
+        CHECK(code_of(other) == "invalid_argument");
+        other.send(FrameType::request, named(text("x"), name('a')), executing);
+        CHECK(code_of(other) == "invalid_argument");
+        other.send(FrameType::request, named(text("x"), "a"), writing);
+        CHECK(code_of(other) == "invalid_argument");
+        other.send(FrameType::request, named(text("x"), name('G')), writing);
+        CHECK(code_of(other) == "invalid_argument");
+        other.send(FrameType::request, "", recalling);
+        CHECK(code_of(other) == "invalid_argument");
+        CHECK(guest.begun == 1);
+    }
+
+    TEST_CASE("a call without a name, or one that only reads, is made each time")
+    {
+        Guest guest;
+        auto peer = guest.greeted("one");
+        for (int i = 1; i <= 2; ++i) {
+            peer.send(FrameType::request, text("x"), writing);
+            CHECK(payload_of(peer) == "answer " + std::to_string(i));
+        }
+        peer.send(FrameType::request, named(text("x"), name('a')),
+                  static_cast<std::uint16_t>(Operation::read_file));
+        CHECK(payload_of(peer) == "answer 3");
+        peer.send(FrameType::request, named(text("x"), name('a')),
+                  static_cast<std::uint16_t>(Operation::read_file));
+        CHECK(payload_of(peer) == "answer 4");
+    }
+
+    TEST_CASE("a call that never came is told apart from one that failed")
+    {
+        Guest guest;
+        auto peer = guest.greeted("one");
+        peer.send(FrameType::request, berth::protocol::encode(CallName{.name = name('b')}),
+                  recalling);
+        const auto frame = peer.receive();
+        REQUIRE(frame.has_value());
+        const auto error = berth::protocol::decode<berth::protocol::ErrorMessage>(frame->payload);
+        CHECK(error.code == "not_found");
+        CHECK(error.details.contains(berth::protocol::unknown_call));
+    }
+
+    TEST_CASE("data that was cut off is waited for by nobody; a repetition's is passed over")
+    {
+        Guest guest;
+        auto first = guest.greeted("one");
+        first.send(FrameType::request, named(text("hold"), name('a')), importing);
+        first.send(FrameType::data, "half");
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        SUBCASE("its connection has ended")
+        {
+            first.close();
+            CHECK(becomes_true([&] { return guest.cancelled == 1; }));
+        }
+        SUBCASE("it is half open") {}
+        auto second = guest.greeted("one");
+        second.send(FrameType::request, named(text("hold"), name('a')), importing);
+        second.send(FrameType::data, "whole");
+        second.send(FrameType::data, "", 0, berth::protocol::flag_last);
+        CHECK(becomes_true([&] { return guest.cancelled >= 1; }));
+        guest.answer("broken off");
+        CHECK(payload_of(second) == "broken off");
+        second.send(FrameType::request, text("x"), writing);
+        CHECK(payload_of(second) == "answer 2");
+        auto third = guest.greeted("one");
+        third.send(FrameType::request, named(text("hold"), name('a')), importing);
+        third.send(FrameType::data, "", 0, berth::protocol::flag_last);
+        CHECK(code_of(third) == "conflict"); // it was seen
+        third.send(FrameType::request, text("x"), writing);
+        CHECK(payload_of(third) == "answer 3");
+    }
+
+    TEST_CASE("a call whose server is gone waits for no repetition")
+    {
+        Guest guest;
+        auto stays = guest.greeted("one", /*stays=*/true);
+        auto other = guest.greeted("two", /*stays=*/true);
+        auto first = guest.greeted("one");
+        first.send(FrameType::request, named(text("hold"), name('a')), writing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        first.close();
+        REQUIRE(becomes_true([&] { return guest.server.connections() == 2; }));
+        other.send(FrameType::request, "", asking);
+        CHECK(payload_of(other) == "answer 2");
+        CHECK(guest.gone == 0); // its server is there, and may come back for it
+        stays.close();
+        CHECK(becomes_true([&] { return guest.gone == 1; }));
+        guest.answer("too late");
+        other.send(FrameType::request, berth::protocol::encode(CallName{.name = name('a')}),
+                   recalling);
+        CHECK(payload_of(other) == "too late"); // and is known all the same
+    }
+
+    TEST_CASE("nor does one whose server has never said that it stays, once somebody looks")
+    {
+        Guest guest;
+        auto other = guest.greeted("two");
+        auto first = guest.greeted("one");
+        first.send(FrameType::request, named(text("hold"), name('a')), writing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        first.close();
+        REQUIRE(becomes_true([&] { return guest.server.connections() == 1; }));
+        CHECK(guest.gone == 0);
+        other.send(FrameType::request, "", asking);
+        CHECK(payload_of(other) == "answer 2");
+        CHECK(guest.gone == 1);
+        guest.answer("x");
+    }
+
+    TEST_CASE("not more than 64 wait for their repetition")
+    {
+        Guest guest;
+        const auto stays = guest.greeted("one", /*stays=*/true);
+        for (int i = 0; i < 66; ++i) {
+            auto peer = guest.greeted("one");
+            auto which = name('0');
+            which.replace(0, 2, {static_cast<char>('a' + i / 16), "0123456789abcdef"[i % 16]});
+            peer.send(FrameType::request, named(text("hold"), which), writing);
+            REQUIRE(becomes_true([&] { return guest.begun == i + 1; }));
+            peer.close();
+            REQUIRE(becomes_true([&] { return guest.server.connections() == 1; }));
+        }
+        CHECK(guest.gone == 2);
+        guest.answer("x");
+    }
+}
