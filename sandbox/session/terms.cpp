@@ -60,7 +60,8 @@ void take_on(Conditions& made, const Settings& settings, const std::vector<std::
     take(by_guest.calls.has_value(), limits.calls, wanted.calls);
     take(by_guest.jobs.has_value(), limits.jobs, wanted.jobs);
     take(by_guest.nofile.has_value(), limits.nofile, wanted.nofile);
-    take(by_guest.quota.has_value(), limits.quota, wanted.quota);
+    take(by_guest.quota || (outside.quota && has(keys, "session.quota")), limits.quota,
+         wanted.quota);
     take(by_guest.idle_end.has_value(), made.ttl, settings.ttl);
     take(by_guest.idle_pause.has_value(), made.idle_pause, settings.idle_pause);
     take(by_guest.on_disconnect.has_value(), made.on_disconnect, settings.on_disconnect);
@@ -87,6 +88,7 @@ void MachineKeeper::change_terms(const std::string& key, Record& record, sandbox
         outside.memory = has(keys, "local.memory") ? settings_.limits.memory : outside.memory;
         outside.pids = has(keys, "local.pids") ? settings_.limits.pids : outside.pids;
         outside.cpus = has(keys, "local.cpus") ? settings_.limits.cpus : outside.cpus;
+        outside.quota = has(keys, "session.quota") ? settings_.limits.quota : outside.quota;
         const auto by_guest = sandbox.change_terms(terms_for(settings_, keys));
         take_on(*record.made_with, settings_, keys, by_guest,
                 backend_.change_limits(record.machine, outside));
