@@ -12,6 +12,7 @@
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
@@ -381,7 +382,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.socket_path = launch.socket_path;
     facts.pid = static_cast<pid_t>(result.pid);
     facts.start_time = result.start_time;
-    facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_);
+    facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_, creation.quota_obstacle());
     return facts;
 }
 
@@ -465,8 +466,12 @@ sandbox::ChangedLimits LocalBackend::change_limits(const sandbox::MachineRecord&
     if (key_hash == record.data.end() || !is_folder_name(key_hash->second)) {
         return {};
     }
+    const Host& here = host();
     const std::string id = machine_id(key_hash->second);
-    return change_cgroup_limits(session_cgroups(host().cgroups, id), limits);
+    auto changed = change_cgroup_limits(session_cgroups(here.cgroups, id), limits);
+    changed.quota = privileged_ && change_home_limit(linux_projects(), here.state_fd.get(),
+                                                     "sessions/" + key_hash->second, limits.quota);
+    return changed;
 }
 
 void LocalBackend::collect(const Deadline& deadline)
