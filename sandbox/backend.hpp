@@ -44,6 +44,7 @@ struct ChangedLimits {
     bool memory = false;
     bool pids = false;
     bool cpus = false;
+    bool quota = false;
 };
 
 /// What a machine shall be. Immutable for the machine's life but for docs/adr/0020-live-terms.md.
@@ -167,9 +168,10 @@ class Backend {
     /// nothing of the key lives on this host, whoever made it.
     [[nodiscard]] virtual bool is_gone(const MachineRecord& /*record*/) { return false; }
 
-    /// Has the limits of memory, processes and processors hold for a living machine, as far as they
-    /// are kept from outside of it, and nothing that it uses by now is above the new one. By the
-    /// session's key: what a record says of itself may be another's word, in shared books.
+    /// Has the limits of memory, processes, processors and the home hold for a living machine, as
+    /// far as they are kept from outside of it, and nothing that it uses by now is above the new
+    /// one; only a home may have more than it is given, and then must not grow. By the session's
+    /// key: what a record says of itself may be another's word, in shared books.
     [[nodiscard]] virtual ChangedLimits change_limits(const std::string& /*key_hash*/,
                                                       const Limits& /*limits*/)
     {

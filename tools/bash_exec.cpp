@@ -257,8 +257,13 @@ Result BashExec::run(Context& context, const Args& args)
     if (!reply.notice.empty()) {
         context.notices.push_back(reply.notice);
     }
-    if (auto warning = quota_warning(reply.quota); !warning.empty()) {
-        context.notices.push_back(std::move(warning));
+    auto limit =
+        quota_met(reply.quota, {reply.out.head, reply.out.tail, reply.err.head, reply.err.tail});
+    if (limit.empty()) {
+        limit = quota_warning(reply.quota);
+    }
+    if (!limit.empty()) {
+        context.notices.push_back(std::move(limit));
     }
     auto result = render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
     result.receipt = std::move(receipt);

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace berth::tools {
 
 std::string quota_text(const std::optional<protocol::QuotaState>& quota)
@@ -14,7 +16,8 @@ std::string quota_text(const std::optional<protocol::QuotaState>& quota)
     const std::string limit = limit_bytes(quota->limit);
     return (quota->used ? human_bytes(*quota->used) + " of " + limit
                         : "at most " + limit + ", not counted yet") +
-           " (session.quota, by berth's own count)";
+           (quota->by_kernel ? " (session.quota, kept by the kernel)"
+                             : " (session.quota, by berth's own count)");
 }
 
 std::string quota_warning(const std::optional<protocol::QuotaState>& quota)
@@ -24,7 +27,28 @@ std::string quota_warning(const std::optional<protocol::QuotaState>& quota)
         return {};
     }
     return "the home has " + quota_text(quota) +
-           ": what would make it larger than that is refused, and a command that does is stopped";
+           (quota->by_kernel
+                ? ": what would make it larger than that fails with \"Disk quota exceeded\", or "
+                  "\"No space left on device\""
+                : ": what would make it larger than that is refused, and a command that does is "
+                  "stopped");
+}
+
+std::string quota_met(const std::optional<protocol::QuotaState>& quota,
+                      std::initializer_list<std::string_view> printed)
+{
+    // Of glibc; what a program says in another language is told by quota_warning() at least.
+    constexpr std::string_view words = "Disk quota exceeded";
+    const bool met = std::ranges::any_of(
+        printed, [&](std::string_view text) { return text.find(words) != std::string_view::npos; });
+    if (!quota || !quota->by_kernel || !met) {
+        return {};
+    }
+    return "\"" + std::string(words) + "\" is the limit of the home, which has " +
+           quota_text(quota) +
+           ". Nothing was deleted. /tmp does not count; `du -xh -d 2 ~ | sort -h | tail` shows "
+           "what "
+           "is large";
 }
 
 void add_quota(nlohmann::json& data, const std::optional<protocol::QuotaState>& quota)
@@ -33,7 +57,8 @@ void add_quota(nlohmann::json& data, const std::optional<protocol::QuotaState>& 
         return;
     }
     auto& entry = data["quota"];
-    entry = {{"limit_bytes", quota->limit}, {"enforced_by", "accounting"}};
+    entry = {{"limit_bytes", quota->limit},
+             {"enforced_by", quota->by_kernel ? "kernel" : "accounting"}};
     if (quota->used) {
         entry["used_bytes"] = *quota->used;
     }

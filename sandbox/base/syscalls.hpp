@@ -80,6 +80,12 @@ inline int waitid(int which, pid_t id, siginfo_t& info, int options, rusage& usa
     return static_cast<int>(::syscall(SYS_waitid, which, id, &info, options, &usage));
 }
 
+/// Linux 5.14. Of the file system that `fd` is on; quotactl(2) wants the name of its device.
+inline int quotactl_fd(int fd, unsigned command, unsigned id, void* data) noexcept
+{
+    return static_cast<int>(::syscall(SYS_quotactl_fd, fd, command, id, data));
+}
+
 /// Unlike the C library's it needs no memory: for a child between fork and exec. Returns the length
 /// with the final NUL.
 inline long getcwd(char* path, std::size_t size) noexcept

@@ -59,6 +59,9 @@ std::shared_ptr<HomeQuota> limit_home(const protocol::GuestConfig& config, Worke
         return nullptr;
     }
     auto quota = std::make_shared<HomeQuota>(config);
+    if (config.quota_by_kernel) {
+        return quota; // there is nothing to count, and nobody to be stopped
+    }
     try {
         workers.run([quota] { (void)quota->count(); }); // the first command is measured by it
     } catch (const Error&) {

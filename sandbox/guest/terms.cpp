@@ -21,7 +21,8 @@ protocol::Terms change_terms(const protocol::Terms& wanted, const TermKeepers& k
 {
     protocol::Terms taken = wanted;
     keepers.commands.change_limits(taken);
-    if (wanted.quota && keepers.quota != nullptr && *wanted.quota != 0) {
+    if (wanted.quota && keepers.quota != nullptr && *wanted.quota != 0 &&
+        !keepers.quota->is_by_kernel()) {
         keepers.quota->set_limit(*wanted.quota);
     } else {
         taken.quota.reset();

@@ -5,6 +5,7 @@
 #include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/cgroup_v1.hpp"
 #include "sandbox/local/destroy.hpp"
+#include "sandbox/local/home_limit.hpp"
 
 #include <chrono>
 #include <exception>
@@ -58,7 +59,12 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation)
     uid_.write();
     folder_->set_generation(generation);
     folder_->prepare(launch.host_uid, launch.host_gid);
-    return make_v1_cgroups(launch.cgroup);
+    quota_obstacle_ = place_.privileged
+                          ? limit_home(linux_projects(), folder_->fd(), launch.guest.quota)
+                          : "only root may have the kernel limit a folder";
+    auto handover = make_v1_cgroups(launch.cgroup);
+    handover.home_limited = quota_obstacle_.empty();
+    return handover;
 }
 
 UniqueFd Creation::keep() noexcept

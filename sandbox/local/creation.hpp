@@ -42,6 +42,9 @@ class Creation {
     /// False when there was one before, or make() has not come so far.
     [[nodiscard]] bool made_home() const noexcept { return !had_home_; }
 
+    /// Why the kernel does not keep session.quota; empty: it does.
+    [[nodiscard]] const std::string& quota_obstacle() const noexcept { return quota_obstacle_; }
+
     /// The machine lives: nothing is undone any more. Returns the write end of the lifetime pipe,
     /// empty without one; the machine ends when it is closed.
     [[nodiscard]] UniqueFd keep() noexcept;
@@ -56,6 +59,7 @@ class Creation {
     std::optional<SessionFolder> folder_;
     // Until it is known that there was none: what is in it may be years old.
     bool had_home_ = true;
+    std::string quota_obstacle_;
     bool kept_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
+#include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/uid_range.hpp"
@@ -79,6 +80,9 @@ void require_removed(bool removed, const std::string& what, const SessionFolder&
 
 bool remove_home(const SessionFolder& folder, const std::string& name, int state, bool privileged)
 {
+    if (privileged) {
+        drop_home_limit(linux_projects(), folder.fd());
+    }
     if (!folder.remove_home()) {
         return false; // the next session with that uid would own what is left
     }

@@ -23,9 +23,9 @@ namespace berth::local {
 /// files cannot be removed; the rest is still there then, for the next attempt.
 void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool privileged);
 
-/// Removes the home, then gives its host uid back. `name` is the folder's below sessions in the
-/// state directory, `state` a descriptor of that. False when something is left; the uid stays taken
-/// then.
+/// Removes the home and the kernel's limit of it, then gives its host uid back. `name` is the
+/// folder's below sessions in the state directory, `state` a descriptor of that. False when
+/// something is left; the uid stays taken then.
 [[nodiscard]] bool remove_home(const SessionFolder& folder, const std::string& name, int state,
                                bool privileged);
 

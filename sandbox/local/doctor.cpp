@@ -4,6 +4,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/doctor_probes.hpp"
+#include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/layers.hpp"
 #include "sandbox/sandbox.hpp"
 
@@ -35,6 +36,7 @@ sandbox::MachineSpec throw_away_spec(sandbox::Network network, const std::string
     spec.template_name = template_name;
     spec.limits.memory = 128ULL << 20U;
     spec.limits.pids = 100;
+    spec.limits.quota = 16ULL << 20U;
     return spec;
 }
 
@@ -115,6 +117,19 @@ bool needs_cgroups(const sandbox::Layer& layer)
            layer.detail != kernel_lacks_limit;
 }
 
+/// What would bring a layer that is not in force; empty: nothing that is known.
+std::string remedy_for(const sandbox::Layer& layer, const sandbox::MachineRecord& record)
+{
+    if (needs_cgroups(layer)) {
+        return cgroup_remedy("", ::geteuid());
+    }
+    const auto state = record.data.find("state");
+    if (!layer.in_force && layer.name == "quota" && state != record.data.end()) {
+        return home_limit_remedy(state->second);
+    }
+    return {};
+}
+
 std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandbox)
 {
     std::vector<Check> checks;
@@ -125,8 +140,8 @@ std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandb
         if (layer.in_force && probe != attempts.end()) {
             checks.push_back(try_probe(sandbox, *probe));
         } else {
-            checks.push_back({layer.name, layer.in_force, layer.detail,
-                              needs_cgroups(layer) ? cgroup_remedy("", ::geteuid()) : ""});
+            checks.push_back(
+                {layer.name, layer.in_force, layer.detail, remedy_for(layer, machine.record())});
         }
     }
     for (const auto& probe : attempts) {
@@ -144,7 +159,7 @@ std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandb
 std::vector<std::string> check_names()
 {
     std::vector<std::string> names{sandbox_check, limits_check};
-    for (const auto& layer : layers_of({}, {}, {}, {})) {
+    for (const auto& layer : layers_of({}, {}, {}, {}, {})) {
         names.push_back(layer.name);
     }
     for (const auto& probe : doctor_probes()) {

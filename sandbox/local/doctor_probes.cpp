@@ -54,6 +54,13 @@ std::string masked_files()
            "! (echo h >/proc/sysrq-trigger); }";
 }
 
+/// A home that takes nothing at all holds no limit.
+std::string too_large_a_home()
+{
+    return "(f=$(mktemp -p ~) && trap 'rm -f \"$f\"' EXIT && head -c 4K /dev/zero >\"$f\" && "
+           "! head -c 20M /dev/zero >\"$f\")";
+}
+
 } // namespace
 
 std::vector<Probe> doctor_probes()
@@ -87,6 +94,8 @@ std::vector<Probe> doctor_probes()
         {"cgroup-memory", "used more memory than allowed",
          held_if("head tail wc grep",
                  "! (head -c 400M /dev/zero | tail -c 400M | wc -c) | grep -q 419430400")},
+        {"quota", "wrote more to the home than allowed",
+         held_if("head mktemp rm", too_large_a_home())},
     };
 }
 

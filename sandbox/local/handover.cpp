@@ -12,6 +12,7 @@ namespace {
 // One byte for each descriptor says what it is, after one that is always there: without a byte
 // nothing can be sent.
 constexpr char begin = '.';
+constexpr char begin_limited = 'h';
 
 /// Calls `visit(kind, field)` for each field; a kind that comes more than once is a vector.
 template <class Parts, class Visit>
@@ -28,6 +29,8 @@ void each_part(Parts& parts, const Visit& visit)
 
 class Collector {
   public:
+    explicit Collector(bool home_limited) : kinds_{home_limited ? begin_limited : begin} {}
+
     void operator()(char kind, const UniqueFd& fd)
     {
         if (fd) {
@@ -49,7 +52,7 @@ class Collector {
     }
 
   private:
-    std::string kinds_{begin};
+    std::string kinds_;
     std::vector<int> descriptors_;
 };
 
@@ -81,7 +84,7 @@ class Placer {
 
 bool send_handover(int socket, const Handover& handover)
 {
-    Collector collector;
+    Collector collector(handover.home_limited);
     each_part(handover, [&](char kind, const auto& part) { collector(kind, part); });
     return collector.send(socket);
 }
@@ -93,6 +96,7 @@ std::optional<Handover> receive_handover(int socket)
         return std::nullopt;
     }
     Handover handover;
+    handover.home_limited = message.bytes.front() == begin_limited;
     for (std::size_t i = 0; i < message.descriptors.size(); ++i) {
         const Placer place(message.bytes[i + 1], message.descriptors[i]);
         each_part(handover, place);

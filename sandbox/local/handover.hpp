@@ -17,6 +17,7 @@ struct Handover {
     std::vector<UniqueFd> guest_tasks;   ///< v1: joined by the child
     std::vector<UniqueFd> command_tasks; ///< v1: joined by each command
     std::vector<UniqueFd> mounts;        ///< as root: of the late binds, in their order
+    bool home_limited = false;           ///< by the kernel
 };
 
 /// False when the receiver is gone.

@@ -57,6 +57,14 @@ sandbox::Layer uid_layer(const LaunchSpec& plan, const std::string& no_own_uids)
                 no_own_uids + ")"};
 }
 
+sandbox::Layer quota_layer(const std::string& obstacle)
+{
+    if (!obstacle.empty()) {
+        return {"quota", false, "session.quota is kept by berth's own count: " + obstacle};
+    }
+    return {"quota", true, "the kernel refuses what makes the home larger than session.quota"};
+}
+
 } // namespace
 
 std::vector<sandbox::Layer> limit_layers(const CgroupLayout& cgroups, bool command_cgroups)
@@ -70,6 +78,7 @@ std::vector<sandbox::Layer> limit_layers(const CgroupLayout& cgroups, bool comma
 
 std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult& result,
                                       const CgroupLayout& cgroups, const std::string& no_own_uids,
+                                      const std::string& quota_obstacle,
                                       const std::string& template_directory)
 {
     const bool mapped = std::any_of(plan.binds.begin(), plan.binds.end(),
@@ -106,6 +115,9 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
         layers.push_back(std::move(layer));
     }
     layers.push_back(kill_layer(command_cgroups));
+    if (plan.guest.quota != 0) {
+        layers.push_back(quota_layer(quota_obstacle));
+    }
     if (mapped) {
         layers.push_back({"idmap", true, "files in writable mounts stay their owner's"});
     }

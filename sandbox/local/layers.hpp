@@ -15,10 +15,12 @@ inline constexpr const char* kernel_lacks_limit =
 
 /// What confines a machine that was launched as `plan`, truthfully: every known layer is listed, in
 /// force or not, with how or what would bring it. `no_own_uids`: see privilege.hpp.
+/// `quota_obstacle`: why the kernel does not keep session.quota, if that is set; empty: it does.
 /// `template_directory`: whose programs are shown; empty: the host's.
 [[nodiscard]] std::vector<sandbox::Layer>
 layers_of(const LaunchSpec& plan, const LaunchResult& result, const CgroupLayout& cgroups,
-          const std::string& no_own_uids, const std::string& template_directory = {});
+          const std::string& no_own_uids, const std::string& quota_obstacle,
+          const std::string& template_directory = {});
 
 /// Of them those that a cgroup brings to the limits of all commands together. `command_cgroups`:
 /// each command has a cgroup of its own, so the guest is outside.

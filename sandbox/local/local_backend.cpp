@@ -11,6 +11,7 @@
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
@@ -374,7 +375,8 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.socket_path = launch.socket_path;
     facts.pid = static_cast<pid_t>(result.pid);
     facts.start_time = result.start_time;
-    facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_, spec.template_name);
+    facts.layers = layers_of(launch, result, here.cgroups, no_own_uids_, creation.quota_obstacle(),
+                             spec.template_name);
     return facts;
 }
 
@@ -456,8 +458,12 @@ sandbox::ChangedLimits LocalBackend::change_limits(const std::string& key_hash,
     if (!is_folder_name(key_hash)) {
         return {};
     }
+    const Host& here = host();
     const std::string id = machine_id(key_hash);
-    return change_cgroup_limits(session_cgroups(host().cgroups, id), limits);
+    auto changed = change_cgroup_limits(session_cgroups(here.cgroups, id), limits);
+    changed.quota = privileged_ && change_home_limit(linux_projects(), here.state_fd.get(),
+                                                     "sessions/" + key_hash, limits.quota);
+    return changed;
 }
 
 void LocalBackend::collect(const Deadline& deadline)

@@ -25,6 +25,8 @@ class SessionFolder {
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
+    [[nodiscard]] int fd() const noexcept { return folder_.get(); }
+
     /// Makes the temporary folders anew, and the home when it is missing, all owned by the given
     /// ids. Throws Error(sandbox_unavailable) when what is there cannot be used.
     void prepare(uid_t uid, gid_t gid) const;

@@ -60,6 +60,8 @@ struct GuestConfig {
     std::vector<std::string> read_only_mounts; ///< of the user: told as that, not as out of bounds
 
     std::uint64_t quota = 0; ///< bytes that the home may have; 0: not limited
+    /// The kernel keeps it, and statfs(2) of the home tells limit and room.
+    bool quota_by_kernel = false;
 
     std::uint64_t idle_pause = 0; ///< ms without call and job until it pauses; 0: never
     OnDisconnect on_disconnect = OnDisconnect::idle;
@@ -98,6 +100,7 @@ struct GuestConfig {
         field(29, self.on_disconnect);
         field(30, self.v1_freezer_fd);
         field(31, self.quota);
+        field(32, self.quota_by_kernel);
     }
 };
 

@@ -60,7 +60,8 @@ void take_on(Conditions& made, const Settings& settings, const std::vector<std::
     take(by_guest.calls.has_value(), limits.calls, wanted.calls);
     take(by_guest.jobs.has_value(), limits.jobs, wanted.jobs);
     take(by_guest.nofile.has_value(), limits.nofile, wanted.nofile);
-    take(by_guest.quota.has_value(), limits.quota, wanted.quota);
+    take(by_guest.quota || (outside.quota && has(keys, "session.quota")), limits.quota,
+         wanted.quota);
     take(by_guest.idle_end.has_value(), made.ttl, settings.ttl);
     take(by_guest.idle_pause.has_value(), made.idle_pause, settings.idle_pause);
     take(by_guest.on_disconnect.has_value(), made.on_disconnect, settings.on_disconnect);
@@ -123,6 +124,7 @@ void MachineKeeper::settle_terms(const std::string& key, Record& record, sandbox
     limits.memory = has(keys, "local.memory") ? settings_.limits.memory : limits.memory;
     limits.pids = has(keys, "local.pids") ? settings_.limits.pids : limits.pids;
     limits.cpus = has(keys, "local.cpus") ? settings_.limits.cpus : limits.cpus;
+    limits.quota = has(keys, "session.quota") ? settings_.limits.quota : limits.quota;
     const auto outside = backend_.change_limits(key, limits);
     auto wanted = terms_for(settings_, keys);
     // A guest that reckons with fewer processes than its cgroup allows ends a job for want of room

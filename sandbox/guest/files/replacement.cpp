@@ -48,8 +48,10 @@ Replacement::Replacement(const WriteTarget& target, Options options, const CallC
     : target_(target), options_(options), stop_(context.stop),
       share_(options.restores ? nullptr : context.quota, target.path()),
       // Private until it is whole; a file that is new gets its mode from the kernel, umask applied.
-      temporary_(target.directory.get(), target.directory_path,
-                 target.exists() || options.mode ? 0600 : 0644)
+      temporary_(share_.watch([&] {
+          return TemporaryFile(target.directory.get(), target.directory_path,
+                               target.exists() || options.mode ? 0600 : 0644);
+      }))
 {
     remove_leftovers(target.directory.get());
 }
@@ -65,8 +67,8 @@ std::uint64_t Replacement::goes() const noexcept
 void Replacement::write(std::string_view piece)
 {
     const std::uint64_t size = size_ + piece.size();
-    share_.grow_to(size - std::min(size, goes()), stop_);
-    write_piece(temporary_.fd(), piece, target_.path());
+    share_.grow_to(size, stop_, goes());
+    share_.watch([&] { write_piece(temporary_.fd(), piece, target_.path()); });
     hash_.update(piece);
     size_ += piece.size();
 }
@@ -157,7 +159,7 @@ bool Replacement::take_mode(int file, const struct stat& now) const
 
 std::string Replacement::commit(const CallContext& context)
 {
-    auto hash = put(context);
+    auto hash = share_.watch([&] { return put(context); });
     const std::uint64_t gone = goes();
     share_.keep(gone - std::min(gone, size_));
     return hash;

@@ -135,7 +135,8 @@ void append(const WriteTarget& target, const WriteFileRequest& request, const Ca
     }
     QuotaShare share(context.quota, target.path());
     share.grow_to(request.content.size(), context.stop);
-    reply.size = append_locked(file.get(), request.content, target.path(), context);
+    reply.size = share.watch(
+        [&] { return append_locked(file.get(), request.content, target.path(), context); });
     share.keep(0);
     reply.sha256 = hash_of_whole(file.get(), reply.size, target, request, context);
 }

@@ -7,6 +7,7 @@
 #include "sandbox/guest/files/owner.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
+#include "sandbox/guest/quota/home_quota.hpp"
 
 #include <climits>
 
@@ -258,15 +259,17 @@ void unmake_parents(WriteTarget& target) noexcept
     }
 }
 
-void rethrow_with_room(const Error& error, const WriteTarget& target)
+void rethrow_with_room(const Error& failure, const WriteTarget& target, const CallContext& context)
 {
+    const bool limited = context.quota != nullptr && context.quota->covers(target.path());
+    const Error error = limited ? context.quota->explain(failure) : failure;
     const bool full =
         error.code() == ErrorCode::no_space || error.code() == ErrorCode::quota_exceeded;
     // One that names a backup has a more urgent hint; that of session.quota names its own room.
     if (full && !error.details().contains("backup") && !error.details().contains("limit_bytes")) {
         throw_no_room(error.code(), error.what(), target.directory.get());
     }
-    throw Error(error);
+    throw error;
 }
 
 LockedTarget lock_write_target(std::string_view path, const CallContext& context)

@@ -42,8 +42,10 @@ void make_parents(WriteTarget& target, const CallContext& context);
 /// Takes away again what make_parents() made, as far as nobody has put something into it.
 void unmake_parents(WriteTarget& target) noexcept;
 
-/// Throws `error` again; one for a full disk with the room that there is now.
-[[noreturn]] void rethrow_with_room(const Error& error, const WriteTarget& target);
+/// Throws `error` again; one for a full disk with the room that there is now, or with the limit of
+/// the home that it was.
+[[noreturn]] void rethrow_with_room(const Error& error, const WriteTarget& target,
+                                    const CallContext& context);
 
 /// Makes the parents and calls `write`, whose result it returns. When either fails nothing of the
 /// attempt stays, and an Error for a full disk says how much room is left after that.
@@ -55,7 +57,7 @@ auto with_parents(WriteTarget& target, const CallContext& context, Write write)
         return write();
     } catch (const Error& error) {
         unmake_parents(target);
-        rethrow_with_room(error, target);
+        rethrow_with_room(error, target, context);
     } catch (...) {
         unmake_parents(target);
         throw;

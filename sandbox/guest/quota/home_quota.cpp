@@ -1,6 +1,5 @@
 #include "sandbox/guest/quota/home_quota.hpp"
 
-#include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
@@ -22,17 +21,44 @@ std::vector<std::string> mounts_of(const protocol::GuestConfig& config)
     return mounts;
 }
 
+/// `what`: without the numbers.
+Error exceeded(const std::string& what, std::uint64_t used, std::uint64_t limit)
+{
+    return Error(Error(ErrorCode::quota_exceeded,
+                       what + " the home has " + std::to_string(used) + " of the " +
+                           std::to_string(limit) +
+                           " bytes that it may have (session.quota); nothing was written",
+                       "Delete what is not needed any more: du -xh -d 2 ~ | sort -h | tail shows "
+                       "what is large. /tmp does not count; what is to be kept may go to the "
+                       "workspace. The operator can raise session.quota.")
+                     .with_detail("used_bytes", std::to_string(used))
+                     .with_detail("limit_bytes", std::to_string(limit)));
+}
+
+Error no_room_for(std::string_view path, std::uint64_t more, std::uint64_t used,
+                  std::uint64_t limit)
+{
+    return exceeded(visible(path) + " would need " + std::to_string(more) + " bytes more, and",
+                    used, limit);
+}
+
 } // namespace
 
 HomeQuota::HomeQuota(const protocol::GuestConfig& config)
-    : area_(config.home, mounts_of(config)), limit_(config.quota)
+    : area_(config.home, mounts_of(config)), home_(config.home), elsewhere_(config.spill_directory),
+      by_kernel_(config.quota_by_kernel), limit_(config.quota)
 {
 }
 
 protocol::QuotaState HomeQuota::state() const
 {
+    if (by_kernel_) {
+        if (const auto room = room_of(home_)) {
+            return {.limit = room->limit, .used = room->used, .by_kernel = true};
+        }
+    }
     const std::lock_guard lock(mutex_);
-    protocol::QuotaState state{.limit = limit_, .used = {}};
+    protocol::QuotaState state{.limit = limit_, .used = {}, .by_kernel = by_kernel_};
     if (counted_) {
         state.used = *counted_ + reserved_;
     }
@@ -42,6 +68,10 @@ protocol::QuotaState HomeQuota::state() const
 std::optional<std::uint64_t> HomeQuota::count(const std::stop_token& stop,
                                               std::chrono::milliseconds time)
 {
+    if (by_kernel_) {
+        const auto room = ask_kernel();
+        return room ? std::optional(room->used) : std::nullopt;
+    }
     const auto begin = std::chrono::steady_clock::now();
     std::unique_lock alone(counting_, std::defer_lock);
     while (time.count() != 0 && !alone.try_lock()) {
@@ -63,9 +93,18 @@ std::optional<std::uint64_t> HomeQuota::count(const std::stop_token& stop,
         return std::nullopt;
     }
     const std::lock_guard lock(mutex_);
-    counted_ = *room;
+    counted_ = room;
     counted_at_ = std::chrono::steady_clock::now();
     doubts_at_count_ = doubts;
+    return room;
+}
+
+std::optional<HomeRoom> HomeQuota::ask_kernel()
+{
+    auto room = room_of(home_);
+    if (room) {
+        limit_ = room->limit; // the operator may have changed it
+    }
     return room;
 }
 
@@ -109,6 +148,10 @@ bool HomeQuota::try_reserve(std::uint64_t more)
 
 void HomeQuota::reserve(std::string_view path, std::uint64_t more, const std::stop_token& stop)
 {
+    if (by_kernel_) {
+        require_kernels(path, more);
+        return;
+    }
     if (try_reserve(more)) {
         return;
     }
@@ -124,16 +167,37 @@ void HomeQuota::reserve(std::string_view path, std::uint64_t more, const std::st
         reserved_ += more;
         return;
     }
-    throw Error(Error(ErrorCode::quota_exceeded,
-                      visible(path) + " would need " + std::to_string(more) +
-                          " bytes more, and the home has " + std::to_string(used) + " of the " +
-                          std::to_string(limit_) +
-                          " bytes that it may have (session.quota); nothing was written",
-                      "Delete what is not needed any more: du -xh -d 2 ~ | sort -h | tail shows "
-                      "what is large. /tmp does not count; what is to be kept may go to the "
-                      "workspace. The operator can raise session.quota.")
-                    .with_detail("used_bytes", std::to_string(used))
-                    .with_detail("limit_bytes", std::to_string(limit_)));
+    throw no_room_for(path, more, used, limit_);
+}
+
+/// What is written already the kernel has in its number: nothing is kept in the books.
+void HomeQuota::require_kernels(std::string_view path, std::uint64_t more)
+{
+    const auto room = ask_kernel();
+    if (room && room->used + more > room->limit) {
+        throw no_room_for(path, more, room->used, room->limit);
+    }
+}
+
+Error HomeQuota::explain(const Error& error) const
+{
+    const bool full =
+        error.code() == ErrorCode::no_space || error.code() == ErrorCode::quota_exceeded;
+    // One that names a backup has a more urgent hint.
+    if (!by_kernel_ || !full || error.details().contains("backup") ||
+        error.details().contains("limit_bytes")) {
+        return error;
+    }
+    const auto room = room_of(home_);
+    if (!room) {
+        return error;
+    }
+    // XFS has but one word for a full project and a full disk (ENOSPC): it is the narrower one.
+    const auto disk = elsewhere_.empty() ? std::nullopt : room_of(elsewhere_);
+    if (error.code() == ErrorCode::no_space && (!disk || disk->left <= room->left)) {
+        return error;
+    }
+    return exceeded(std::string(error.what()) + ":", room->used, room->limit);
 }
 
 void HomeQuota::give_back(std::uint64_t reserved) noexcept

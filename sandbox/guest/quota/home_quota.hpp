@@ -1,6 +1,8 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/guest/quota/home_area.hpp"
+#include "sandbox/guest/quota/home_room.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/messages.hpp"
 
@@ -16,8 +18,9 @@
 namespace berth::guest {
 
 /// The books of session.quota: how much the home has, by counting it, and what writing tools are
-/// about to add. Nobody but the guest keeps the limit (docs/adr/0018-quota.md). Thread-safe; what
-/// counts blocks.
+/// about to add. The guest keeps the limit, or the kernel does (docs/adr/0018-quota.md): then the
+/// numbers are the kernel's, asked for each time, and the books only refuse beforehand what it
+/// would refuse in the middle. Thread-safe; what counts blocks.
 class HomeQuota {
   public:
     /// The limit is not 0.
@@ -25,9 +28,11 @@ class HomeQuota {
     HomeQuota(const HomeQuota&) = delete;
     HomeQuota& operator=(const HomeQuota&) = delete;
 
+    [[nodiscard]] bool is_by_kernel() const noexcept { return by_kernel_; }
+
     [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
 
-    /// Not 0. What was reserved before stays so.
+    /// Not 0. What was reserved before stays so. Not where the kernel keeps it.
     void set_limit(std::uint64_t limit) noexcept { limit_ = limit; }
 
     /// As far as it is known; `used` is absent before the first count.
@@ -59,11 +64,20 @@ class HomeQuota {
     /// What was reserved is in a file now, and what that replaced has gone.
     void settle(std::uint64_t reserved, std::uint64_t replaced) noexcept;
 
+    /// Of a write to a file in the home that failed: where it is this limit that was in the way,
+    /// Error(quota_exceeded) with its numbers, else the same error.
+    [[nodiscard]] Error explain(const Error& error) const;
+
   private:
     [[nodiscard]] bool is_known() const; ///< with the mutex held
     [[nodiscard]] bool try_reserve(std::uint64_t more);
+    [[nodiscard]] std::optional<HomeRoom> ask_kernel();
+    void require_kernels(std::string_view path, std::uint64_t more);
 
     const HomeArea area_;
+    const std::string home_;
+    const std::string elsewhere_; ///< on the home's disk, and not of the home; may be empty
+    const bool by_kernel_;
     std::atomic<std::uint64_t> limit_;
     std::mutex counting_; ///< one count at a time
     mutable std::mutex mutex_;

@@ -1,5 +1,6 @@
 #include "sandbox/guest/quota/quota_share.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::guest {
@@ -22,11 +23,16 @@ QuotaShare::~QuotaShare()
     }
 }
 
-void QuotaShare::grow_to(std::uint64_t size, const std::stop_token& stop)
+void QuotaShare::grow_to(std::uint64_t size, const std::stop_token& stop, std::uint64_t goes)
 {
+    if (quota_ == nullptr) {
+        return;
+    }
+    // The kernel counts both until one has taken the other's place.
+    const std::uint64_t more = quota_->is_by_kernel() ? size : size - std::min(size, goes);
     const std::uint64_t room =
-        (size + file_system_block - 1) / file_system_block * file_system_block;
-    if (quota_ == nullptr || room <= reserved_) {
+        (more + file_system_block - 1) / file_system_block * file_system_block;
+    if (room <= reserved_) {
         return;
     }
     quota_->reserve(path_, room - reserved_, stop);

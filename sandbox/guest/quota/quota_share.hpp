@@ -18,8 +18,20 @@ class QuotaShare {
     QuotaShare(const QuotaShare&) = delete;
     QuotaShare& operator=(const QuotaShare&) = delete;
 
-    /// The file is to have so many bytes more than what it replaces. Throws Error(quota_exceeded).
-    void grow_to(std::uint64_t size, const std::stop_token& stop);
+    /// The file is to have so many bytes, in place of what has `goes` bytes of the disk. Throws
+    /// Error(quota_exceeded).
+    void grow_to(std::uint64_t size, const std::stop_token& stop, std::uint64_t goes = 0);
+
+    /// Does some of the writing; an Error that the limit is the reason of says so.
+    template <class Work>
+    auto watch(Work work) const
+    {
+        try {
+            return work();
+        } catch (const Error& error) {
+            throw quota_ == nullptr ? Error(error) : quota_->explain(error);
+        }
+    }
 
     /// It was written; `replaced` bytes of the disk have gone for that.
     void keep(std::uint64_t replaced) noexcept;

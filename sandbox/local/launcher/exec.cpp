@@ -40,6 +40,7 @@ protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
         config.v1_tasks_fds.push_back(tasks.get());
     }
     config.oom_events_fd = handover.oom_events.get();
+    config.quota_by_kernel = handover.home_limited;
     return config;
 }
 

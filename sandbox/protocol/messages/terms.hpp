@@ -17,8 +17,8 @@ struct Terms {
     std::optional<std::uint64_t> nofile; ///< of commands that begin from now on
     /// Processes; in the reply where the guest limits them, and no cgroup.
     std::optional<std::uint64_t> pids;
-    std::optional<std::uint64_t> quota;    ///< bytes; only where the home was limited before, not 0
-    std::optional<std::uint64_t> idle_end; ///< ms; only where it was not 0, not 0
+    std::optional<std::uint64_t> quota;      ///< bytes; only where the guest limits the home, not 0
+    std::optional<std::uint64_t> idle_end;   ///< ms; only where it was not 0, not 0
     std::optional<std::uint64_t> idle_pause; ///< ms; 0: never
     std::optional<OnDisconnect> on_disconnect;
 

@@ -1,7 +1,9 @@
 // The doctor on this host, and its probes where what they probe is not there.
 
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/doctor_probes.hpp"
+#include "sandbox/local/project_kernel.hpp"
 #include "tests/unit/local/host_cgroups.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 
@@ -11,6 +13,8 @@
 #include <cstdio>
 #include <set>
 #include <string>
+
+#include <fcntl.h>
 
 using namespace berth;
 using namespace berth::local;
@@ -36,6 +40,10 @@ std::set<std::string> not_to_be_had()
     if (!host_has_cgroup2()) {
         names.insert("cgroup-kill");
     }
+    const UniqueFd disk(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)); // of every Bench
+    if (!is_root() || !linux_projects().obstacle(disk.get()).empty()) {
+        names.insert("quota");
+    }
     return names;
 }
 
@@ -59,9 +67,10 @@ void expect_checks(const std::vector<Check>& checks, const std::set<std::string>
     }
     const auto known = check_names();
     CHECK(names == std::set<std::string>(known.begin(), known.end()));
-    for (const char* name : {"sandbox", "userns", "nested-userns", "pidns", "mountns", "ipcns",
-                             "utsns", "cgroupns", "netns", "seccomp", "uid", "cgroup-memory",
-                             "cgroup-pids", "cgroup-cpu", "cgroup-kill", "guest", "proc-masks"}) {
+    for (const char* name :
+         {"sandbox", "userns", "nested-userns", "pidns", "mountns", "ipcns", "utsns", "cgroupns",
+          "netns", "seccomp", "uid", "cgroup-memory", "cgroup-pids", "cgroup-cpu", "cgroup-kill",
+          "guest", "proc-masks", "quota"}) {
         CAPTURE(name);
         CHECK(names.contains(name));
     }
@@ -117,7 +126,7 @@ TEST_CASE("with the host's network the doctor finds no network namespace")
 TEST_CASE("no probe says that a layer holds which is not there")
 {
     const auto probes = doctor_probes();
-    CHECK(probes.size() == 13);
+    CHECK(probes.size() == 14);
     for (const auto& probe : probes) {
         Bench bench;
         CAPTURE(std::string(probe.layer));

@@ -45,6 +45,7 @@ TEST_CASE("every part of a handover comes to its own place")
     sent.command_tasks.push_back(file("c1"));
     sent.mounts.push_back(file("m1"));
     sent.mounts.push_back(file("m2"));
+    sent.home_limited = true;
     REQUIRE(send_handover(here.get(), sent));
     const auto received = receive_handover(there.get());
     REQUIRE(received.has_value());
@@ -58,11 +59,13 @@ TEST_CASE("every part of a handover comes to its own place")
     CHECK(content_of(received->command_tasks[0]) == "c1");
     REQUIRE(received->mounts.size() == 2);
     CHECK(content_of(received->mounts[0]) == "m1");
+    CHECK(received->home_limited);
 
     REQUIRE(send_handover(here.get(), Handover()));
     const auto empty = receive_handover(there.get());
     REQUIRE(empty.has_value());
     CHECK_FALSE(empty->listen.valid());
+    CHECK_FALSE(empty->home_limited);
     here.reset();
     CHECK_FALSE(receive_handover(there.get()).has_value());
 }

@@ -13,7 +13,7 @@ TEST_CASE("a limit that the kernel refused is not told as one")
     cgroups.v2_controllers = true;
     LaunchResult result;
     const auto missing = [&](const std::string& name) {
-        return berth::sandbox::is_missing(layers_of({}, result, cgroups, ""), name);
+        return berth::sandbox::is_missing(layers_of({}, result, cgroups, "", ""), name);
     };
     CHECK_FALSE(missing("cgroup-cpu"));
     result.missing = {"cgroup-cpu"};
@@ -40,7 +40,7 @@ TEST_CASE("of a cgroup namespace no more is told than it hides")
 {
     LaunchSpec plan;
     const auto detail = [&] {
-        for (const auto& layer : layers_of(plan, {}, {}, "")) {
+        for (const auto& layer : layers_of(plan, {}, {}, "", "")) {
             if (layer.name == "cgroupns") {
                 return (layer.in_force ? "in force: " : "missing: ") + layer.detail;
             }
@@ -53,4 +53,22 @@ TEST_CASE("of a cgroup namespace no more is told than it hides")
     // Entered after the namespace was made, they have names below the server's cgroup.
     plan.cgroup.v1.pids = "/sys/fs/cgroup/pids";
     CHECK(detail().ends_with(", those of cgroup v1 by berth's names for them"));
+}
+
+TEST_CASE("whose limit the quota of the home is, where it is limited")
+{
+    LaunchSpec plan;
+    const auto told = [&](const std::string& obstacle) {
+        for (const auto& layer : layers_of(plan, {}, {}, "", obstacle)) {
+            if (layer.name == "quota") {
+                return (layer.in_force ? "in force: " : "missing: ") + layer.detail;
+            }
+        }
+        return std::string("not told");
+    };
+    CHECK(told("") == "not told");
+    plan.guest.quota = 1;
+    CHECK(told("").starts_with("in force: the kernel refuses"));
+    CHECK(told("no prjquota") ==
+          "missing: session.quota is kept by berth's own count: no prjquota");
 }

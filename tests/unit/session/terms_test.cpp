@@ -91,5 +91,12 @@ TEST_SUITE("session/terms")
         take_on(made, settings, all, terms_for(settings, all),
                 {.memory = true, .pids = false, .cpus = true});
         CHECK(differences(settings, made).empty());
+        // A limit of the kernel's, which the guest does not take on.
+        made = before;
+        take_on(made, settings, {"session.quota"}, {}, {.quota = true});
+        CHECK(made.limits.quota == 7);
+        made = before;
+        take_on(made, settings, {}, {}, {.quota = true});
+        CHECK(made.limits.quota == before.limits.quota);
     }
 }
