@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include <algorithm>
@@ -16,19 +17,6 @@ constexpr const char* replaced_notice =
     "the sandbox was replaced by a fresh one meanwhile; files in the home are kept";
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
-
-void apply(Record& record, Event event)
-{
-    const auto transition = next(record.state, event);
-    if (!transition) {
-        throw Error(ErrorCode::internal, "a session that is " +
-                                             std::string(to_string(record.state)) +
-                                             " cannot go where it was sent");
-    }
-    record.state = transition->to;
-    record.why = transition->why;
-    record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
-}
 
 MachineKeeper::Seen seen_in(const Record& record)
 {
@@ -91,19 +79,6 @@ std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox) noexcept
     } catch (const std::exception&) {
         return {};
     }
-}
-
-/// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
-/// name comes back with the session's next call.
-void take_over(const std::string& key, Record& record)
-{
-    record.id.session = key;
-    const auto now = std::chrono::system_clock::now();
-    if (record.created == std::chrono::system_clock::time_point{}) {
-        record.created = now;
-    }
-    record.last_used = std::max(record.last_used, now);
-    record.why = "its record was damaged, and it was ended on request";
 }
 
 } // namespace
@@ -263,6 +238,10 @@ bool MachineKeeper::retire(const std::string& key, Record& record, const Registr
 void MachineKeeper::settle(const std::string& key, Record& record, bool attended,
                            const Registry::Hold& lock)
 {
+    if (record.saving.begun) { // and the server that saved is gone
+        destroy(interrupted(key), false, lock);
+        record.saving.begun = false;
+    }
     if (record.state == State::running) {
         apply(record, gone_event(record, settings_.ttl, attended));
         destroy(record.machine, false, lock);
@@ -337,6 +316,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     record.token = random_hex(32);
     record.made_with = static_cast<const Conditions&>(settings_);
     record.owner = own_name(settings_);
+    record.saving.due = true;
     record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;
     ++record.epoch;
     Obtained obtained;
@@ -426,55 +406,6 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
         spec.on_disconnect = settings_.on_disconnect;
     }
     return spec;
-}
-
-bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& deadline,
-                        const Condition& condition)
-{
-    std::optional<Record> record;
-    const auto look = [&] {
-        try {
-            record = registry_.find(key);
-        } catch (const DamagedRecord&) {
-            record.emplace(); // damaged: whatever the key occupies is removed
-            record->state = State::lost;
-        }
-        if (record && record->machine.backend.empty()) {
-            record->machine = interrupted(key); // a record without content
-        }
-        return record && (purge || record->state != State::ended || has_unrecorded(key)) &&
-               (!condition || condition(*record));
-    };
-    // Before the lock: asking for a session that never was must not make a folder for it.
-    if (!look()) {
-        return false;
-    }
-    require_same_backend(*record);
-    require_place(settings_.place, *record);
-    const auto lock = this->lock(key, deadline);
-    if (!look()) {
-        return false;
-    }
-    require_same_backend(*record);
-    require_place(settings_.place, *record);
-    const bool known = record->state == State::running || record->state == State::ended;
-    // Where the books are elsewhere the home goes with whatever they do not know of.
-    destroy(known ? record->machine : interrupted(key), purge && !are_books_elsewhere(), *lock);
-    clear_unrecorded(key, purge, *lock);
-    if (purge) {
-        forget(key);
-        return true;
-    }
-    if (record->state == State::ended) {
-        begin_keeping(key, *record); // of the machine that the books did not know
-    } else {
-        apply(*record, Event::end);
-    }
-    if (record->id.session.empty()) {
-        take_over(key, *record);
-    }
-    registry_.put(key, *record);
-    return true;
 }
 
 bool MachineKeeper::is_shown_as(const std::string& key, const std::string& shown) const noexcept

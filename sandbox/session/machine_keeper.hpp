@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -69,12 +70,22 @@ class MachineKeeper {
     /// follow at the next obtain().
     void check(Record& record) const noexcept;
 
-    /// Ends the machine, with `purge` the session and its home. False when there is nothing to end.
-    /// A damaged record is no obstacle: this is the way out of it. One takes its place that says
-    /// "ended" and has the key for a name, so that what is kept is listed until it is purged.
-    /// `condition`, if any, must hold of the record, under the session's lock too.
-    bool end(const std::string& key, bool purge, const Deadline& deadline,
-             const Condition& condition = {});
+    /// How a session is ended.
+    struct Manner {
+        bool purge = false; ///< with its home, and its record
+        AtEnd files = AtEnd::save;
+        Deadline deadline = Deadline::after({}); ///< for the session's lock, and no more
+        std::stop_token stop = {};               ///< breaks the saving off, no more
+        /// If any, must hold of the record, under the session's lock too.
+        Condition condition = {};
+    };
+
+    /// Ends the machine, and has saved what `save_on_end` names of the home: then, never while
+    /// commands write to it, and of the home alone, without what was mounted into it. Where that
+    /// fails a purge does not remove the home. A damaged record is no obstacle: this is the way out
+    /// of it. One takes its place that says "ended" and has the key for a name, so that what is
+    /// kept is listed until it is purged.
+    Ended end(const std::string& key, const Manner& manner);
 
     /// Whether the end of its machine can be told here, and what is left of it removed: it is of
     /// this backend, host and state directory.
@@ -91,9 +102,10 @@ class MachineKeeper {
     void drop_abandoned();
 
     /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
-    /// machine, or the dead server that was making it, left. False when there was nothing to do.
-    /// Does not wait: throws Error(busy) when the session is locked.
-    bool collect(const std::string& key);
+    /// machine, or the dead server that was making it, left. Saves what is due of either, with
+    /// AtEnd::save; `ended`: there was something to clear up. Does not wait for a lock: throws
+    /// Error(busy) when the session is locked.
+    Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
   private:
     /// `lock`: the session's, if this call has it.
@@ -119,6 +131,14 @@ class MachineKeeper {
     [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);
+    Ended end(const std::string& key, Record& record, const Manner& manner,
+              const Registry::Hold& lock);
+    void save_due(const std::string& key, const std::stop_token& stop, Ended& result);
+    void save(const std::string& key, Record& record, const std::stop_token& stop,
+              const Registry::Hold& lock, Ended& result);
+    [[nodiscard]] SavedFiles save_from_home(const std::string& key, Record& record,
+                                            const std::stop_token& stop,
+                                            const Registry::Hold& lock);
     [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);
     void roll_back(const std::string& key, std::optional<Record> before,

@@ -30,6 +30,7 @@ struct Record {
     std::optional<Conditions> made_with;
     std::chrono::system_clock::time_point created;
     std::chrono::system_clock::time_point last_used; ///< of the session, not of its record
+    Saving saving;                                   ///< of made_with->save_on_end
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.
     std::optional<KeptTime> kept;
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
@@ -45,6 +46,12 @@ struct Record {
 [[nodiscard]] inline bool has_no_machine(const Record& record) noexcept
 {
     return record.state == State::ended || record.state == State::lost;
+}
+
+/// Whether something of its home is still to be saved (session.save_on_end) before that may go.
+[[nodiscard]] inline bool owes_files(const Record& record) noexcept
+{
+    return record.saving.due && record.made_with && !record.made_with->save_on_end.patterns.empty();
 }
 
 /// What is kept as a session's record is none, and never will be. Its code is backend_error.

@@ -28,7 +28,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 15> same{{
+    const std::array<std::pair<std::string_view, bool>, 16> same{{
         {"local.cpus", wanted.cpus == limits.cpus},
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},
@@ -43,6 +43,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"session.jobs", wanted.jobs == limits.jobs},
         {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},
         {"session.quota", wanted.quota == limits.quota},
+        {"session.save_on_end", settings.save_on_end.patterns == made.save_on_end.patterns},
         {"session.ttl", settings.ttl == made.ttl},
     }};
     std::vector<std::string> found;

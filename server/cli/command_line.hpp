@@ -18,6 +18,7 @@ struct CommandLine {
     std::string key;                      ///< of a session
     bool json = false;
     bool purge = false;
+    bool no_save = false;
     std::optional<std::string> homes_older_than; ///< a duration
 };
 

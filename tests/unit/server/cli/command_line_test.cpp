@@ -95,6 +95,8 @@ TEST_CASE("every command is known by its name")
     const auto kill = parse({"sessions", "kill", "--principal", "ann", "work", "--purge"});
     REQUIRE_MESSAGE(kill.line, kill.err);
     CHECK(kill.line->command == "sessions-kill");
+    CHECK_FALSE(kill.line->no_save);
+    CHECK(parse({"sessions", "kill", "work", "--no-save"}).line->no_save);
     CHECK(kill.line->key == "work");
     CHECK(kill.line->purge);
     for (const std::string command : {"show", "pause", "resume"}) {
