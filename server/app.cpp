@@ -4,6 +4,7 @@
 #include "sandbox/base/host_limit.hpp"
 #include "sandbox/base/shell_word.hpp"
 #include "server/application.hpp"
+#include "server/cli/adopt_session.hpp"
 #include "server/cli/call.hpp"
 #include "server/cli/command_line.hpp"
 #include "server/cli/end_session.hpp"
@@ -197,6 +198,13 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
     if (line.command == "sessions-kill") {
         return cli::kill_session(sessions, {key(), line.key, line.json}, line.purge,
                                  line.no_save ? session::AtEnd::give_up : session::AtEnd::save);
+    }
+    if (line.command == "sessions-adopt") {
+        return cli::adopt_session(sessions, {key(), line.key, line.json},
+                                  {.to = options.session,
+                                   .end_machine = line.end_machine,
+                                   .any_principal = line.given.values.contains("principal"),
+                                   .deadline = Deadline::after(options.sessions.lock_wait)});
     }
     if (line.command == "sessions-gc") {
         return cli::collect_sessions(sessions, line.homes_older_than, line.json);

@@ -28,6 +28,7 @@ constexpr std::array rules{
          {State::ended, "it was made with other settings than are asked for now"}},
     Rule{State::running, Event::end, {State::ended, "it was ended on request"}},
     Rule{State::running, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::ended, Event::adopt, {State::running, "its machine was taken over"}},
     Rule{State::ended, Event::create, {State::creating, "a call needs a machine again"}},
     Rule{State::ended, Event::purge, {State::absent, "it was deleted with its files"}},
     Rule{State::lost, Event::create, {State::creating, "a fresh machine replaces the lost one"}},

@@ -25,6 +25,7 @@ enum class Event : unsigned char {
     retired, ///< nobody used it, and a server needs one that is made otherwise
     end,     ///< somebody ended it
     purge,   ///< somebody ended it with its home
+    adopt,   ///< it was given a machine that lives on
 };
 
 struct Transition {

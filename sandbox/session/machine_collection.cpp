@@ -78,7 +78,7 @@ Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::sto
         }
         return result;
     }
-    result.ended = has_died(*record) && settle_dead(key);
+    result.ended = (has_died(*record) && settle_dead(key)) || settle_adoption(key);
     if (files == AtEnd::save) {
         save_due(key, stop, result);
     }

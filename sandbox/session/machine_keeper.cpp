@@ -317,6 +317,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     record.made_with = static_cast<const Conditions&>(settings_);
     record.owner = own_name(settings_);
     record.saving.due = true;
+    record.adopting.clear();
     record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;
     ++record.epoch;
     Obtained obtained;

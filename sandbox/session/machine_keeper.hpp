@@ -2,6 +2,7 @@
 
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/admission.hpp"
+#include "sandbox/session/adoption.hpp"
 #include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
@@ -87,6 +88,11 @@ class MachineKeeper {
     /// kept is listed until it is purged.
     Ended end(const std::string& key, const Manner& manner);
 
+    /// Gives the home of the key `from` to another session, which has neither machine nor home.
+    /// `from` may be a key that no book knows. A machine that lives is ended, which has to be
+    /// allowed where it has jobs; one in use is not taken away. Throws Error.
+    Adopted adopt(const std::string& from, const Adoption& adoption);
+
     /// Whether the end of its machine can be told here, and what is left of it removed: it is of
     /// this backend, host and state directory.
     [[nodiscard]] bool is_ours(const Record& record) const;
@@ -108,6 +114,28 @@ class MachineKeeper {
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
   private:
+    struct BothLocks {
+        std::unique_ptr<Registry::Hold> from;
+        std::unique_ptr<Registry::Hold> to;
+    };
+
+    [[nodiscard]] BothLocks lock_both(const std::string& from, const std::string& to,
+                                      const Deadline& deadline) const;
+    [[nodiscard]] Adopted adopt(const std::string& from, const std::string& to,
+                                const Adoption& adoption, const BothLocks& locks);
+    void finish_adoption(const std::string& to, Record record);
+    bool settle_adoption(const std::string& to);
+    void require_free(const std::string& to, const std::optional<Record>& record,
+                      const SessionId& id) const;
+    void require_owner(const std::string& from, const std::optional<Record>& record,
+                       const Adoption& adoption) const;
+    [[nodiscard]] bool end_for_adoption(const std::string& key, std::optional<Record>& record,
+                                        const Adoption& adoption, const Registry::Hold& lock);
+    static void require_idle(const Record& record, const Adoption& adoption,
+                             sandbox::Sandbox& sandbox);
+    [[nodiscard]] Record record_of_adopted(const std::string& from,
+                                           const std::optional<Record>& found,
+                                           const SessionId& to) const;
     /// `lock`: the session's, if this call has it.
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
                                                  const Registry::Hold* lock = nullptr);

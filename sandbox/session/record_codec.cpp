@@ -181,6 +181,9 @@ std::string encode(const Record& record)
     if (record.kept) {
         text["kept"] = encode_kept(*record.kept);
     }
+    if (!record.adopting.empty()) {
+        text["adopting"] = record.adopting;
+    }
     if (record.saving.due || !record.saving.folder.empty()) {
         text["saving"] = encode_saving(record.saving);
     }
@@ -218,6 +221,7 @@ try {
     if (const auto place = value.find("place"); place != value.end()) {
         record.place = decode_place(*place);
     }
+    record.adopting = value.value("adopting", "");
     if (const auto saving = value.find("saving"); saving != value.end()) {
         record.saving = decode_saving(*saving);
     }

@@ -33,6 +33,9 @@ struct Record {
     Saving saving;                                   ///< of made_with->save_on_end
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.
     std::optional<KeptTime> kept;
+    /// The key of a session whose home this one is about to have, or has while the books still tell
+    /// of both (docs/adr/0023-adopt.md); empty: none.
+    std::string adopting;
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
     std::string owner;       ///< the server that made the machine, for people
     /// Of a machine that is bound to a host, in books that several hosts write in.

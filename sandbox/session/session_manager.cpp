@@ -51,6 +51,8 @@ class SessionManager::Implementation {
 
     SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
 
+    MachineKeeper& keeper() noexcept { return keeper_; }
+
     [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
 
     Ended kill(const SessionId& id, bool purge, AtEnd files);
@@ -386,6 +388,26 @@ Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd fi
 std::optional<std::string> SessionManager::find_key(const SessionId& id, const std::string& shown)
 {
     return implementation_->find_key(id, shown);
+}
+
+std::optional<std::string> SessionManager::find_home_key(const SessionId& id,
+                                                         const std::string& shown)
+{
+    if (auto key = implementation_->find_key(id, shown)) {
+        return key;
+    }
+    for (const auto& key : {key_hash(id), shown}) {
+        if (key.size() == key_hash(id).size() &&
+            !implementation_->backend().find_home(key).empty()) {
+            return key;
+        }
+    }
+    return std::nullopt;
+}
+
+Adopted SessionManager::adopt(const std::string& what, const Adoption& adoption)
+{
+    return implementation_->keeper().adopt(what, adoption);
 }
 
 std::optional<Sight> SessionManager::show(const std::string& key)

@@ -2,6 +2,7 @@
 
 #include "sandbox/backend.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/adoption.hpp"
 #include "sandbox/session/collector.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/session_facts.hpp"
@@ -69,6 +70,15 @@ class SessionManager {
     /// as in kill_listed().
     [[nodiscard]] std::optional<std::string> find_key(const SessionId& id,
                                                       const std::string& shown);
+
+    /// The same, also of a home on this host that no book knows.
+    [[nodiscard]] std::optional<std::string> find_home_key(const SessionId& id,
+                                                           const std::string& shown);
+
+    /// Gives the home of such a key to another session, and ends its machine for it. Of machines
+    /// that are bound to no host `what` may also be the id of one that somebody made elsewhere.
+    /// Throws Error: docs/sessions.md has what is refused.
+    Adopted adopt(const std::string& what, const Adoption& adoption);
 
     // ---- by such a key. None of them makes this a client of the machine, which would keep it from
     // doing what it does when the last one leaves.

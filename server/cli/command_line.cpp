@@ -154,15 +154,25 @@ Commands add_session_commands(CLI::App& app, CommandLine& line)
     for (auto* command : on_one) {
         command->add_option("KEY", line.key, "as of kill")->required();
     }
+    auto* adopt = add_command(*sessions, "adopt",
+                              "give the home of one, or one that no book knows, to --session NAME");
+    adopt->add_option("ID", line.key, "its SANDBOX, key or name")->required();
+    adopt->add_flag("--end-machine", line.end_machine,
+                    "end its machine also with its jobs, or while the server of an unnamed one "
+                    "is there");
     auto* gc = add_command(*sessions, "gc",
                            "clear up after dead machines, and remove homes that were kept for "
                            "session.home_retention");
     gc->add_option("--homes-older-than", line.homes_older_than,
                    "remove those without a machine for so long instead: 3d; 0s: all of them")
         ->type_name("DURATION");
-    Commands commands{{list, "sessions-list"},        {kill, "sessions-kill"},
-                      {on_one[0], "sessions-show"},   {on_one[1], "sessions-pause"},
-                      {on_one[2], "sessions-resume"}, {gc, "sessions-gc"}};
+    Commands commands{{list, "sessions-list"},
+                      {kill, "sessions-kill"},
+                      {on_one[0], "sessions-show"},
+                      {on_one[1], "sessions-pause"},
+                      {on_one[2], "sessions-resume"},
+                      {adopt, "sessions-adopt"},
+                      {gc, "sessions-gc"}};
     for (const auto& [command, name] : commands) {
         command->add_flag("--json", line.json, "as JSON");
     }

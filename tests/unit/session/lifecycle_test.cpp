@@ -16,8 +16,9 @@ TEST_SUITE("session/lifecycle")
     {
         constexpr std::array states{State::absent, State::creating, State::running, State::ended,
                                     State::lost};
-        constexpr std::array events{Event::create, Event::created, Event::gone, Event::expired,
-                                    Event::left,   Event::retired, Event::end,  Event::purge};
+        constexpr std::array events{Event::create,  Event::created, Event::gone,
+                                    Event::expired, Event::left,    Event::retired,
+                                    Event::end,     Event::purge,   Event::adopt};
         const std::map<std::pair<State, Event>, State> expected{
             {{State::absent, Event::create}, State::creating},
             {{State::creating, Event::created}, State::running},
@@ -31,6 +32,7 @@ TEST_SUITE("session/lifecycle")
             {{State::running, Event::end}, State::ended},
             {{State::running, Event::purge}, State::absent},
             {{State::ended, Event::create}, State::creating},
+            {{State::ended, Event::adopt}, State::running},
             {{State::ended, Event::purge}, State::absent},
             {{State::lost, Event::create}, State::creating},
             {{State::lost, Event::end}, State::ended},
