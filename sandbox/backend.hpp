@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/channel.hpp"
 #include "sandbox/protocol/on_disconnect.hpp"
 
@@ -176,6 +177,23 @@ class Backend {
                                                       const Limits& /*limits*/)
     {
         return {};
+    }
+
+    /// The home that a key has on this host, as people look for it; empty where there is none.
+    [[nodiscard]] virtual std::string find_home(const std::string& /*key_hash*/) { return {}; }
+
+    /// Gives the session of `spec.key_hash`, which has nothing yet, what is known by `id`: of
+    /// machines that are bound to a host the key of another session, whose machine has ended and
+    /// whose home becomes this one's; else the id of a machine that somebody made. Returns the
+    /// machine where it lives on; null: only its home does, for the next create(). All or nothing,
+    /// also where this process dies meanwhile. Under the locks of both. Throws Error, and has
+    /// changed nothing then.
+    [[nodiscard]] virtual std::unique_ptr<Machine> adopt(const std::string& id,
+                                                         const MachineSpec& /*spec*/)
+    {
+        throw Error(ErrorCode::unsupported,
+                    "the backend " + std::string(name()) + " cannot take over " + id,
+                    "Copy what is needed through the workspace.");
     }
 
     /// Removes what dead machines left that no record tells of. Never touches a living one's, nor

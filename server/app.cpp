@@ -4,8 +4,10 @@
 #include "sandbox/base/host_limit.hpp"
 #include "sandbox/base/shell_word.hpp"
 #include "server/application.hpp"
+#include "server/cli/adopt_session.hpp"
 #include "server/cli/call.hpp"
 #include "server/cli/command_line.hpp"
+#include "server/cli/end_session.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
 #include "server/cli/sessions.hpp"
@@ -15,6 +17,7 @@
 #include "server/options/unknown_variables.hpp"
 #include "server/recent_errors.hpp"
 #include "server/serve.hpp"
+#include "server/session_saver.hpp"
 #include "server/version.hpp"
 #include "tools/dialect.hpp"
 
@@ -160,6 +163,31 @@ int diagnose(const cli::CommandLine& line, const Options& options, sandbox::Back
     return status;
 }
 
+/// What becomes of sessions that nobody calls.
+void tell_of_sessions(session::Settings& sessions)
+{
+    sessions.on_lost = lost_machines_reporter(sessions.state_directory);
+    sessions.on_removed = [](const std::string& session) {
+        log::write(log::Level::info, "home removed: its session had no machine for long enough",
+                   {{"session", session}});
+    };
+    sessions.save = make_session_saver();
+    sessions.on_saved = [](const session::SavedFiles& saved) {
+        log::write(log::Level::info, "files saved of a session that has ended",
+                   {{"session", saved.session},
+                    {"folder", saved.folder},
+                    {"files", std::to_string(saved.files)},
+                    {"skipped", std::to_string(saved.skipped.size())}});
+    };
+    const auto remember = unsaved_files_reporter(sessions.state_directory);
+    sessions.on_unsaved = [remember](const std::string& session, const std::string& why) {
+        log::write(
+            log::Level::warning, "files of a session that has ended are not saved",
+            {{"session", session}, {"error", why}, {"hint", "its home is kept until they are"}});
+        remember(session, why);
+    };
+}
+
 int run_on_sessions(const cli::CommandLine& line, const Options& options,
                     session::SessionManager& sessions)
 {
@@ -168,7 +196,15 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
         return cli::list_sessions(sessions, line.json);
     }
     if (line.command == "sessions-kill") {
-        return cli::kill_session(sessions, key(), line.key, line.purge, line.json);
+        return cli::kill_session(sessions, {key(), line.key, line.json}, line.purge,
+                                 line.no_save ? session::AtEnd::give_up : session::AtEnd::save);
+    }
+    if (line.command == "sessions-adopt") {
+        return cli::adopt_session(sessions, {key(), line.key, line.json},
+                                  {.to = options.session,
+                                   .end_machine = line.end_machine,
+                                   .any_principal = line.given.values.contains("principal"),
+                                   .deadline = Deadline::after(options.sessions.lock_wait)});
     }
     if (line.command == "sessions-gc") {
         return cli::collect_sessions(sessions, line.homes_older_than, line.json);
@@ -185,11 +221,7 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
 int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
 {
     const auto backend = composition.make_backend(options);
-    options.sessions.on_lost = lost_machines_reporter(options.sessions.state_directory);
-    options.sessions.on_removed = [](const std::string& session) {
-        log::write(log::Level::info, "home removed: its session had no machine for long enough",
-                   {{"session", session}});
-    };
+    tell_of_sessions(options.sessions);
     if (line.command == "doctor") {
         return diagnose(line, options, *backend, composition);
     }

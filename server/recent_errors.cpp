@@ -152,6 +152,21 @@ lost_machines_reporter(const std::string& state_directory)
     };
 }
 
+std::function<void(const std::string& session, const std::string& why)>
+unsaved_files_reporter(const std::string& state_directory)
+{
+    return [state_directory](const std::string& session, const std::string& why) {
+        remember_error(state_directory,
+                       {.time = std::chrono::system_clock::now(),
+                        .code = std::string(to_string(ErrorCode::backend_error)),
+                        .tool = {},
+                        .session = session,
+                        .message = "what session.save_on_end names is not saved, and its home is "
+                                   "kept until it is: " +
+                                   why});
+    };
+}
+
 std::vector<RecentError> recent_errors(const std::string& state_directory, std::size_t count,
                                        std::string* trouble)
 {

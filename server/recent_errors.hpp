@@ -27,6 +27,10 @@ void remember_error(const std::string& state_directory, const RecentError& error
 [[nodiscard]] std::function<void(const std::string& session)>
 lost_machines_reporter(const std::string& state_directory);
 
+/// For session::Settings::on_unsaved: the same.
+[[nodiscard]] std::function<void(const std::string& session, const std::string& why)>
+unsaved_files_reporter(const std::string& state_directory);
+
 /// The latest `count`, newest first. What cannot be read is left out, and `trouble` says why.
 [[nodiscard]] std::vector<RecentError> recent_errors(const std::string& state_directory,
                                                      std::size_t count,

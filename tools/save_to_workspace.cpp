@@ -4,15 +4,14 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
-#include "tools/progress.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
-#include "tools/transfer.hpp"
+#include "tools/upload.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <array>
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -30,59 +29,20 @@ std::string last_component(std::string_view path)
     return name == "." || name == ".." || name == "~" ? std::string() : std::string(name);
 }
 
-/// The files of one save, invisible until all of them are there.
-class Upload {
-  public:
-    Upload(Context& context, const SaveToWorkspace::Args& args)
-        : context_(context), args_(args), progress_(context.progress)
-    {
+/// Where a file goes.
+std::string target_of(const protocol::TransferHeader& header, const SaveToWorkspace::Args& args)
+{
+    if (header.single) {
+        const bool names_directory =
+            args.workspace_path.empty() || args.workspace_path.ends_with('/');
+        return names_directory ? args.workspace_path + "/" + header.name : args.workspace_path;
     }
-
-    void begin(const protocol::TransferHeader& header)
-    {
-        names_.push_back(header.name);
-        writers_.push_back(context_.workspace.create(context_.session.principal, target(header),
-                                                     header.mode, args_.overwrite));
-        progress_.begin(header.name);
+    std::string directory = args.workspace_path;
+    if (directory.empty() && !header.matched) {
+        directory = last_component(args.sandbox_path);
     }
-
-    void data(std::string_view bytes)
-    {
-        writers_.back()->write(bytes);
-        progress_.add(bytes.size());
-    }
-
-    void end() { writers_.back()->seal(); }
-
-    [[nodiscard]] const std::vector<std::string>& names() const noexcept { return names_; }
-
-    [[nodiscard]] std::vector<workspace::Entry> commit()
-    {
-        return context_.workspace.commit(writers_, context_.stop);
-    }
-
-  private:
-    [[nodiscard]] std::string target(const protocol::TransferHeader& header) const
-    {
-        if (header.single) {
-            const bool names_directory =
-                args_.workspace_path.empty() || args_.workspace_path.ends_with('/');
-            return names_directory ? args_.workspace_path + "/" + header.name
-                                   : args_.workspace_path;
-        }
-        std::string directory = args_.workspace_path;
-        if (directory.empty() && !header.matched) {
-            directory = last_component(args_.sandbox_path);
-        }
-        return directory + "/" + header.name;
-    }
-
-    Context& context_;
-    const SaveToWorkspace::Args& args_;
-    TransferProgress progress_;
-    std::vector<std::string> names_;
-    std::vector<std::unique_ptr<workspace::Writer>> writers_;
-};
+    return directory + "/" + header.name;
+}
 
 Result report(const std::vector<workspace::Entry>& entries, const Upload& upload,
               const protocol::ExportReply& reply, const Settings& settings)
@@ -169,21 +129,17 @@ std::string SaveToWorkspace::describe(const Settings& /*settings*/, sandbox::Bac
 Result SaveToWorkspace::run(Context& context, const Args& args)
 {
     require_principal(context);
-    Upload upload(context, args);
-    TransferReader reader([&](const protocol::TransferHeader& header) { upload.begin(header); },
-                          [&](std::string_view bytes) { upload.data(bytes); },
-                          [&] { upload.end(); });
-    const protocol::ExportRequest request{args.sandbox_path, max_transfer_bytes,
-                                          max_transfer_files};
+    Upload upload(context.workspace, context.session.principal, args.overwrite, context.progress);
+    const auto target = [&](const protocol::TransferHeader& header) {
+        return std::optional(target_of(header, args));
+    };
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
-        return sandbox.export_files(
-            request, [&](std::string_view bytes) { reader.feed(bytes); }, context.stop);
+        return upload.take(sandbox, {.path = args.sandbox_path}, target, context.stop);
     });
-    reader.finish();
     if (upload.names().empty()) {
         nothing_saved(args, reply);
     }
-    return report(upload.commit(), upload, reply, context.settings);
+    return report(upload.commit(context.stop), upload, reply, context.settings);
 }
 
 } // namespace berth::tools

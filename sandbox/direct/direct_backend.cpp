@@ -141,12 +141,36 @@ class DirectBackend : public sandbox::Backend {
         return record.data.contains("pid") && has_ended(identity_of(record));
     }
 
+    [[nodiscard]] std::string find_home(const std::string& key_hash) override
+    {
+        auto path = home_of(key_hash);
+        return std::filesystem::exists(path) ? path : std::string();
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> adopt(const std::string& id,
+                                                          const MachineSpec& spec) override
+    {
+        std::error_code error;
+        std::filesystem::create_directories(state_directory_ + "/" + spec.key_hash, error);
+        std::filesystem::rename(home_of(id), home_of(spec.key_hash), error);
+        if (error) {
+            throw Error(ErrorCode::backend_error, "the home cannot be moved: " + error.message());
+        }
+        std::filesystem::remove(state_directory_ + "/" + id, error);
+        return nullptr;
+    }
+
     [[nodiscard]] std::string description() const override
     {
         return "a plain process of this host, confined by nothing (for tests only)";
     }
 
   private:
+    [[nodiscard]] std::string home_of(const std::string& key_hash) const
+    {
+        return state_directory_ + "/" + key_hash + "/home";
+    }
+
     [[nodiscard]] bool nobody_listens(const std::string& key_hash) const
     {
         try {

@@ -133,8 +133,8 @@ void Connection::receive()
 {
     std::array<char, 64UL * 1024>
         buffer; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
-    for (int turn = 0;
-         turn < reads_per_turn && (events_ & EPOLLIN) != 0 && owner_.is_reading(); ++turn) {
+    for (int turn = 0; turn < reads_per_turn && (events_ & EPOLLIN) != 0 && owner_.is_reading();
+         ++turn) {
         // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): it does not wait
         const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
         if (size < 0 && (errno == EAGAIN || errno == EINTR)) {

@@ -57,6 +57,7 @@ class Server : public ConnectionOwner {
     /// From now on nothing is read any more, of no connection; answers are still sent. For a guest
     /// that ends as soon as it has told somebody that it will.
     void stop_reading() noexcept { reading_ = false; }
+
     [[nodiscard]] bool is_reading() const noexcept override { return reading_; }
 
     protocol::HelloReply welcome(const protocol::Hello& hello) override;

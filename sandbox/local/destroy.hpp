@@ -9,8 +9,8 @@
 
 namespace berth::local {
 
-/// What the session's cgroups, socket and launcher are called: of the state directory too, for two of
-/// them may know a session of the same name.
+/// What the session's cgroups, socket and launcher are called: of the state directory too, for two
+/// of them may know a session of the same name.
 [[nodiscard]] std::string machine_id(const std::string& state, const std::string& key_hash);
 
 /// The cgroup directories of the machine `id`, one in each hierarchy that is used.

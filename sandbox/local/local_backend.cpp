@@ -15,8 +15,10 @@
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
+#include "sandbox/local/local_errors.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/mount_rules.hpp"
+#include "sandbox/local/move_home.hpp"
 #include "sandbox/local/plan.hpp"
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
@@ -85,38 +87,6 @@ bool is_folder_name(const std::string& name)
            name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string::npos;
 }
 
-Error unavailable(const Blocker& blocker)
-{
-    return {ErrorCode::sandbox_unavailable, "no sandbox can be made: " + blocker.reason,
-            blocker.remedy};
-}
-
-Error unavailable(const std::system_error& error)
-{
-    if (auto full = sandbox::full_disk(error.code().value(), "no sandbox can be made")) {
-        return *std::move(full);
-    }
-    const auto blocker = explain(to_result(error, "server"), "");
-    return {ErrorCode::sandbox_unavailable, "no sandbox can be made: " + blocker.reason,
-            blocker.remedy.empty() ? "berth doctor" : blocker.remedy};
-}
-
-Error unavailable(const CoversChanged& changed)
-{
-    return Error(ErrorCode::sandbox_unavailable,
-                 std::string("no sandbox can be made: ") + changed.what(), "try again in a moment")
-        .set_retryable(true);
-}
-
-/// Not taken for the machine's end: whoever does would replace a living one.
-Error cannot_tell(const std::exception& error)
-{
-    return Error(ErrorCode::backend_error,
-                 std::string("it cannot be told whether the sandbox still runs: ") + error.what(),
-                 "try again in a few seconds; `berth sessions kill` ends one that never answers")
-        .set_retryable(true);
-}
-
 class LocalBackend final : public sandbox::Backend {
   public:
     explicit LocalBackend(Settings settings)
@@ -140,6 +110,9 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] sandbox::ChangedLimits change_limits(const std::string& key_hash,
                                                        const sandbox::Limits& limits) override;
     void collect(const Deadline& deadline) override;
+    [[nodiscard]] std::string find_home(const std::string& key_hash) override;
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    adopt(const std::string& id, const sandbox::MachineSpec& spec) override;
     [[nodiscard]] std::string description() const override;
 
   private:
@@ -472,6 +445,27 @@ void LocalBackend::collect(const Deadline& deadline)
         return; // nothing was ever made
     }
     remove_stale_sockets(host().runtime, host().cgroups, deadline);
+}
+
+std::string LocalBackend::find_home(const std::string& key_hash)
+{
+    if (!is_folder_name(key_hash) || !sandbox::find_state_directory(settings_.state_directory)) {
+        return {};
+    }
+    return SessionFolder::find_home(host().state, key_hash);
+}
+
+/// A machine's cgroups, socket and folders have its key in their names: only the home goes over.
+std::unique_ptr<sandbox::Machine> LocalBackend::adopt(const std::string& id,
+                                                      const sandbox::MachineSpec& spec)
+{
+    if (!is_folder_name(id) || !is_folder_name(spec.key_hash)) {
+        throw Error(ErrorCode::invalid_argument, "a session's key is no folder name");
+    }
+    const Host& here = host();
+    const UidRange uids(here.state_fd.get(), settings_.uid_base, settings_.uid_count);
+    move_home(here.state, id, spec.key_hash, privileged_ ? &uids : nullptr);
+    return nullptr;
 }
 
 std::string LocalBackend::description() const

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -113,6 +114,21 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
 bool SessionFolder::has_home() const
 {
     return owner_of(folder_.get(), home).has_value();
+}
+
+std::string SessionFolder::find_home(const std::string& state, const std::string& name)
+{
+    auto path = path_of(state, name) + '/' + home.name;
+    struct stat status{};
+    return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) ? path : std::string();
+}
+
+void SessionFolder::take_home(const SessionFolder& other) const
+{
+    if (::renameat2(other.folder_.get(), home.name, folder_.get(), home.name, RENAME_NOREPLACE) !=
+        0) {
+        throw_errno("move " + other.path_ + '/' + home.name + " to " + path_);
+    }
 }
 
 bool SessionFolder::remove_temporary() const noexcept

@@ -33,6 +33,13 @@ class SessionFolder {
 
     [[nodiscard]] bool has_home() const;
 
+    /// The path of the home that there is; empty: none.
+    [[nodiscard]] static std::string find_home(const std::string& state, const std::string& name);
+
+    /// Makes the other's home this one's, in one step. Throws std::system_error: it has none, or
+    /// there is one here.
+    void take_home(const SessionFolder& other) const;
+
     /// True when nothing of it is left.
     [[nodiscard]] bool remove_temporary() const noexcept;
     [[nodiscard]] bool remove_home() const noexcept;

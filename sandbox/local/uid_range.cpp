@@ -23,6 +23,8 @@ namespace berth::local {
 namespace {
 
 constexpr const char* lock_name = "uids/lock";
+/// While a uid goes with its home from one session to another: "FROM\nTO\n".
+constexpr const char* handover_name = "uids/handover";
 constexpr std::size_t hint_size = 10; // the digits of the highest uid
 
 std::string claim_path(unsigned uid)
@@ -93,6 +95,57 @@ std::vector<unsigned> claims_of(int state, const std::string& name)
     return uids;
 }
 
+/// The uid that the session has; nothing where it has none, or nobody can tell which.
+std::optional<unsigned> uid_of(int state, const std::string& name)
+{
+    const auto text = read_record(state, name);
+    const auto recorded = parse(text);
+    if (recorded && read_small(state, claim_path(*recorded)) == name) {
+        return recorded;
+    }
+    const auto claimed = text == garbage ? claims_of(state, name) : std::vector<unsigned>();
+    return claimed.size() == 1 ? std::optional(claimed.front()) : std::nullopt;
+}
+
+bool has_home(int state, const std::string& name)
+{
+    return ::faccessat(state, ("sessions/" + name + "/home").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) ==
+           0;
+}
+
+void unlink_there(int state, const std::string& path)
+{
+    if (::unlinkat(state, path.c_str(), 0) != 0 && errno != ENOENT) {
+        throw_errno("remove " + path);
+    }
+}
+
+/// Under the lock. What is true of a handover by where the home is. In this order a crash between
+/// two steps leaves what this does again; on the disk, since the files' owner is.
+void settle_handover(int state, const std::string& from, const std::string& to)
+{
+    if (has_home(state, to) && !has_home(state, from)) {
+        if (const auto uid = parse(read_record(state, to))) {
+            write_file_atomically(state, claim_path(*uid), to, 0600, /*sync=*/true);
+        }
+        unlink_there(state, record_path(from));
+    } else {
+        unlink_there(state, record_path(to));
+    }
+    unlink_there(state, handover_name);
+}
+
+/// Of a process that died.
+void settle_handover(int state)
+{
+    const auto text = read_small(state, handover_name);
+    const auto middle = text.find('\n');
+    if (middle != std::string::npos && text.ends_with('\n') && text.size() > middle + 1) {
+        settle_handover(state, text.substr(0, middle),
+                        text.substr(middle + 1, text.size() - middle - 2));
+    }
+}
+
 /// The exclusive lock, freed with the descriptor. Its file also remembers where the last search
 /// ended.
 UniqueFd lock_uids(int state)
@@ -111,6 +164,7 @@ UniqueFd lock_uids(int state)
         throw Error(ErrorCode::busy, "another berth holds the lock of the session uids",
                     "look for a berth that was stopped (state T) and end or continue it");
     }
+    settle_handover(state);
     return lock;
 }
 
@@ -197,6 +251,28 @@ void UidRange::Claim::write()
     }
     set_next_offset(lock, next);
     lock.reset();
+}
+
+void UidRange::hand_over(const std::string& from, const std::string& to,
+                         const std::function<void()>& move) const
+{
+    const UniqueFd lock = lock_uids(state_);
+    const auto uid = uid_of(state_, from);
+    if (!uid) {
+        throw Error(ErrorCode::backend_error,
+                    "the host uid of the session's home is not known: " + record_path(from),
+                    "Its next machine says what is wrong with it; make one, and try again.");
+    }
+    // First on the disk that there is one: what follows is made whole by where the home is.
+    write_file_atomically(state_, handover_name, from + '\n' + to + '\n', 0600, /*sync=*/true);
+    try {
+        write_file_atomically(state_, record_path(to), std::to_string(*uid), 0600, /*sync=*/true);
+        move();
+    } catch (...) {
+        settle_handover(state_, from, to);
+        throw;
+    }
+    settle_handover(state_, from, to);
 }
 
 unsigned UidRange::claim(const std::string& name) const

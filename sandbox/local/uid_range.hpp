@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,13 @@ class UidRange {
 
     /// Both in one.
     [[nodiscard]] unsigned claim(const std::string& name) const;
+
+    /// The uid of the session in folder `from` becomes that of `to`, which has none, together with
+    /// the home: `move` renames it, and throws where it has not. Whoever next looks for a uid ends
+    /// or undoes what a process that died has left of this: where the home is decides. Throws
+    /// Error(backend_error) where the uid is not known, std::system_error, and what `move` throws.
+    void hand_over(const std::string& from, const std::string& to,
+                   const std::function<void()>& move) const;
 
     /// The session's files are gone. Nothing happens without a claim.
     void release(const std::string& name) noexcept;

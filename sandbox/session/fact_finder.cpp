@@ -44,8 +44,16 @@ std::string home_sentence(const Settings& settings, const Record& record)
         return {};
     }
     const auto left = left_of_retention(settings, record, HostTime::now());
-    return left ? "; its home is kept until " + rfc3339(std::chrono::system_clock::now() + *left)
-                : "; its home is kept";
+    auto text =
+        left ? "; its home is kept until " + rfc3339(std::chrono::system_clock::now() + *left)
+             : std::string("; its home is kept");
+    if (owes_files(record)) {
+        text += ", and until what session.save_on_end names is saved";
+        text += record.saving.trouble.empty()
+                    ? ""
+                    : " (not done at the last attempt: " + visible(record.saving.trouble) + ')';
+    }
+    return text;
 }
 
 void take_conditions(SessionFacts& facts, const Conditions& conditions)

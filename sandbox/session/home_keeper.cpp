@@ -73,7 +73,11 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
         return has_no_machine(found) && longest && age && *age >= *longest &&
                machines_.is_confirmed(key, found);
     };
-    if (!machines_.end(key, true, Deadline::after({}), is_too_old)) {
+    const auto ended = machines_.end(key, {.purge = true, .condition = is_too_old});
+    if (!ended.trouble.empty()) {
+        throw Error(ErrorCode::backend_error, ended.trouble, ended.remedy);
+    }
+    if (!ended) {
         return std::nullopt;
     }
     return record->id.session;

@@ -26,7 +26,8 @@ class HomeKeeper {
 
     /// Counts for how long the session of the key has had no machine, and removes it with its home
     /// when that is longer than its retention, or than `instead` if given. The session's name if
-    /// it was removed. Does not wait: throws Error(busy) when the session is locked.
+    /// it was removed. Does not wait: throws Error(busy) when the session is locked. Throws Error
+    /// where something of it is still to be saved, and cannot be.
     [[nodiscard]] std::optional<std::string>
     collect(const std::string& key, std::optional<std::chrono::seconds> instead = std::nullopt);
 

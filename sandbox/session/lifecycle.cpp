@@ -35,6 +35,7 @@ constexpr std::array rules{
                         "speak any more"}},
     Rule{State::running, Event::end, {State::ended, "it was ended on request"}},
     Rule{State::running, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::ended, Event::adopt, {State::running, "its machine was taken over"}},
     Rule{State::ended, Event::create, {State::creating, "a call needs a machine again"}},
     Rule{State::ended, Event::purge, {State::absent, "it was deleted with its files"}},
     Rule{State::lost, Event::create, {State::creating, "a fresh machine replaces the lost one"}},

@@ -27,6 +27,7 @@ enum class Event : unsigned char {
     outgrown,  ///< the same, and a server cannot speak to its guest, which is older
     end,       ///< somebody ended it
     purge,     ///< somebody ended it with its home
+    adopt,     ///< it was given a machine that lives on
 };
 
 struct Transition {

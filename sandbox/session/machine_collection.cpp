@@ -61,26 +61,34 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
            has_unrecorded(key);
 }
 
-bool MachineKeeper::collect(const std::string& key)
+Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)
 {
     const auto record = registry_.find(key);
     if (!record || !is_ours(*record)) {
-        return false;
+        return {};
     }
+    Ended result;
     if (record->unnamed) {
-        if (outlives_its_claim(key, *record)) {
-            return false;
+        const bool waits = has_no_machine(*record) && owes_files(*record) && files == AtEnd::leave;
+        if (waits || outlives_its_claim(key, *record)) {
+            return {};
         }
-        const auto claim = registry_.claim(key);
-        return claim && end(key, true, Deadline::after({}));
+        if (const auto claim = registry_.claim(key)) {
+            result = end(key, {.purge = true, .files = files, .stop = stop});
+        }
+        return result;
     }
-    return has_died(*record) && settle_dead(key);
+    result.ended = (has_died(*record) && settle_dead(key)) || settle_adoption(key);
+    if (files == AtEnd::save) {
+        save_due(key, stop, result);
+    }
+    return result;
 }
 
 /// Of a machine that is being made it may only be asked under the session's lock.
 bool MachineKeeper::has_died(const Record& record) const
 {
-    return record.state == State::creating ||
+    return record.state == State::creating || record.saving.begun ||
            (record.state == State::running && backend_.is_gone(record.machine));
 }
 

@@ -72,19 +72,6 @@ std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox)
     }
 }
 
-/// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
-/// name comes back with the session's next call.
-void take_over(const std::string& key, Record& record)
-{
-    record.id.session = key;
-    const auto now = std::chrono::system_clock::now();
-    if (record.created == std::chrono::system_clock::time_point{}) {
-        record.created = now;
-    }
-    record.last_used = std::max(record.last_used, now);
-    record.why = "its record was damaged, and it was ended on request";
-}
-
 } // namespace
 
 MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
@@ -224,6 +211,10 @@ void MachineKeeper::check(Record& record) const noexcept
 void MachineKeeper::settle(const std::string& key, Record& record, bool attended,
                            const Registry::Hold& lock)
 {
+    if (record.saving.begun) { // and the server that saved is gone
+        destroy(interrupted(key), false, lock);
+        record.saving.begun = false;
+    }
     if (record.state == State::running) {
         apply(record, gone_event(record, settings_.ttl, attended));
         destroy(record.machine, false, lock);
@@ -299,6 +290,8 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     record.token = random_hex(32);
     record.made_with = static_cast<const Conditions&>(settings_);
     record.owner = own_name(settings_);
+    record.saving.due = true;
+    record.adopting.clear();
     record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;
     ++record.epoch;
     Obtained obtained;
@@ -401,55 +394,6 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
         spec.on_disconnect = settings_.on_disconnect;
     }
     return spec;
-}
-
-bool MachineKeeper::end(const std::string& key, bool purge, const Deadline& deadline,
-                        const Condition& condition)
-{
-    std::optional<Record> record;
-    const auto look = [&] {
-        try {
-            record = registry_.find(key);
-        } catch (const DamagedRecord&) {
-            record.emplace(); // damaged: whatever the key occupies is removed
-            record->state = State::lost;
-        }
-        if (record && record->machine.backend.empty()) {
-            record->machine = interrupted(key); // a record without content
-        }
-        return record && (purge || record->state != State::ended || has_unrecorded(key)) &&
-               (!condition || condition(*record));
-    };
-    // Before the lock: asking for a session that never was must not make a folder for it.
-    if (!look()) {
-        return false;
-    }
-    require_same_backend(*record);
-    require_place(settings_.place, *record);
-    const auto lock = this->lock(key, deadline);
-    if (!look()) {
-        return false;
-    }
-    require_same_backend(*record);
-    require_place(settings_.place, *record);
-    const bool known = record->state == State::running || record->state == State::ended;
-    // Where the books are elsewhere the home goes with whatever they do not know of.
-    destroy(known ? record->machine : interrupted(key), purge && !are_books_elsewhere(), *lock);
-    clear_unrecorded(key, purge, *lock);
-    if (purge) {
-        forget(key);
-        return true;
-    }
-    if (record->state == State::ended) {
-        begin_keeping(key, *record); // of the machine that the books did not know
-    } else {
-        apply(*record, Event::end);
-    }
-    if (record->id.session.empty()) {
-        take_over(key, *record);
-    }
-    registry_.put(key, *record);
-    return true;
 }
 
 bool MachineKeeper::is_shown_as(const std::string& key, const std::string& shown) const noexcept

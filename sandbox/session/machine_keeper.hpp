@@ -2,6 +2,7 @@
 
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/admission.hpp"
+#include "sandbox/session/adoption.hpp"
 #include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
@@ -10,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -72,12 +74,27 @@ class MachineKeeper {
     /// follow at the next obtain().
     void check(Record& record) const noexcept;
 
-    /// Ends the machine, with `purge` the session and its home. False when there is nothing to end.
-    /// A damaged record is no obstacle: this is the way out of it. One takes its place that says
-    /// "ended" and has the key for a name, so that what is kept is listed until it is purged.
-    /// `condition`, if any, must hold of the record, under the session's lock too.
-    bool end(const std::string& key, bool purge, const Deadline& deadline,
-             const Condition& condition = {});
+    /// How a session is ended.
+    struct Manner {
+        bool purge = false; ///< with its home, and its record
+        AtEnd files = AtEnd::save;
+        Deadline deadline = Deadline::after({}); ///< for the session's lock, and no more
+        std::stop_token stop = {};               ///< breaks the saving off, no more
+        /// If any, must hold of the record, under the session's lock too.
+        Condition condition = {};
+    };
+
+    /// Ends the machine, and has saved what `save_on_end` names of the home: then, never while
+    /// commands write to it, and of the home alone, without what was mounted into it. Where that
+    /// fails a purge does not remove the home. A damaged record is no obstacle: this is the way out
+    /// of it. One takes its place that says "ended" and has the key for a name, so that what is
+    /// kept is listed until it is purged.
+    Ended end(const std::string& key, const Manner& manner);
+
+    /// Gives the home of the key `from` to another session, which has neither machine nor home.
+    /// `from` may be a key that no book knows. A machine that lives is ended, which has to be
+    /// allowed where it has jobs; one in use is not taken away. Throws Error.
+    Adopted adopt(const std::string& from, const Adoption& adoption);
 
     /// Whether the end of its machine can be told here, and what is left of it removed: it is of
     /// this backend, host and state directory.
@@ -94,11 +111,34 @@ class MachineKeeper {
     void drop_abandoned();
 
     /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
-    /// machine, or the dead server that was making it, left. False when there was nothing to do.
-    /// Does not wait: throws Error(busy) when the session is locked.
-    bool collect(const std::string& key);
+    /// machine, or the dead server that was making it, left. Saves what is due of either, with
+    /// AtEnd::save; `ended`: there was something to clear up. Does not wait for a lock: throws
+    /// Error(busy) when the session is locked.
+    Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
   private:
+    struct BothLocks {
+        std::unique_ptr<Registry::Hold> from;
+        std::unique_ptr<Registry::Hold> to;
+    };
+
+    [[nodiscard]] BothLocks lock_both(const std::string& from, const std::string& to,
+                                      const Deadline& deadline) const;
+    [[nodiscard]] Adopted adopt(const std::string& from, const std::string& to,
+                                const Adoption& adoption, const BothLocks& locks);
+    void finish_adoption(const std::string& to, Record record);
+    bool settle_adoption(const std::string& to);
+    void require_free(const std::string& to, const std::optional<Record>& record,
+                      const SessionId& id) const;
+    void require_owner(const std::string& from, const std::optional<Record>& record,
+                       const Adoption& adoption) const;
+    [[nodiscard]] bool end_for_adoption(const std::string& key, std::optional<Record>& record,
+                                        const Adoption& adoption, const Registry::Hold& lock);
+    static void require_idle(const Record& record, const Adoption& adoption,
+                             sandbox::Sandbox& sandbox);
+    [[nodiscard]] Record record_of_adopted(const std::string& from,
+                                           const std::optional<Record>& found,
+                                           const SessionId& to) const;
     /// `lock`: the session's, if this call has it.
     [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
                                                  const Registry::Hold* lock = nullptr);
@@ -129,6 +169,14 @@ class MachineKeeper {
     void undo(const sandbox::MachineRecord& machine, bool purge);
     [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);
+    Ended end(const std::string& key, Record& record, const Manner& manner,
+              const Registry::Hold& lock);
+    void save_due(const std::string& key, const std::stop_token& stop, Ended& result);
+    void save(const std::string& key, Record& record, const std::stop_token& stop,
+              const Registry::Hold& lock, Ended& result);
+    [[nodiscard]] SavedFiles save_from_home(const std::string& key, Record& record,
+                                            const std::stop_token& stop,
+                                            const Registry::Hold& lock);
     [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);
     void roll_back(const std::string& key, std::optional<Record> before,

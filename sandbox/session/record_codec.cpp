@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace berth::session {
 namespace {
@@ -35,6 +36,8 @@ json encode_conditions(const Conditions& made)
             {"home_retention", made.home_retention.count()},
             {"idle_pause_ms", made.idle_pause.count()},
             {"on_disconnect", protocol::to_string(made.on_disconnect)},
+            {"save_on_end", made.save_on_end.patterns},
+            {"workspace", made.save_on_end.workspace},
             {"limits",
              {{"memory", limits.memory},
               {"pids", limits.pids},
@@ -81,6 +84,8 @@ Conditions decode_conditions(const json& value)
     made.idle_pause = std::chrono::milliseconds(value.value("idle_pause_ms", std::int64_t{0}));
     made.on_disconnect = protocol::on_disconnect_from(value.value("on_disconnect", "idle"))
                              .value_or(made.on_disconnect);
+    made.save_on_end.patterns = value.value("save_on_end", std::vector<std::string>());
+    made.save_on_end.workspace = value.value("workspace", "");
     const auto& limits = value.at("limits");
     limits.at("memory").get_to(made.limits.memory);
     limits.at("pids").get_to(made.limits.pids);
@@ -111,6 +116,24 @@ KeptTime decode_kept(const json& value)
                      .up = seconds("up"),
                      .wall = seconds("wall")},
             .counted = seconds("counted")};
+}
+
+json encode_saving(const Saving& saving)
+{
+    return {{"due", saving.due},
+            {"begun", saving.begun},
+            {"folder", saving.folder},
+            {"trouble", saving.trouble}};
+}
+
+Saving decode_saving(const json& value)
+{
+    Saving saving;
+    value.at("due").get_to(saving.due);
+    value.at("begun").get_to(saving.begun);
+    value.at("folder").get_to(saving.folder);
+    value.at("trouble").get_to(saving.trouble);
+    return saving;
 }
 
 /// Where that byte is, counted as editors do.
@@ -160,6 +183,12 @@ std::string encode(const Record& record)
     if (record.kept) {
         text["kept"] = encode_kept(*record.kept);
     }
+    if (!record.adopting.empty()) {
+        text["adopting"] = record.adopting;
+    }
+    if (record.saving.due || !record.saving.folder.empty()) {
+        text["saving"] = encode_saving(record.saving);
+    }
     if (record.place) {
         text["place"] = encode_place(*record.place);
     }
@@ -193,6 +222,10 @@ try {
     }
     if (const auto place = value.find("place"); place != value.end()) {
         record.place = decode_place(*place);
+    }
+    record.adopting = value.value("adopting", "");
+    if (const auto saving = value.find("saving"); saving != value.end()) {
+        record.saving = decode_saving(*saving);
     }
     record.mark = value.value("mark", "");
     value.at("epoch").get_to(record.epoch);

@@ -33,8 +33,12 @@ struct Record {
     /// The same, for who decides by it: by a clock that nobody sets. Nothing in books of releases
     /// that did not note it.
     std::optional<HostTime> used;
+    Saving saving; ///< of made_with->save_on_end
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.
     std::optional<KeptTime> kept;
+    /// The key of a session whose home this one is about to have, or has while the books still tell
+    /// of both (docs/adr/0023-adopt.md); empty: none.
+    std::string adopting;
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
     std::string owner;       ///< the server that made the machine, for people
     /// Of a machine that is bound to a host, in books that several hosts write in.
@@ -48,6 +52,12 @@ struct Record {
 [[nodiscard]] inline bool has_no_machine(const Record& record) noexcept
 {
     return record.state == State::ended || record.state == State::lost;
+}
+
+/// Whether something of its home is still to be saved (session.save_on_end) before that may go.
+[[nodiscard]] inline bool owes_files(const Record& record) noexcept
+{
+    return record.saving.due && record.made_with && !record.made_with->save_on_end.patterns.empty();
 }
 
 /// What is kept as a session's record is none, and never will be. Its code is backend_error.

@@ -3,7 +3,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/fact_finder.hpp"
-#include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/redis_registry.hpp"
@@ -41,7 +40,8 @@ class SessionManager::Implementation {
     Implementation(Settings settings, std::shared_ptr<sandbox::Backend> backend)
         : settings_(std::move(settings)), backend_(std::move(backend)),
           registry_(make_registry(settings_)), keeper_(settings_, *backend_, *registry_),
-          homes_(settings_, *registry_, keeper_), finder_(settings_, *backend_, *registry_, keeper_)
+          collector_(settings_, *backend_, *registry_, keeper_),
+          finder_(settings_, *backend_, *registry_, keeper_)
     {
     }
 
@@ -51,12 +51,19 @@ class SessionManager::Implementation {
 
     SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
 
+    MachineKeeper& keeper() noexcept { return keeper_; }
+
     [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
 
-    bool kill(const SessionId& id, bool purge);
+    Ended kill(const SessionId& id, bool purge, AtEnd files);
     std::optional<std::string> find_key(const SessionId& id, const std::string& shown);
-    bool kill_listed(const std::string& shown, bool purge);
-    Collected collect(const Deadline& deadline, const std::stop_token& stop, const Homes& homes);
+    Ended kill_listed(const std::string& shown, bool purge, AtEnd files);
+
+    Collected collect(const Deadline& deadline, const std::stop_token& stop, const Homes& homes)
+    {
+        return collector_.collect(deadline, stop, homes);
+    }
+
     void start_collector(const Homes& homes);
     void leave_commands() noexcept;
     void close() noexcept;
@@ -68,7 +75,6 @@ class SessionManager::Implementation {
     [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
 
   private:
-    void collect_one(const std::string& key, const Homes& homes, Collected& collected) noexcept;
     std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
@@ -79,14 +85,14 @@ class SessionManager::Implementation {
     std::shared_ptr<sandbox::Backend> backend_;
     std::shared_ptr<Registry> registry_; ///< a lease may outlive the server
     MachineKeeper keeper_;
-    HomeKeeper homes_;
+    Collector collector_;
     FactFinder finder_;
-    std::mutex mutex_; ///< guards slots_ and collector_
+    std::mutex mutex_; ///< guards slots_ and collecting_
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
     std::atomic<bool> closed_{false};
     std::atomic<bool> leaving_{false};
     std::once_flag collector_started_;
-    std::jthread collector_;
+    std::jthread collecting_;
 };
 
 std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& id)
@@ -248,7 +254,7 @@ void SessionManager::Implementation::tell_again(const SessionId& id,
                          std::make_move_iterator(notices.end()));
 }
 
-bool SessionManager::Implementation::kill(const SessionId& id, bool purge)
+Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEnd files)
 {
     const auto slot = slot_of(id);
     const std::unique_lock making(slot->making, settings_.lock_wait);
@@ -256,7 +262,9 @@ bool SessionManager::Implementation::kill(const SessionId& id, bool purge)
         throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
                     "try again in a few seconds");
     }
-    const bool ended = keeper_.end(slot->key, purge, Deadline::after(settings_.lock_wait));
+    auto ended = keeper_.end(
+        slot->key,
+        {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
     const std::lock_guard lock(slot->mutex);
     slot->sandbox.reset();
     slot->reported.reset();
@@ -272,10 +280,13 @@ std::optional<std::string> SessionManager::Implementation::listed_key(const std:
     return key == keys.end() ? std::nullopt : std::optional(*key);
 }
 
-bool SessionManager::Implementation::kill_listed(const std::string& shown, bool purge)
+Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
     const auto key = listed_key(shown);
-    return key && keeper_.end(*key, purge, Deadline::after(settings_.lock_wait));
+    return key ? keeper_.end(*key, {.purge = purge,
+                                    .files = files,
+                                    .deadline = Deadline::after(settings_.lock_wait)})
+               : Ended();
 }
 
 std::optional<std::string> SessionManager::Implementation::find_key(const SessionId& id,
@@ -286,55 +297,11 @@ std::optional<std::string> SessionManager::Implementation::find_key(const Sessio
     return std::find(keys.begin(), keys.end(), key) != keys.end() ? key : listed_key(shown);
 }
 
-Collected SessionManager::Implementation::collect(const Deadline& deadline,
-                                                  const std::stop_token& stop, const Homes& homes)
-{
-    Collected collected;
-    const auto keys = registry_->keys();
-    const auto done = std::find_if(keys.begin(), keys.end(), [&](const std::string& key) {
-        if (deadline.expired() || stop.stop_requested()) {
-            return true;
-        }
-        collect_one(key, homes, collected);
-        return false;
-    });
-    collected.complete = done == keys.end();
-    keeper_.drop_abandoned();
-    backend_->collect(deadline);
-    return collected;
-}
-
-/// A damaged or busy one is no reason to leave the others.
-void SessionManager::Implementation::collect_one(const std::string& key, const Homes& homes,
-                                                 Collected& collected) noexcept
-{
-    try {
-        if (keeper_.collect(key)) {
-            ++collected.cleared;
-        }
-        if (!homes.old && !homes.older_than) {
-            return;
-        }
-        if (auto removed = homes_.collect(key, homes.older_than)) {
-            if (settings_.on_removed) {
-                settings_.on_removed(*removed);
-            }
-            collected.removed.push_back(std::move(*removed));
-        }
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::busy) {
-            collected.failed.emplace_back(error.what());
-        }
-    } catch (const std::exception& error) {
-        collected.failed.emplace_back(error.what());
-    }
-}
-
 void SessionManager::Implementation::start_collector(const Homes& homes)
 {
     std::call_once(collector_started_, [&] {
         const std::lock_guard lock(mutex_);
-        collector_ = std::jthread([this, homes](const std::stop_token& stop) {
+        collecting_ = std::jthread([this, homes](const std::stop_token& stop) {
             try {
                 (void)collect(Deadline::after(collect_time), stop, homes);
             } catch (const std::exception&) {
@@ -350,7 +317,10 @@ void SessionManager::Implementation::end_unnamed(Slot& slot) noexcept
         // A creation in flight is given a moment; what it leaves, the next server collects.
         const std::unique_lock making(slot.making, close_time);
         if (making && slot.claim) {
-            keeper_.end(slot.key, true, Deadline::after(close_time));
+            // What is to be saved of it has no time now: its home stays for the next collection.
+            keeper_.end(
+                slot.key,
+                {.purge = true, .files = AtEnd::leave, .deadline = Deadline::after(close_time)});
             slot.claim.reset();
         }
     } catch (const std::exception&) {
@@ -382,7 +352,7 @@ void SessionManager::Implementation::close() noexcept
                 unnamed.push_back(slot);
             }
         }
-        collector = std::move(collector_);
+        collector = std::move(collecting_);
     }
     collector.request_stop();
     for (const auto& slot : unnamed) {
@@ -415,14 +385,34 @@ void SessionManager::tell_again(const SessionId& id, std::vector<std::string> no
     implementation_->tell_again(id, std::move(notices));
 }
 
-bool SessionManager::kill_listed(const std::string& shown, bool purge)
+Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
-    return implementation_->kill_listed(shown, purge);
+    return implementation_->kill_listed(shown, purge, files);
 }
 
 std::optional<std::string> SessionManager::find_key(const SessionId& id, const std::string& shown)
 {
     return implementation_->find_key(id, shown);
+}
+
+std::optional<std::string> SessionManager::find_home_key(const SessionId& id,
+                                                         const std::string& shown)
+{
+    if (auto key = implementation_->find_key(id, shown)) {
+        return key;
+    }
+    for (const auto& key : {key_hash(id), shown}) {
+        if (key.size() == key_hash(id).size() &&
+            !implementation_->backend().find_home(key).empty()) {
+            return key;
+        }
+    }
+    return std::nullopt;
+}
+
+Adopted SessionManager::adopt(const std::string& what, const Adoption& adoption)
+{
+    return implementation_->keeper().adopt(what, adoption);
 }
 
 std::optional<Sight> SessionManager::show(const std::string& key)
@@ -462,9 +452,9 @@ std::vector<Activity> SessionManager::activities()
     return implementation_->finder().activities();
 }
 
-bool SessionManager::kill(const SessionId& id, bool purge)
+Ended SessionManager::kill(const SessionId& id, bool purge, AtEnd files)
 {
-    return implementation_->kill(id, purge);
+    return implementation_->kill(id, purge, files);
 }
 
 sandbox::Backend& SessionManager::backend() noexcept

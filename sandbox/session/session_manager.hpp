@@ -2,6 +2,8 @@
 
 #include "sandbox/backend.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/adoption.hpp"
+#include "sandbox/session/collector.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/session_facts.hpp"
 #include "sandbox/session/settings.hpp"
@@ -19,21 +21,6 @@ namespace berth::session {
 struct Lease {
     std::shared_ptr<sandbox::Sandbox> sandbox;
     std::vector<std::string> notices;
-};
-
-/// What a collection has done.
-struct Collected {
-    std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
-    std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
-    std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use
-    bool complete = false;            ///< it had the time to look at all
-};
-
-/// Which homes a collection removes besides.
-struct Homes {
-    bool old = false; ///< those that were kept for their retention
-    /// Instead: those of sessions that have had no machine for so long.
-    std::optional<std::chrono::seconds> older_than;
 };
 
 /// Decides which machine a session has. Thread-safe; several processes may serve one session.
@@ -70,18 +57,28 @@ class SessionManager {
     /// Of every machine that lives, asked of its guest.
     [[nodiscard]] std::vector<Activity> activities();
 
-    /// Ends the machine; the home folder stays unless `purge`. False when there is none.
-    bool kill(const SessionId& id, bool purge);
+    /// Ends the machine; the home folder stays unless `purge`, and where what is to be saved of it
+    /// (`save_on_end`) could not be. `ended` is false when there is none.
+    Ended kill(const SessionId& id, bool purge, AtEnd files = AtEnd::save);
 
     /// Ends the session of which list() shows this: its key, the id of its sandbox, or the name
     /// that was made up for an unnamed one. For sessions that no name leads to: those that another
-    /// template of the key has made, and damaged ones. False when there is none.
-    bool kill_listed(const std::string& shown, bool purge);
+    /// template of the key has made, and damaged ones. As kill().
+    Ended kill_listed(const std::string& shown, bool purge, AtEnd files = AtEnd::save);
 
     /// The key of a session that has a record: of `id`, else of whatever list() shows as `shown`,
     /// as in kill_listed().
     [[nodiscard]] std::optional<std::string> find_key(const SessionId& id,
                                                       const std::string& shown);
+
+    /// The same, also of a home on this host that no book knows.
+    [[nodiscard]] std::optional<std::string> find_home_key(const SessionId& id,
+                                                           const std::string& shown);
+
+    /// Gives the home of such a key to another session, and ends its machine for it. Of machines
+    /// that are bound to no host `what` may also be the id of one that somebody made elsewhere.
+    /// Throws Error: docs/sessions.md has what is refused.
+    Adopted adopt(const std::string& what, const Adoption& adoption);
 
     // ---- by such a key. None of them makes this a client of the machine, which would keep it from
     // doing what it does when the last one leaves.
@@ -95,9 +92,9 @@ class SessionManager {
 
     /// Removes what is provably dead: the unnamed sessions of servers that were killed, what the
     /// machines of named ones left when they died, creations that nobody finishes; and `homes`,
-    /// which may take as long as there are files in them. Nothing of a living server or machine is
-    /// touched, and nobody is waited for. Begins with no other session after the deadline, or when
-    /// asked to stop.
+    /// which may take as long as there are files in them, and with which it is saved what is due.
+    /// Nothing of a living server or machine is touched, and nobody is waited for. Begins with no
+    /// other session after the deadline, or when asked to stop.
     Collected collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {},
                                 const Homes& homes = {});
 

@@ -55,6 +55,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"session.jobs", wanted.jobs == limits.jobs},
         {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},
         {"session.quota", wanted.quota == limits.quota},
+        {"session.save_on_end", settings.save_on_end.patterns == made.save_on_end.patterns},
         {"session.ttl", settings.ttl == made.ttl},
         {"template", settings.template_name == made.template_name},
     }};

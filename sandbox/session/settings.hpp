@@ -4,6 +4,7 @@
 #include "sandbox/session/machine_setup.hpp"
 #include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_url.hpp"
+#include "sandbox/session/save_on_end.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -28,6 +29,7 @@ struct Conditions {
     std::chrono::seconds home_retention{7 * 24 * 3600};
     std::chrono::milliseconds idle_pause{300'000}; ///< 0: never
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
+    SaveOnEnd save_on_end; ///< not the machine's either: of its home, when it has ended
 
     friend bool operator==(const Conditions&, const Conditions&) = default;
 };
@@ -55,6 +57,12 @@ struct Settings : Conditions {
     std::function<void(const std::string& session)> on_lost;
     /// The same of each session whose home was removed because nobody used it.
     std::function<void(const std::string& session)> on_removed;
+    /// Does what `save_on_end` of a session that has ended asks for.
+    SaveFiles save;
+    /// Told of each time that it was done by a collection, and of each that it could not be. As
+    /// on_lost.
+    std::function<void(const SavedFiles& saved)> on_saved;
+    std::function<void(const std::string& session, const std::string& why)> on_unsaved;
 };
 
 /// This server, for people: its process and, where several hosts share the books, its host.

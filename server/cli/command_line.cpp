@@ -134,15 +134,11 @@ std::string call_help()
            "Settings: see `berth serve --help`.";
 }
 
-/// The commands, and the names by which the rest of the program knows them.
-std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, CommandLine& line)
+using Commands = std::vector<std::pair<CLI::App*, const char*>>;
+
+/// Those about sessions, which make none.
+Commands add_session_commands(CLI::App& app, CommandLine& line)
 {
-    auto* serve = add_command(app, "serve", "speak MCP on standard input and output (the default)");
-    auto* call = add_command(app, "call", "call one tool and print its text");
-    call->add_option("TOOL", line.tool, "name of the tool")->required();
-    call->add_option("JSON", line.arguments, "its arguments; - reads them from standard input");
-    call->add_flag("--json", line.json, "print the whole result");
-    call->footer(call_help());
     auto* sessions = add_command(app, "sessions", "the sessions of this state directory");
     sessions->require_subcommand(1);
     auto* list = add_command(*sessions, "list", "list them");
@@ -150,39 +146,62 @@ std::vector<std::pair<CLI::App*, const char*>> add_commands(CLI::App& app, Comma
     kill->add_option("KEY", line.key, "what was given to --session, or its SANDBOX in the list")
         ->required();
     kill->add_flag("--purge", line.purge, "remove its home folder too");
+    kill->add_flag("--no-save", line.no_save, "and save nothing of it (session.save_on_end)");
     const std::vector<CLI::App*> on_one{
         add_command(*sessions, "show", "how one is: what runs, when it pauses and ends"),
         add_command(*sessions, "pause", "freeze what runs in one until its next call"),
         add_command(*sessions, "resume", "wake a paused one")};
     for (auto* command : on_one) {
         command->add_option("KEY", line.key, "as of kill")->required();
-        command->add_flag("--json", line.json, "as JSON");
     }
+    auto* adopt = add_command(*sessions, "adopt",
+                              "give the home of one, or one that no book knows, to --session NAME");
+    adopt->add_option("ID", line.key, "its SANDBOX, key or name")->required();
+    adopt->add_flag("--end-machine", line.end_machine,
+                    "end its machine also with its jobs, or while the server of an unnamed one "
+                    "is there");
     auto* gc = add_command(*sessions, "gc",
                            "clear up after dead machines, and remove homes that were kept for "
                            "session.home_retention");
     gc->add_option("--homes-older-than", line.homes_older_than,
                    "remove those without a machine for so long instead: 3d; 0s: all of them")
         ->type_name("DURATION");
+    Commands commands{{list, "sessions-list"},
+                      {kill, "sessions-kill"},
+                      {on_one[0], "sessions-show"},
+                      {on_one[1], "sessions-pause"},
+                      {on_one[2], "sessions-resume"},
+                      {adopt, "sessions-adopt"},
+                      {gc, "sessions-gc"}};
+    for (const auto& [command, name] : commands) {
+        command->add_flag("--json", line.json, "as JSON");
+    }
+    return commands;
+}
+
+/// The commands, and the names by which the rest of the program knows them.
+Commands add_commands(CLI::App& app, CommandLine& line)
+{
+    auto* serve = add_command(app, "serve", "speak MCP on standard input and output (the default)");
+    auto* call = add_command(app, "call", "call one tool and print its text");
+    call->add_option("TOOL", line.tool, "name of the tool")->required();
+    call->add_option("JSON", line.arguments, "its arguments; - reads them from standard input");
+    call->add_flag("--json", line.json, "print the whole result");
+    call->footer(call_help());
+    Commands commands{{serve, "serve"}, {call, "call"}};
+    const auto on_sessions = add_session_commands(app, line);
+    commands.insert(commands.end(), on_sessions.begin(), on_sessions.end());
     auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
     auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");
     auto* config = add_command(app, "config", "the settings in force and where each came from");
     auto* version = add_command(app, "version", "version, libraries, protocol revisions");
-    for (auto* command : {list, kill, gc, status, doctor, config, version}) {
+    for (auto* command : {status, doctor, config, version}) {
         command->add_flag("--json", line.json, "as JSON");
     }
-    return {{serve, "serve"},
-            {call, "call"},
-            {list, "sessions-list"},
-            {kill, "sessions-kill"},
-            {on_one[0], "sessions-show"},
-            {on_one[1], "sessions-pause"},
-            {on_one[2], "sessions-resume"},
-            {gc, "sessions-gc"},
-            {status, "status"},
-            {doctor, "doctor"},
-            {config, "config"},
-            {version, "version"}};
+    commands.insert(
+        commands.end(),
+        {{status, "status"}, {doctor, "doctor"}, {config, "config"}, {version, "version"}});
+    return commands;
 }
 
 /// What was probably meant by the word that the parser complains of.

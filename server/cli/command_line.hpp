@@ -9,8 +9,8 @@ namespace berth::server::cli {
 
 /// What the user typed.
 struct CommandLine {
-    /// serve, call, sessions-list, -kill, -show, -pause, -resume, -gc, status, doctor, config,
-    /// version
+    /// serve, call, sessions-list, -kill, -show, -pause, -resume, -adopt, -gc, status, doctor,
+    /// config, version
     std::string command;
     Given given;
     std::string tool;
@@ -18,6 +18,8 @@ struct CommandLine {
     std::string key;                      ///< of a session
     bool json = false;
     bool purge = false;
+    bool no_save = false;
+    bool end_machine = false;
     std::optional<std::string> homes_older_than; ///< a duration
 };
 

@@ -1,6 +1,5 @@
 #include "server/cli/reports.hpp"
 
-#include "sandbox/session/lifecycle.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/version.hpp"
@@ -20,28 +19,6 @@ using nlohmann::json;
 /// The check of a backend's doctor that fails where it could make no machine, though it may well be
 /// available: the attempt has shown more than the probe.
 constexpr std::string_view creation_check = "create";
-
-/// Why nothing was ended, and what to do.
-struct NothingEnded {
-    std::string reason;
-    std::string remedy;
-};
-
-/// A session that has ended is there as long as its home is.
-NothingEnded why_nothing_ended(session::SessionManager& sessions, const session::SessionId& id,
-                               const std::string& name)
-{
-    const auto key = session::key_hash(id);
-    for (const auto& facts : sessions.list()) {
-        const bool named = facts.key == key || facts.key == name || facts.sandbox_id == name;
-        if (named && facts.state == to_string(session::State::ended)) {
-            return {"session " + one_line(name) + " has ended already; its home is kept",
-                    "The same command with --purge removes it, with the files in its home."};
-        }
-    }
-    return {"there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
-            advice_on_missing(sessions, id, "kill")};
-}
 
 /// What helps against this check's failure, told with the last check that it helps against.
 std::string remedy_after(const Check& check, const std::vector<Check>& checks)
@@ -158,25 +135,6 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
     }
     print(all.empty() ? "no sessions" : table(std::move(rows)));
     return 0;
-}
-
-int kill_session(session::SessionManager& sessions, const session::SessionId& id,
-                 const std::string& name, bool purge, bool as_json)
-{
-    collect_leftovers(sessions);
-    const bool killed = sessions.kill(id, purge) || sessions.kill_listed(name, purge);
-    const auto why = killed ? NothingEnded() : why_nothing_ended(sessions, id, name);
-    if (as_json) {
-        print_json({{"session", id.session},
-                    {"killed", killed},
-                    {"reason", why.reason},
-                    {"remedy", why.remedy}});
-    } else if (killed) {
-        print("session " + one_line(id.session) + " has ended");
-    } else {
-        complain(why.reason, why.remedy);
-    }
-    return killed ? 0 : 1;
 }
 
 int show_checks(const std::vector<Check>& checks, const sandbox::Availability& availability,

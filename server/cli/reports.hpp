@@ -20,10 +20,6 @@ void collect_leftovers(session::SessionManager& sessions);
 [[nodiscard]] int show_config(const Options& options, bool json);
 [[nodiscard]] int show_version(bool json);
 [[nodiscard]] int list_sessions(session::SessionManager& sessions, bool json);
-/// `name` is what the operator gave, of which the operator's template made `id`: or, for a
-/// session that this does not lead to, its key or sandbox as list_sessions() shows them.
-[[nodiscard]] int kill_session(session::SessionManager& sessions, const session::SessionId& id,
-                               const std::string& name, bool purge, bool json);
 /// For programs; what list_sessions() shows of each.
 [[nodiscard]] nlohmann::json session_json(const session::SessionFacts& facts);
 

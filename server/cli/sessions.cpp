@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
+#include "server/cli/end_session.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
 #include "server/options/values.hpp"
@@ -155,7 +156,12 @@ int collect_sessions(session::SessionManager& sessions,
     const auto collected = sessions.collect_leftovers(Deadline::after(collect_time), {},
                                                       {.old = true, .older_than = age});
     if (as_json) {
+        json saved = json::array();
+        for (const auto& each : collected.saved) {
+            saved.push_back(saved_json(each));
+        }
         print_json({{"cleared", collected.cleared},
+                    {"saved", std::move(saved)},
                     {"removed", collected.removed},
                     {"failed", collected.failed},
                     {"complete", collected.complete}});
@@ -165,6 +171,9 @@ int collect_sessions(session::SessionManager& sessions,
                        ", removed " + tools::counted(collected.removed.size(), "home");
     for (const auto& name : collected.removed) {
         text += "\n  " + one_line(name);
+    }
+    for (const auto& saved : collected.saved) {
+        text += "\nsaved of " + one_line(saved.session) + ": " + saved_sentence(saved);
     }
     print(text);
     for (const auto& why : collected.failed) {

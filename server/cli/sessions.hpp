@@ -12,7 +12,9 @@ namespace berth::server::cli {
 // with `json` for programs, and returns the exit status: 1 where there is no such session, or it
 // has no machine to pause. They throw what the guest refuses.
 
-/// Which session the operator asks for; `id` and `name` as for kill_session().
+/// Which session the operator asks for. `name` is what was given, of which the operator's template
+/// made `id`: or, for a session that this does not lead to, its key or sandbox as list_sessions()
+/// shows them.
 struct Asked {
     session::SessionId id;
     std::string name;

@@ -62,6 +62,7 @@ constexpr std::array table = {
     Definition{"session.max_per_principal", Kind::number, "0", 0, 100'000, "", false, "the same of one principal"},
     Definition{"session.on_disconnect", Kind::choice, "idle", 0, 0, "idle|now|keep|kill", false, "when the last client leaves: pause once idle, pause now, leave as it is, end"},
     Definition{"session.quota", Kind::bytes, "0", 0, 1024 * gibibyte, "", false, "what the home of a session may have; 0: not limited"},
+    Definition{"session.save_on_end", Kind::list, "", 0, 0, "", false, "files, folders and globs of the home that go to the workspace when the machine has ended"},
     Definition{"session.setup", Kind::commands, "", 0, 0, "", false, "commands of bash, one a line, that every fresh machine is made ready with"},
     Definition{"session.setup_timeout", Kind::duration, "600s", second, 24 * hour, "", false, "longest time for all of them"},
     Definition{"session.ttl", Kind::duration, "12h", 60 * second, 30 * 24 * hour, "", false, "a machine without a server for so long ends"},

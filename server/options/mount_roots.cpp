@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/visible.hpp"
+#include "server/options/paths.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,25 +28,6 @@ bool is_below(const std::string& root, const std::string& path)
 {
     return path == root || root == "/" ||
            (path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/');
-}
-
-/// As one component of a path, whatever it is: others than plain characters as %XX, so that no two
-/// sessions have one folder, and none has a folder above.
-std::string as_component(std::string_view value)
-{
-    constexpr std::string_view plain =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    std::string coded;
-    for (const char c : value) {
-        if (plain.find(c) != std::string_view::npos && (c != '.' || !coded.empty())) {
-            coded += c;
-            continue;
-        }
-        const auto byte = static_cast<unsigned char>(c);
-        coded += {'%', digits[byte >> 4U], digits[byte & 15U]};
-    }
-    return coded;
 }
 
 [[noreturn]] void refuse_workspace(const RawValue& templ, const std::string& why,

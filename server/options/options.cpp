@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 namespace berth::server {
@@ -256,6 +257,34 @@ std::string pick_template(const Layers& layers, const Given& given)
     return folder;
 }
 
+/// Relative to the home, without what says so: "~/out/" is "out". One that means another place is
+/// none of the home.
+std::vector<std::string> patterns_of_home(const RawValue& raw)
+{
+    std::vector<std::string> patterns;
+    for (const auto& item : raw.items) {
+        const auto path = std::filesystem::path(item.starts_with("~/") ? item.substr(2) : item);
+        std::string pattern;
+        bool is_inside = path.is_relative() && item != "~";
+        for (const auto& each : path) {
+            const auto name = each.string();
+            is_inside = is_inside && name != "..";
+            if (!name.empty() && name != ".") {
+                pattern += (pattern.empty() ? "" : "/") + name;
+            }
+        }
+        if (!is_inside || pattern.empty() || !utf8::is_valid(pattern)) {
+            throw Error(ErrorCode::invalid_argument,
+                        "session.save_on_end \"" + item + "\" (" + raw.origin +
+                            ") is not below the home",
+                        "Name files, folders or globs relative to the home: out, report/*.pdf; ** "
+                        "is all of it.");
+        }
+        patterns.push_back(std::move(pattern));
+    }
+    return patterns;
+}
+
 session::Settings make_session_settings(const Layers& layers, const Given& given,
                                         const session::SessionId& id,
                                         const Environment& environment)
@@ -277,6 +306,13 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     sessions.max_sessions_per_principal = layers.integer<std::size_t>("session.max_per_principal");
     sessions.home_retention = seconds(layers, "session.home_retention");
     sessions.idle_pause = milliseconds(layers, "session.idle_pause");
+    sessions.save_on_end.patterns = patterns_of_home(layers.raw("session.save_on_end"));
+    if (!given.only_looks && id.principal.empty() && !sessions.save_on_end.patterns.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "session.save_on_end (" + layers.raw("session.save_on_end").origin +
+                        ") needs a workspace, which belongs to a principal, and there is none",
+                    "Name one with --principal, or leave the setting out.");
+    }
     sessions.on_disconnect = *protocol::on_disconnect_from(layers.choice("session.on_disconnect"));
     return sessions;
 }
@@ -294,11 +330,10 @@ Environment process_environment()
 Options make_options(const Given& given, const Environment& environment)
 {
     const Layers layers(given.values, given.config_file, environment);
-    Options options{
-        .backend = pick_backend(layers),
-        .profile = layers.profile(),
-        .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"), layers.profile(),
-                            given.only_looks)};
+    Options options{.backend = pick_backend(layers),
+                    .profile = layers.profile(),
+                    .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"),
+                                        layers.profile(), given.only_looks)};
     options.settings = layers.settings();
     const auto& owner = layers.raw("principal");
     const bool names_owner = owner.origin != "default";
@@ -324,6 +359,7 @@ Options make_options(const Given& given, const Environment& environment)
                               .timeout = seconds(layers, "session.setup_timeout"),
                               .variables = options.tools.command_variables};
     options.workspace = pick_workspace(layers, options.sessions.state_directory);
+    options.sessions.save_on_end.workspace = options.workspace;
     options.dialect = tools::find_dialect(layers.choice("tool_dialect"));
     options.served_tools = layers.raw("tools").items;
     options.read_only = layers.boolean("read_only");

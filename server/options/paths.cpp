@@ -102,6 +102,23 @@ std::string absolute_path(const std::string& path)
     return error ? path : absolute.lexically_normal().string();
 }
 
+std::string as_component(std::string_view value)
+{
+    constexpr std::string_view plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string coded;
+    for (const char c : value) {
+        if (plain.find(c) != std::string_view::npos && (c != '.' || !coded.empty())) {
+            coded += c;
+            continue;
+        }
+        const auto byte = static_cast<unsigned char>(c);
+        coded += {'%', digits[byte >> 4U], digits[byte & 15U]};
+    }
+    return coded;
+}
+
 sandbox::Mount parse_mount(const std::string& text, const std::string& origin)
 {
     std::string rest = text;

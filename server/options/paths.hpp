@@ -4,6 +4,7 @@
 #include "server/options/options.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth::server {
@@ -19,6 +20,10 @@ namespace berth::server {
 [[nodiscard]] std::string user_name();
 
 [[nodiscard]] std::string absolute_path(const std::string& path);
+
+/// As one component of a path, whatever it is: others than plain characters as %XX, so that no two
+/// sessions have one folder, and none has a folder above.
+[[nodiscard]] std::string as_component(std::string_view value);
 
 /// Takes HOST:TARGET[:ro|rw] apart. HOST becomes absolute and need not exist. Throws
 /// Error(invalid_argument): a part is missing, or TARGET is not absolute.

@@ -161,8 +161,25 @@ void require_size(std::uint64_t bytes, const ExportRequest& request, const std::
     }
 }
 
-ExportReply export_tree(int root, const std::string& root_path, const ExportRequest& request,
-                        const TreeLimits& limits, const CallContext& context)
+/// What comes before the names of what is at `place`, absolute as it was asked for: nothing, or the
+/// way from the home to it. Where a link in it leads makes no other name.
+std::string prefix_of(const std::string& place, const ExportRequest& request,
+                      const CallContext& context)
+{
+    if (!request.from_home || place == context.config.home) {
+        return {};
+    }
+    const auto home = context.config.home + "/";
+    if (!place.starts_with(home)) {
+        throw Error(ErrorCode::invalid_path, visible(place) + " is not in the home",
+                    "name what is below " + context.config.home);
+    }
+    return place.substr(home.size()) + "/";
+}
+
+ExportReply export_tree(int root, const std::string& root_path, const std::string& prefix,
+                        const ExportRequest& request, const TreeLimits& limits,
+                        const CallContext& context)
 {
     TreeFiles tree = list_tree(root, root_path, limits, context);
     ExportReply reply;
@@ -180,8 +197,9 @@ ExportReply export_tree(int root, const std::string& root_path, const ExportRequ
                          root_path);
         }
         // Who wants some of the files only has a pattern for them.
-        send_file(out, fd.get(), {.name = file.name, .matched = static_cast<bool>(limits.wanted)},
-                  path, context, reply);
+        send_file(out, fd.get(),
+                  {.name = prefix + file.name, .matched = static_cast<bool>(limits.wanted)}, path,
+                  context, reply);
     }
     out.flush();
     return reply;
@@ -197,9 +215,10 @@ ExportReply export_single(const Opened& file, const std::string& given,
     ExportReply reply;
     reply.single = true;
     reply.root = slash == 0 ? "/" : given.substr(0, slash);
+    const auto prefix = prefix_of(reply.root, request, context);
     Outgoing out(context);
-    send_file(out, file.fd.get(), {.name = given.substr(slash + 1), .single = true}, file.path,
-              context, reply);
+    send_file(out, file.fd.get(), {.name = prefix + given.substr(slash + 1), .single = true},
+              file.path, context, reply);
     out.flush();
     return reply;
 }
@@ -233,8 +252,8 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
                            const CallContext& context)
 {
     const auto slash = slash_before_pattern(absolute, context);
-    const Opened root =
-        open_existing(slash == 0 ? "/" : absolute.substr(0, slash), context, O_DIRECTORY);
+    const auto place = slash == 0 ? "/" : absolute.substr(0, slash);
+    const Opened root = open_existing(place, context, O_DIRECTORY);
     const auto pattern = search::GlobPattern::compile(absolute.substr(slash + 1),
                                                       {.braces = true, .anchored = true});
     TreeLimits limits{
@@ -242,7 +261,8 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
         .max_entries = request.max_entries,
         .wanted = [&](std::string_view name) { return pattern.matches(name); },
         .enters = [&](std::string_view name) { return pattern.may_match_below(name); }};
-    ExportReply reply = export_tree(root.fd.get(), root.path, request, limits, context);
+    ExportReply reply = export_tree(root.fd.get(), root.path, prefix_of(place, request, context),
+                                    request, limits, context);
     if (reply.files == 0 && reply.skipped.empty()) {
         throw Error(ErrorCode::not_found, "no file matches " + visible(absolute),
                     "try the pattern with glob_files first");
@@ -275,7 +295,8 @@ ExportReply export_files(const ExportRequest& request, const CallContext& contex
                             .max_entries = request.max_entries,
                             .wanted = {},
                             .enters = {}};
-    return export_tree(found->fd.get(), found->path, request, limits, context);
+    return export_tree(found->fd.get(), found->path, prefix_of(absolute, request, context), request,
+                       limits, context);
 }
 
 } // namespace berth::guest

@@ -12,6 +12,8 @@ struct ExportRequest {
     std::string path; ///< a file, a directory, or a glob pattern
     std::uint64_t max_bytes = 0;
     std::uint64_t max_entries = 0;
+    /// The names begin at the home, in which `path` must be; else where the pattern does.
+    bool from_home = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -19,6 +21,7 @@ struct ExportRequest {
         field(1, self.path);
         field(2, self.max_bytes);
         field(3, self.max_entries);
+        field(4, self.from_home);
     }
 };
 

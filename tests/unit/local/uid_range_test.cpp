@@ -7,11 +7,14 @@
 
 #include <filesystem>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace berth::local;
@@ -96,4 +99,96 @@ TEST_CASE("claims at the same time never meet")
         thread.join();
     }
     CHECK(std::set<unsigned>(uids.begin(), uids.end()).size() == uids.size());
+}
+
+namespace {
+
+/// Two sessions, of which `a` has a home and the uid 5000.
+struct HandOver {
+    TemporaryTree state;
+    UniqueFd fd{::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    UidRange range{fd.get(), 5000, 3};
+
+    HandOver()
+    {
+        state.add_directory("sessions/a/home");
+        state.add_directory("sessions/b");
+        state.add_directory("sessions/c");
+        REQUIRE(range.claim("a") == 5000);
+    }
+
+    [[nodiscard]] std::string at(const char* path) const { return state.path() + "/" + path; }
+
+    void move() const { std::filesystem::rename(at("sessions/a/home"), at("sessions/b/home")); }
+
+    void check_is_new()
+    {
+        CHECK(range.claim("b") == 5000);
+        CHECK(range.claim("a") != 5000);
+        CHECK(range.claim("c") != 5000);
+        CHECK_FALSE(std::filesystem::exists(at("uids/handover")));
+    }
+
+    void check_is_old()
+    {
+        CHECK(range.claim("b") != 5000);
+        CHECK(range.claim("a") == 5000);
+        CHECK(range.claim("c") != 5000);
+        CHECK_FALSE(std::filesystem::exists(at("uids/handover")));
+    }
+};
+
+} // namespace
+
+TEST_CASE_FIXTURE(HandOver, "a uid goes with its home to another session")
+{
+    range.hand_over("a", "b", [&] { move(); });
+    check_is_new();
+}
+
+TEST_CASE_FIXTURE(HandOver, "a home that stays keeps its uid")
+{
+    CHECK_THROWS_AS(range.hand_over("a", "b", [] { throw std::runtime_error("no"); }),
+                    std::runtime_error);
+    check_is_old();
+    CHECK_THROWS_AS(range.hand_over("never-there", "b", [] {}), Error);
+}
+
+TEST_CASE_FIXTURE(HandOver, "whenever a process dies the uid is its home's")
+{
+    bool moved = false;
+    SUBCASE("before the move") {}
+    SUBCASE("after it")
+    {
+        moved = true;
+    }
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        range.hand_over("a", "b", [&] {
+            if (moved) {
+                move();
+            }
+            ::_exit(0);
+        });
+        ::_exit(1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    REQUIRE(status == 0);
+    REQUIRE(std::filesystem::exists(at("uids/handover")));
+    SUBCASE("whoever comes next")
+    {
+        moved ? check_is_new() : check_is_old();
+    }
+    SUBCASE("also where the old session is removed first")
+    {
+        range.release("a");
+        if (moved) {
+            CHECK(range.claim("c") != 5000);
+            CHECK(range.claim("b") == 5000);
+        } else { // it is free again
+            CHECK(std::set<unsigned>{range.claim("a"), range.claim("b"), range.claim("c")}.contains(
+                5000));
+        }
+    }
 }

@@ -154,6 +154,29 @@ class FakeBackend : public sandbox::Backend {
 
     void collect(const Deadline& /*deadline*/) override { log("collect"); }
 
+    [[nodiscard]] std::string find_home(const std::string& key_hash) override
+    {
+        return std::filesystem::exists(home(key_hash)) ? home(key_hash) : std::string();
+    }
+
+    std::function<void()> before_move; ///< called in adopt(), when nothing is changed yet
+    std::function<void()> after_move;
+    bool adopts_living = false; ///< the machine lives on
+
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> adopt(const std::string& id,
+                                                          const sandbox::MachineSpec& spec) override
+    {
+        if (before_move) {
+            before_move();
+        }
+        std::filesystem::rename(home(id), home(spec.key_hash));
+        log("adopt " + spec.key_hash);
+        if (after_move) {
+            after_move();
+        }
+        return adopts_living ? create(spec) : nullptr;
+    }
+
     [[nodiscard]] std::string description() const override { return "a fake"; }
 
     [[nodiscard]] std::string alive(const std::string& key) const

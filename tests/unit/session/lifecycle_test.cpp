@@ -19,7 +19,7 @@ TEST_SUITE("session/lifecycle")
         constexpr std::array events{Event::create,    Event::created,  Event::gone,
                                     Event::restarted, Event::expired,  Event::left,
                                     Event::retired,   Event::outgrown, Event::end,
-                                    Event::purge};
+                                    Event::purge,     Event::adopt};
         const std::map<std::pair<State, Event>, State> expected{
             {{State::absent, Event::create}, State::creating},
             {{State::creating, Event::created}, State::running},
@@ -35,6 +35,7 @@ TEST_SUITE("session/lifecycle")
             {{State::running, Event::end}, State::ended},
             {{State::running, Event::purge}, State::absent},
             {{State::ended, Event::create}, State::creating},
+            {{State::ended, Event::adopt}, State::running},
             {{State::ended, Event::purge}, State::absent},
             {{State::lost, Event::create}, State::creating},
             {{State::lost, Event::end}, State::ended},

@@ -99,4 +99,19 @@ TEST_SUITE("session/terms")
         take_on(made, settings, {}, {}, {.quota = true});
         CHECK(made.limits.quota == before.limits.quota);
     }
+
+    TEST_CASE("what is to be saved at the end changes without the guest")
+    {
+        auto settings = others();
+        settings.save_on_end = {.patterns = {"new"}, .workspace = "/there"};
+        settings.asked.insert("session.save_on_end");
+        Conditions made = settings;
+        made.save_on_end = {.patterns = {"old"}, .workspace = "/here"};
+        const std::vector<std::string> keys{"session.save_on_end"};
+        CHECK(session::differences(settings, made) == keys);
+        CHECK(session::is_live(keys[0]));
+        CHECK(terms_for(settings, keys) == protocol::Terms());
+        take_on(made, settings, keys, {}, {});
+        CHECK(made.save_on_end == settings.save_on_end);
+    }
 }

@@ -3,6 +3,7 @@
 #include "sandbox/protocol/transfer.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/error_of.hpp"
 #include "tests/unit/guest/files/content_waiter.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 #include "tests/unit/guest/replacing.hpp"
@@ -56,7 +57,8 @@ struct Exported {
 };
 
 Exported export_it(const Machine& machine, const std::string& path,
-                   std::uint64_t max_bytes = 1 << 20, std::uint64_t max_entries = 100)
+                   std::uint64_t max_bytes = 1 << 20, std::uint64_t max_entries = 100,
+                   bool from_home = false)
 {
     Exported exported;
     const CallContext context{machine.context.config,
@@ -72,6 +74,7 @@ Exported export_it(const Machine& machine, const std::string& path,
     request.path = path;
     request.max_bytes = max_bytes;
     request.max_entries = max_entries;
+    request.from_home = from_home;
     exported.reply = export_files(request, context);
     return exported;
 }
@@ -180,6 +183,21 @@ TEST_CASE("one file and a pattern are exported")
     CHECK(exported.reply.root == machine.home);
     CHECK(exported.stream == encoded({matched(entry("tree/sub/c.txt", "ccc", 0600)),
                                       matched(entry("tree/sub/d.bin", "d"))}));
+}
+
+TEST_CASE("who asks for it has names that begin at the home")
+{
+    const Machine machine;
+    fill(machine);
+    machine.link("tree/sub", "here");
+    const auto stream = [&](auto path) {
+        return export_it(machine, path, 1 << 20, 9, true).stream;
+    };
+    auto one = entry("tree/b.txt", "bb", 0755);
+    one.header.single = true;
+    CHECK(stream("~/tree/b.txt") == encoded({one}));
+    CHECK(stream("~/here/c.*") == encoded({matched(entry("here/c.txt", "ccc", 0600))}));
+    CHECK(tests::error_of([&] { (void)stream("/etc/passwd"); }) == ErrorCode::invalid_path);
 }
 
 TEST_CASE("what is there is no pattern, whatever characters are in its name")

@@ -95,6 +95,14 @@ TEST_CASE("every command is known by its name")
     const auto kill = parse({"sessions", "kill", "--principal", "ann", "work", "--purge"});
     REQUIRE_MESSAGE(kill.line, kill.err);
     CHECK(kill.line->command == "sessions-kill");
+    CHECK_FALSE(kill.line->no_save);
+    CHECK(parse({"sessions", "kill", "work", "--no-save"}).line->no_save);
+    const auto adopt = parse({"sessions", "adopt", "old", "--session", "new", "--end-machine"});
+    REQUIRE(adopt.line);
+    CHECK(adopt.line->command == "sessions-adopt");
+    CHECK(adopt.line->key == "old");
+    CHECK(adopt.line->given.session == "new");
+    CHECK(adopt.line->end_machine);
     CHECK(kill.line->key == "work");
     CHECK(kill.line->purge);
     for (const std::string command : {"show", "pause", "resume"}) {

@@ -100,7 +100,7 @@ TEST_CASE("the doctor's status tells whether a machine could be made, whatever t
     }
 }
 
-TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
+TEST_CASE_FIXTURE(Fixture, "sessions are listed")
 {
     CHECK(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, false); }) ==
           "no sessions\n");
@@ -113,82 +113,6 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed and ended")
         json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
     CHECK(list[0]["session"] == "work");
     CHECK(list[0]["state"] == "running");
-    CHECK(captured(STDOUT_FILENO, [&] {
-              CHECK(cli::kill_session(sessions, work, "work", false, false) == 0);
-          }) == "session work has ended\n");
-    const auto err = captured(STDERR_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {"ann", "none", {}}, "none", false, false) == 1);
-    });
-    CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
-    CHECK(err.find("`berth sessions list`") != std::string::npos);
-    const auto told = json::parse(captured(STDOUT_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {"ann", "none", {}}, "none", false, true) == 1);
-    }));
-    CHECK(told["killed"] == false);
-    CHECK(told["reason"] == "there is no session \"none\" of ann");
-    CHECK(told["remedy"].get<std::string>().find("`berth sessions list`") != std::string::npos);
-    const auto again = captured(STDERR_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, work, "work", false, false) == 1); // it has ended
-    });
-    CHECK(again.starts_with("berth: session work has ended already; its home is kept\n"));
-    CHECK(again.find("--purge removes it") != std::string::npos);
-}
-
-TEST_CASE_FIXTURE(Fixture, "a session that has ended is told as that by whatever names it")
-{
-    const session::SessionId work{"ann", "work", {}};
-    (void)sessions.acquire(work);
-    const auto shown = sessions.facts(work).sandbox_id;
-    REQUIRE(sessions.kill(work, false));
-    for (const auto& name : {shown, session::key_hash(work)}) {
-        const auto told = json::parse(captured(STDOUT_FILENO, [&] {
-            CHECK(cli::kill_session(sessions, {"ann", name, {}}, name, false, true) == 1);
-        }));
-        CHECK(told["killed"] == false);
-        CHECK(told["reason"] == "session " + name + " has ended already; its home is kept");
-    }
-    (void)captured(STDOUT_FILENO,
-                   [&] { CHECK(cli::kill_session(sessions, work, "work", true, false) == 0); });
-    CHECK(captured(STDERR_FILENO, [&] {
-              (void)cli::kill_session(sessions, work, "work", false, false);
-          }).find("there is no session") != std::string::npos);
-}
-
-TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what the list shows")
-{
-    const session::SessionId before{"ann", "work", "another key"};
-    const session::SessionId now{"ann", "work", {}};
-    (void)sessions.acquire(before);
-    const auto err = captured(
-        STDERR_FILENO, [&] { CHECK(cli::kill_session(sessions, now, "work", true, false) == 1); });
-    const auto list =
-        json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
-    REQUIRE(list.size() == 1);
-    const auto key = list[0].value("key", "");
-    CHECK(key == session::key_hash(before));
-    CHECK(err.find("session.key") != std::string::npos);
-    CHECK(err.find("`berth sessions kill " + key + "`") != std::string::npos);
-    const auto shown = list[0]["sandbox_id"].get<std::string>();
-    const auto text = captured(STDOUT_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {"ann", shown, {}}, shown, true, false) == 0);
-    });
-    CHECK(text == "session " + shown + " has ended\n");
-    CHECK(sessions.list().empty());
-}
-
-TEST_CASE_FIXTURE(Fixture, "a name cannot turn the line it is told in around")
-{
-    const session::SessionId odd{"ann\u202e", "work\u202egnp", {}};
-    const auto kill = [&] { (void)cli::kill_session(sessions, odd, odd.session, false, false); };
-    const auto refused = captured(STDERR_FILENO, kill);
-    (void)sessions.acquire(odd);
-    const auto ended = captured(STDOUT_FILENO, kill);
-    CHECK(refused.find("there is no session") != std::string::npos);
-    CHECK(ended.find("has ended") != std::string::npos);
-    for (const auto& text : {refused, ended}) {
-        CHECK(text.find("\u202e") == std::string::npos);
-        CHECK(text.find(cli::one_line(odd.session)) != std::string::npos);
-    }
 }
 
 TEST_CASE("the settings in force and where each came from")

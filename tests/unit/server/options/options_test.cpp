@@ -79,6 +79,26 @@ TEST_CASE("env is names and values")
           std::map<std::string, std::string>{{"A_1", "x=y"}, {"B", ""}});
 }
 
+TEST_CASE("what is saved at the end is below the home, and somebody's")
+{
+    Bench bench;
+    bench.variables["BERTH_SESSION_SAVE_ON_END"] = "out/,~/report//*.pdf,./a/./b,**";
+    const auto options = bench.make();
+    CHECK(options.sessions.save_on_end.patterns ==
+          std::vector<std::string>{"out", "report/*.pdf", "a/b", "**"});
+    CHECK(options.sessions.save_on_end.workspace == options.workspace);
+    CHECK(options.sessions.asked.contains("session.save_on_end"));
+    bench.variables["BERTH_PRINCIPAL"] = "";
+    CHECK(has(bench.refusal(), "needs a workspace"));
+    bench.given.only_looks = true; // who clears up after others needs none
+    CHECK(bench.refusal().empty());
+    for (const char* pattern : {"/etc", "..", "a/../../b", "~", ".", "~/", "~/..", "\xff"}) {
+        CAPTURE(pattern);
+        bench.variables["BERTH_SESSION_SAVE_ON_END"] = pattern;
+        CHECK(has(bench.refusal(), "is not below the home"));
+    }
+}
+
 TEST_CASE("control characters: three ways, and no fourth")
 {
     using berth::ControlCharacters;

@@ -1,0 +1,28 @@
+#include "sandbox/local/move_home.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/local/session_folder.hpp"
+
+#include <system_error>
+
+namespace berth::local {
+
+void move_home(const std::string& state, const std::string& from, const std::string& to,
+               const UidRange* uids)
+{
+    try {
+        const SessionFolder source(state, from);
+        const SessionFolder target(state, to);
+        if (uids != nullptr) {
+            uids->hand_over(from, to, [&] { target.take_home(source); });
+        } else {
+            target.take_home(source);
+        }
+    } catch (const std::system_error& error) {
+        throw Error(ErrorCode::backend_error,
+                    std::string("the home cannot be given to another session: ") + error.what(),
+                    "It is where it was. Look at the state directory, then try again.");
+    }
+}
+
+} // namespace berth::local

@@ -1,0 +1,59 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/session/home_keeper.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/settings.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// What a collection has done.
+struct Collected {
+    std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
+    std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
+    std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
+    std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use
+    bool complete = false;            ///< it had the time to look at all
+};
+
+/// Which homes a collection removes besides. With any, what is due of `save_on_end` is done too.
+struct Homes {
+    bool old = false; ///< those that were kept for their retention
+    /// Instead: those of sessions that have had no machine for so long.
+    std::optional<std::chrono::seconds> older_than;
+};
+
+/// Goes through all sessions, and clears up after what is dead. Holds nothing between calls;
+/// thread-safe.
+class Collector {
+  public:
+    Collector(const Settings& settings, sandbox::Backend& backend, Registry& registry,
+              MachineKeeper& keeper);
+
+    /// As SessionManager::collect_leftovers().
+    [[nodiscard]] Collected collect(const Deadline& deadline, const std::stop_token& stop,
+                                    const Homes& homes);
+
+  private:
+    void collect_one(const std::string& key, const std::stop_token& stop, const Homes& homes,
+                     Collected& collected) noexcept;
+    [[nodiscard]] bool clear_up(const std::string& key, AtEnd files, const std::stop_token& stop,
+                                Collected& collected);
+
+    const Settings& settings_;
+    sandbox::Backend& backend_;
+    Registry& registry_;
+    MachineKeeper& keeper_;
+    HomeKeeper homes_;
+};
+
+} // namespace berth::session

@@ -1,0 +1,283 @@
+// The part of the keeper that gives the home of one session to another: docs/adr/0023-adopt.md.
+
+#include "sandbox/base/random.hpp"
+#include "sandbox/base/visible.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/record_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+constexpr std::chrono::seconds look_time{2};
+
+std::string name_of(const std::string& key, const std::optional<Record>& record)
+{
+    return record && !record->id.session.empty() ? visible(record->id.session) : key;
+}
+
+std::string in_words(const protocol::InfoReply& info)
+{
+    const auto count = [](std::size_t number, const std::string& one) {
+        return number == 0 ? ""
+                           : (std::to_string(number) + ' ' + one + (number == 1 ? "" : "s") + ", ");
+    };
+    auto text = count(info.calls, "command in flight") + count(info.jobs.size(), "job") +
+                count(info.pause ? info.pause->clients : 0, "connection of a server");
+    text.resize(text.size() - std::min<std::size_t>(text.size(), 2));
+    return text;
+}
+
+[[noreturn]] void refuse_in_use(const std::string& name, const std::string& why,
+                                const std::string& remedy)
+{
+    throw Error(Error(ErrorCode::busy, "session " + name + " is in use: " + why, remedy)
+                    .set_retryable(true));
+}
+
+} // namespace
+
+/// Those of both keys, in the order of the keys: two that want each other's wait for one another
+/// and not for ever.
+MachineKeeper::BothLocks MachineKeeper::lock_both(const std::string& from, const std::string& to,
+                                                  const Deadline& deadline) const
+{
+    BothLocks locks;
+    auto& first = from < to ? locks.from : locks.to;
+    auto& second = from < to ? locks.to : locks.from;
+    first = lock(std::min(from, to), deadline);
+    second = lock(std::max(from, to), deadline);
+    return locks;
+}
+
+Adopted MachineKeeper::adopt(const std::string& from, const Adoption& adoption)
+{
+    const auto to = key_hash(adoption.to);
+    if (from == to) {
+        throw Error(ErrorCode::invalid_argument, "that is the session which shall have it",
+                    "Give the new name with --session.");
+    }
+    try {
+        const auto locks = lock_both(from, to, adoption.deadline);
+        return adopt(from, to, adoption, locks);
+    } catch (...) {
+        drop_unused(from); // the locks have made folders
+        drop_unused(to);
+        throw;
+    }
+}
+
+Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
+                             const Adoption& adoption, const BothLocks& locks)
+{
+    const auto target = registry_.find(to);
+    const bool begun = target && target->adopting == from; // by one that has died
+    if (begun && !backend_.find_home(to).empty()) {
+        finish_adoption(to, *target);
+        return {.from = {}, .key = to, .home = backend_.find_home(to), .ended_machine = false};
+    }
+    if (!begun) {
+        require_free(to, target, adoption.to);
+    }
+    auto found = registry_.find(from);
+    require_owner(from, found, adoption);
+    Adopted adopted{.from = found ? found->id : SessionId(), .key = to, .home = {}};
+    adopted.ended_machine = end_for_adoption(from, found, adoption, *locks.from);
+    if (backend_.is_bound_to_host() && backend_.find_home(from).empty()) {
+        throw Error(ErrorCode::not_found, "session " + name_of(from, found) + " has no home here",
+                    "`berth sessions list` shows those there are.");
+    }
+    Record record = record_of_adopted(from, found, adoption.to);
+    mark(to, record);
+    // Before the home is moved: whoever finds it knows where that may be, and finishes it.
+    registry_.put(to, record);
+    sandbox::MachineSpec spec;
+    spec.key_hash = to;
+    spec.session = adoption.to.session;
+    spec.generation = random_hex(16);
+    spec.token = random_hex(32);
+    spec.lock = locks.to->descriptor();
+    std::unique_ptr<sandbox::Machine> machine;
+    try {
+        require_held(*locks.from);
+        require_held(*locks.to);
+        machine = backend_.adopt(from, spec);
+    } catch (...) {
+        forget(to);
+        throw;
+    }
+    if (machine) {
+        apply(record, Event::adopt);
+        record.machine = machine->record();
+        record.machine.data["key_hash"] = to;
+        record.token = spec.token;
+        registry_.put(to, record);
+    }
+    finish_adoption(to, record);
+    adopted.home = backend_.find_home(to);
+    return adopted;
+}
+
+/// Under both locks: what is in the books of both follows what became of the home.
+void MachineKeeper::finish_adoption(const std::string& to, Record record)
+{
+    const auto from = std::exchange(record.adopting, {});
+    const auto home = backend_.find_home(to);
+    if (backend_.is_bound_to_host() && home.empty()) {
+        forget(to); // it was never moved
+        return;
+    }
+    if (!home.empty()) {
+        record.machine.data["home"] = home;
+    }
+    registry_.put(to, record);
+    const auto old = registry_.find(from);
+    if (!old || (has_no_machine(*old) && backend_.find_home(from).empty())) {
+        forget(from);
+    }
+}
+
+/// Of one that a server began which has died; both sessions may be in use again by now.
+bool MachineKeeper::settle_adoption(const std::string& to)
+{
+    const auto seen = registry_.find(to);
+    if (!seen || seen->adopting.empty()) {
+        return false;
+    }
+    const auto locks = lock_both(seen->adopting, to, Deadline::after({}));
+    const auto record = registry_.find(to);
+    if (!record || record->adopting != seen->adopting || !has_no_machine(*record)) {
+        return false;
+    }
+    finish_adoption(to, *record);
+    return true;
+}
+
+void MachineKeeper::require_free(const std::string& to, const std::optional<Record>& record,
+                                 const SessionId& id) const
+{
+    if (record || !backend_.find_home(to).empty()) {
+        throw Error(ErrorCode::conflict,
+                    "session " + visible(id.session) + " of " + visible(id.principal) +
+                        (record ? " exists already" : " has a home already"),
+                    "Take another name, or remove that one with its files: `berth sessions kill " +
+                        to + " --purge`.");
+    }
+}
+
+void MachineKeeper::require_owner(const std::string& from, const std::optional<Record>& record,
+                                  const Adoption& adoption) const
+{
+    if (record) {
+        require_same_backend(*record);
+        require_place(settings_.place, *record);
+    }
+    if (adoption.any_principal || (record && record->id.principal == adoption.to.principal)) {
+        return;
+    }
+    throw Error(ErrorCode::permission_denied,
+                record
+                    ? "session " + name_of(from, record) + " is " + visible(record->id.principal) +
+                          "'s, not " + visible(adoption.to.principal) + "'s"
+                    : "the books do not say whose the home " + from + " is",
+                "Where " + visible(adoption.to.principal) +
+                    " shall have it, say so: --principal on the command line.");
+}
+
+/// Whether there was one. Its record, if any, says that it has ended then.
+bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Record>& record,
+                                     const Adoption& adoption, const Registry::Hold& lock)
+{
+    if (!record || has_no_machine(*record)) {
+        if (record) {
+            settle(key, *record, false, lock);
+            registry_.put(key, *record);
+        }
+        if (!backend_.is_bound_to_host() || backend_.is_gone(interrupted(key))) {
+            return false;
+        }
+        if (!adoption.end_machine) {
+            refuse_in_use(name_of(key, record),
+                          "a machine of it may live that the books do not know",
+                          "--end-machine ends that.");
+        }
+        destroy(interrupted(key), false, lock);
+        return true;
+    }
+    auto machine = record->state == State::running ? backend_.attach(record->machine) : nullptr;
+    if (!machine) {
+        settle(key, *record, false, lock);
+        registry_.put(key, *record);
+        return false;
+    }
+    sandbox::Sandbox sandbox(std::move(machine), record->token);
+    require_idle(*record, adoption, sandbox);
+    destroy(record->machine, false, lock);
+    apply(*record, Event::end);
+    registry_.put(key, *record);
+    return true;
+}
+
+void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
+                                 sandbox::Sandbox& sandbox)
+{
+    const auto name = visible(record.id.session);
+    protocol::InfoReply info;
+    try {
+        if (sandbox.retire()) {
+            return;
+        }
+        info = sandbox.look(Deadline::after(look_time));
+    } catch (const std::exception& error) {
+        if (!adoption.end_machine) {
+            refuse_in_use(name,
+                          std::string("its machine does not say that it is not: ") + error.what(),
+                          "--end-machine ends it as it is.");
+        }
+        return;
+    }
+    const bool attended = info.pause && info.pause->clients > 0;
+    if (info.calls > 0 || (attended && !record.unnamed)) {
+        refuse_in_use(name, in_words(info),
+                      "Close the client that uses it, or `berth sessions kill " + name +
+                          "`, then adopt it.");
+    }
+    if (!adoption.end_machine) {
+        refuse_in_use(name, in_words(info),
+                      "A machine cannot change its name; --end-machine ends it, with its jobs. Its "
+                      "home is what is taken over.");
+    }
+}
+
+Record MachineKeeper::record_of_adopted(const std::string& from, const std::optional<Record>& found,
+                                        const SessionId& to) const
+{
+    Record record;
+    if (found) {
+        record = *found;
+        record.saving.folder = found->id.principal == to.principal ? found->saving.folder : "";
+    } else {
+        record.state = State::absent;
+        record.created = std::chrono::system_clock::now();
+        record.epoch = 1;
+        record.kept = kept_from_now();
+    }
+    record.state = State::ended;
+    record.why =
+        "it was taken over from session " + name_of(from, found) + ", whose machine had ended";
+    record.last_used = std::max(record.last_used, record.created);
+    record.id = to;
+    record.unnamed = false;
+    record.machine = interrupted(key_hash(to));
+    record.token.clear();
+    record.owner = own_name(settings_);
+    record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;
+    record.adopting = from;
+    return record;
+}
+
+} // namespace berth::session

@@ -1,0 +1,206 @@
+// The part of the keeper that ends machines, and has saved what their sessions leave.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/record_state.hpp"
+#include "sandbox/session/timed_stop.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+/// Of one session. A call of it waits for as long.
+constexpr std::chrono::minutes save_time{5};
+
+/// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
+/// name comes back with the session's next call.
+void take_over(const std::string& key, Record& record)
+{
+    record.id.session = key;
+    const auto now = std::chrono::system_clock::now();
+    if (record.created == std::chrono::system_clock::time_point{}) {
+        record.created = now;
+    }
+    record.last_used = std::max(record.last_used, now);
+    record.why = "its record was damaged, and it was ended on request";
+}
+
+/// For a machine that has nothing but the home: what its session was given says nothing of it.
+sandbox::MachineSpec spec_for_saving(const std::string& key, const Record& record,
+                                     const Registry::Hold& lock)
+{
+    sandbox::MachineSpec spec;
+    spec.lock = lock.descriptor();
+    spec.key_hash = key;
+    spec.session = record.id.session;
+    spec.generation = random_hex(16);
+    spec.token = random_hex(32);
+    spec.limits = record.made_with->limits;
+    spec.limits.quota = 0; // nothing is written
+    spec.ends_with_server = true;
+    return spec;
+}
+
+} // namespace
+
+Ended MachineKeeper::end(const std::string& key, const Manner& manner)
+{
+    std::optional<Record> record;
+    const auto look = [&] {
+        try {
+            record = registry_.find(key);
+        } catch (const DamagedRecord&) {
+            record.emplace(); // damaged: whatever the key occupies is removed
+            record->state = State::lost;
+        }
+        if (record && record->machine.backend.empty()) {
+            record->machine = interrupted(key); // a record without content
+        }
+        return record && (manner.purge || record->state != State::ended || has_unrecorded(key)) &&
+               (!manner.condition || manner.condition(*record));
+    };
+    // Before the lock: asking for a session that never was must not make a folder for it.
+    if (!look()) {
+        return {};
+    }
+    require_same_backend(*record);
+    require_place(settings_.place, *record);
+    const auto lock = this->lock(key, manner.deadline);
+    if (!look()) {
+        return {};
+    }
+    require_same_backend(*record);
+    require_place(settings_.place, *record);
+    return end(key, *record, manner, *lock);
+}
+
+Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& manner,
+                         const Registry::Hold& lock)
+{
+    const bool owed = manner.files != AtEnd::give_up && owes_files(record);
+    const bool purge = manner.purge && !owed;
+    const bool known =
+        (record.state == State::running || record.state == State::ended) && !record.saving.begun;
+    // Where the books are elsewhere the home goes with whatever they do not know of.
+    destroy(known ? record.machine : interrupted(key), purge && !are_books_elsewhere(), lock);
+    clear_unrecorded(key, purge, lock);
+    Ended result{.ended = true, .saved = {}, .trouble = {}, .remedy = {}};
+    if (purge) {
+        forget(key);
+        return result;
+    }
+    if (record.state != State::ended && !(manner.purge && record.state == State::lost)) {
+        apply(record, Event::end);
+    } else if (!manner.purge) {
+        begin_keeping(key, record); // of the machine that the books did not know
+    }
+    record.saving.begun = false;
+    record.saving.due = owed;
+    if (record.id.session.empty()) {
+        take_over(key, record);
+    }
+    registry_.put(key, record);
+    if (owed && manner.files == AtEnd::save) {
+        save(key, record, manner.stop, lock, result);
+        if (manner.purge && result.trouble.empty()) {
+            destroy(known ? record.machine : interrupted(key), true, lock);
+            forget(key);
+        }
+    }
+    return result;
+}
+
+void MachineKeeper::save_due(const std::string& key, const std::stop_token& stop, Ended& result)
+{
+    const auto is_due = [&](const std::optional<Record>& record) {
+        return record && has_no_machine(*record) && owes_files(*record) && is_ours(*record) &&
+               is_confirmed(key, *record);
+    };
+    if (!is_due(registry_.find(key))) {
+        return;
+    }
+    const auto lock = this->lock(key, Deadline::after({}));
+    auto record = registry_.find(key);
+    if (!record) {
+        forget(key); // the lock has made the folder anew
+    } else if (is_due(record)) {
+        save(key, *record, stop, *lock, result);
+    }
+}
+
+/// Under the session's lock, of a record without a machine. What comes of it is in the books.
+void MachineKeeper::save(const std::string& key, Record& record, const std::stop_token& stop,
+                         const Registry::Hold& lock, Ended& result)
+{
+    try {
+        auto saved = save_from_home(key, record, stop, lock);
+        record.saving = {.due = false, .begun = false, .folder = saved.folder, .trouble = {}};
+        result.saved = std::move(saved);
+    } catch (const std::exception& error) {
+        require_held(lock); // else it is another's to write of
+        const auto* known = dynamic_cast<const Error*>(&error);
+        record.saving.begun = false;
+        if (!stop.stop_requested()) { // else nothing is the matter but that this server ends
+            record.saving.trouble = error.what();
+        }
+        result.trouble = error.what();
+        result.remedy = known != nullptr ? known->hint() : std::string();
+    }
+    registry_.put(key, record);
+}
+
+SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
+                                         const std::stop_token& stop, const Registry::Hold& lock)
+{
+    const auto& what = record.made_with->save_on_end;
+    if (!settings_.save) {
+        throw Error(ErrorCode::unsupported, "this program saves nothing to a workspace",
+                    "End the session with `berth sessions kill`.");
+    }
+    if (registry_.is_shared() && what.workspace != settings_.save_on_end.workspace) {
+        // Whoever can write to shared books must not have this server write where they say.
+        throw Error(ErrorCode::unsupported,
+                    "its files belong to the workspace " + what.workspace +
+                        ", and this berth has another",
+                    "Give it the same --workspace.");
+    }
+    if (const auto availability = backend_.availability(); !availability.available) {
+        throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
+    }
+    destroy(interrupted(key), false, lock); // of a server that died while it did this
+    record.saving.begun = true;
+    registry_.put(key, record);
+    const auto spec = spec_for_saving(key, record, lock);
+    auto machine = backend_.create(spec);
+    auto made = machine->record();
+    made.data["key_hash"] = key;
+    const auto end_it = [&] { destroy(made, made.made_home, lock); };
+    try {
+        const TimedStop timed(save_time, stop);
+        sandbox::Sandbox sandbox(std::move(machine), spec.token);
+        auto saved = settings_.save(
+            sandbox, {.id = record.id, .key = key, .what = what, .folder = record.saving.folder},
+            timed.token());
+        end_it();
+        saved.session = record.id.session;
+        return saved;
+    } catch (const Error& error) {
+        end_it();
+        if (error.code() == ErrorCode::cancelled && !stop.stop_requested()) {
+            throw Error(ErrorCode::backend_error,
+                        "it was not done in " + std::to_string(save_time.count()) + " minutes",
+                        "Name less in session.save_on_end, or fewer and larger files.");
+        }
+        throw;
+    } catch (...) {
+        end_it();
+        throw;
+    }
+}
+
+} // namespace berth::session

@@ -1,0 +1,47 @@
+#include "server/cli/adopt_session.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "server/cli/print.hpp"
+#include "server/cli/reports.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace berth::server::cli {
+
+int adopt_session(session::SessionManager& sessions, const Asked& asked,
+                  const session::Adoption& adoption)
+{
+    const auto& to = adoption.to;
+    if (to.session.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "adopt: it is not said which session shall have it",
+                    "Name that with --session NAME.");
+    }
+    collect_leftovers(sessions);
+    const auto what = sessions.find_home_key(asked.id, asked.name);
+    if (!what) {
+        complain("there is no session \"" + one_line(asked.name) + "\" of " +
+                     one_line(asked.id.principal) + ", and no home of that key",
+                 advice_on_missing(sessions, asked.id, "adopt"));
+        return 1;
+    }
+    const auto adopted = sessions.adopt(*what, adoption);
+    if (asked.json) {
+        print_json({{"session", to.session},
+                    {"principal", to.principal},
+                    {"key", adopted.key},
+                    {"from", *what},
+                    {"from_session", adopted.from.session},
+                    {"home", adopted.home},
+                    {"ended_machine", adopted.ended_machine}});
+    } else {
+        print("session " + one_line(to.session) + " has the home of " + one_line(asked.name) +
+              (adopted.ended_machine ? ", whose machine was ended for it" : "") +
+              "; its next call makes a machine with it");
+    }
+    return 0;
+}
+
+} // namespace berth::server::cli

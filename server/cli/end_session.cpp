@@ -1,0 +1,109 @@
+#include "server/cli/end_session.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/session/lifecycle.hpp"
+#include "server/cli/print.hpp"
+#include "server/cli/reports.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace berth::server::cli {
+namespace {
+
+using nlohmann::json;
+
+/// Why nothing was ended, and what to do.
+struct NothingEnded {
+    std::string reason;
+    std::string remedy;
+};
+
+/// A session that has ended is there as long as its home is.
+NothingEnded why_nothing_ended(session::SessionManager& sessions, const session::SessionId& id,
+                               const std::string& name)
+{
+    const auto key = session::key_hash(id);
+    for (const auto& facts : sessions.list()) {
+        const bool named = facts.key == key || facts.key == name || facts.sandbox_id == name;
+        if (named && facts.state == to_string(session::State::ended)) {
+            return {"session " + one_line(name) + " has ended already; its home is kept",
+                    "The same command with --purge removes it, with the files in its home."};
+        }
+    }
+    return {"there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
+            advice_on_missing(sessions, id, "kill")};
+}
+
+/// What is still to be done where the files of a session could not be saved.
+std::string advice_on_unsaved(const session::Ended& ended, bool purge)
+{
+    return (ended.remedy.empty() ? "" : ended.remedy + "\n") +
+           (purge ? "Its home is not removed before that; --purge --no-save does it all the same."
+                  : "Its home is kept, and `berth sessions gc` tries again.");
+}
+
+} // namespace
+
+std::string saved_sentence(const session::SavedFiles& saved)
+{
+    if (saved.files == 0) {
+        return "nothing was there that session.save_on_end names";
+    }
+    return tools::counted(saved.files, "file") + " (" + tools::human_bytes(saved.bytes) +
+           (saved.files == 1 ? ") is" : ") are") + " in the workspace at " +
+           one_line(saved.folder) +
+           (saved.skipped.empty()
+                ? ""
+                : "; skipped: " + one_line(saved.skipped.front()) +
+                      (saved.skipped.size() > 1
+                           ? " and " + tools::counted(saved.skipped.size() - 1, "other")
+                           : ""));
+}
+
+json saved_json(const session::SavedFiles& saved)
+{
+    json skipped = json::array();
+    for (const auto& item : saved.skipped) {
+        skipped.push_back(utf8::sanitize(item));
+    }
+    return {{"session", saved.session},
+            {"folder", saved.folder},
+            {"files", saved.files},
+            {"bytes", saved.bytes},
+            {"skipped", std::move(skipped)}};
+}
+
+int kill_session(session::SessionManager& sessions, const Asked& asked, bool purge,
+                 session::AtEnd files)
+{
+    collect_leftovers(sessions);
+    const auto& id = asked.id;
+    auto ended = sessions.kill(id, purge, files);
+    if (!ended) {
+        ended = sessions.kill_listed(asked.name, purge, files);
+    }
+    const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name);
+    if (asked.json) {
+        print_json({{"session", id.session},
+                    {"killed", ended.ended},
+                    {"saved", ended.saved ? saved_json(*ended.saved) : json()},
+                    {"unsaved", ended.trouble},
+                    {"reason", why.reason},
+                    {"remedy", ended ? ended.remedy : why.remedy}});
+    } else if (!ended) {
+        complain(why.reason, why.remedy);
+    } else {
+        print("session " + one_line(id.session) + " has ended" +
+              (ended.saved ? "; " + saved_sentence(*ended.saved) : ""));
+        if (!ended.trouble.empty()) {
+            complain("what session.save_on_end names could not be saved: " + ended.trouble,
+                     advice_on_unsaved(ended, purge));
+        }
+    }
+    return ended && ended.trouble.empty() ? 0 : 1;
+}
+
+} // namespace berth::server::cli

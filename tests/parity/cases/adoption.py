@@ -1,0 +1,127 @@
+"""berth sessions adopt: a session's home goes on under another name."""
+
+import json
+import os
+
+from suite import ParityTest, local_only
+
+
+class AdoptionTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.output("echo mine > file; chmod 600 file")
+
+    def adopt(self, what, *arguments, status=0):
+        printed = self.command_line("sessions", "adopt", what, "--json", *arguments, status=status)
+        return json.loads(printed) if printed else None
+
+    def name(self):
+        (session,) = self.sessions()
+        return session
+
+    def go_on_as(self, *arguments, session="kept"):
+        self.berth = self.start("--session", session, *arguments)
+        self.assertEqual(self.output("cat file; echo more >> file; cat file"), "mine\nmine\nmore\n")
+
+    def test_by_name_sandbox_or_key(self):
+        for number, field in enumerate(("session", "sandbox_id", "key")):
+            with self.subTest(field):
+                self.berth.close()
+                before = self.name()
+                told = self.adopt(before[field], "--session", f"kept-{number}")
+                self.assertEqual((told["from_session"], told["from"]),
+                                 (before["session"], before["key"]))
+                after = self.name()
+                self.assertEqual((after["session"], after["key"]), (f"kept-{number}", told["key"]))
+                self.assertEqual(after["home"], told["home"])
+                self.berth = self.start("--session", f"kept-{number}")
+                first = self.run_command("cat file")
+                self.assertEqual(first.data["stdout"], "mine\n")
+                self.assertIn("taken over from session", " ".join(first.notices))
+
+    @local_only
+    def test_its_files_are_its_own(self):
+        """Also the host uid is: another session of the old name gets another."""
+        self.berth.close()
+        self.adopt("work", "--session", "kept")
+        self.go_on_as()
+        self.berth.close()
+        self.berth = self.start("--session", "work")
+        self.assertEqual(self.output("ls -A"), "")
+        self.output("echo new > file")
+        owners = [os.stat(session["home"] + "/file").st_uid for session in self.sessions()]
+        self.assertEqual(len(owners), 2)
+        if os.geteuid() == 0:
+            self.assertEqual(len(set(owners)), 2)
+
+    def test_a_machine_that_is_in_use_is_not_taken_away(self):
+        # The server is connected.
+        self.command_line("sessions", "adopt", "work", "--session", "kept", status=1)
+        self.command_line("sessions", "adopt", "work", "--session", "kept", "--end-machine", status=1)
+        self.assertEqual(self.output("cat file"), "mine\n")
+        job = self.run_command("sleep 300", background=True)
+        self.assertTrue(job.data["job_id"])
+        self.berth.close()
+        self.wait_until(lambda: json.loads(self.command_line("sessions", "show", "work", "--json"))
+                        ["clients"] == 0, 10, "the server has left")
+        self.command_line("sessions", "adopt", "work", "--session", "kept", status=1)
+        told = self.adopt("work", "--session", "kept", "--end-machine")
+        self.assertTrue(told["ended_machine"])
+        self.assertEqual(self.state.processes(), {})
+        self.go_on_as()
+
+    def test_after_another_key_and_to_another_principal(self):
+        self.berth.close()
+        keyed = {"BERTH_SESSION_KEY": "{team}/{session}"}
+        key = self.name()["key"]
+        os.environ.update(keyed)
+        try:
+            told = self.adopt(key, "--session", "work", "--var", "team=red")
+            self.assertEqual(told["session"], "work")
+        finally:
+            del os.environ["BERTH_SESSION_KEY"]
+        self.berth = self.start("--session", "work", "--var", "team=red", env=keyed)
+        self.assertEqual(self.output("cat file"), "mine\n")
+        self.berth.close()
+        key = self.name()["key"]
+        os.environ["BERTH_PRINCIPAL"] = "bob"
+        try:
+            self.command_line("sessions", "adopt", key, "--session", "kept", status=1)
+        finally:
+            del os.environ["BERTH_PRINCIPAL"]
+        self.adopt(key, "--session", "kept", "--principal", "bob")
+        self.go_on_as("--principal", "bob")
+
+    def test_one_that_there_is_stays(self):
+        self.berth.close()
+        self.berth = self.start("--session", "kept")
+        self.output("echo theirs > file")
+        self.command_line("sessions", "adopt", "work", "--session", "kept", status=1)
+        self.assertEqual(self.output("cat file"), "theirs\n")
+        self.command_line("sessions", "adopt", "never-there", "--session", "third", status=1)
+        self.command_line("sessions", "adopt", "work", status=2)
+
+    def test_an_unnamed_session_is_taken_from_its_server(self):
+        server = self.start()
+        made = server.call_tool("bash_exec", {"command": "echo mine > file"})
+        self.assertEqual(made.data["exit_code"], 0, made)
+        unnamed = next(each["session"] for each in self.sessions()
+                       if each["session"].startswith("unnamed-"))
+        self.command_line("sessions", "adopt", unnamed, "--session", "kept", status=1)
+        self.adopt(unnamed, "--session", "kept", "--end-machine")
+        self.go_on_as()
+        # Its server goes on with a fresh one, and takes nothing with it when it ends.
+        fresh = server.call_tool("bash_exec", {"command": "ls -A"})
+        self.assertEqual(fresh.data["stdout"], "", fresh)
+        server.close()
+        self.assertEqual(self.output("cat file"), "mine\nmore\n")
+
+    def test_a_home_that_no_book_knows(self):
+        self.berth.close()
+        session = self.name()
+        self.command_line("sessions", "kill", "work")
+        os.unlink(f"{self.state.path}/sessions/{session['key']}/record.json")
+        self.assertEqual(self.sessions(), [])
+        self.command_line("sessions", "adopt", session["key"], "--session", "kept", status=1)
+        self.adopt(session["key"], "--session", "kept", "--principal", session["principal"])
+        self.go_on_as("--principal", session["principal"])

@@ -1,0 +1,175 @@
+#include "server/cli/end_session.hpp"
+#include "server/cli/print.hpp"
+#include "server/cli/reports.hpp"
+#include "tests/unit/captured.hpp"
+#include "tests/unit/session/fake_backend.hpp"
+#include "tests/unit/temporary_directory.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <string>
+
+#include <unistd.h>
+
+using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
+using nlohmann::json;
+using tests::captured;
+
+namespace {
+
+constexpr auto save = session::AtEnd::save;
+const session::SessionId work{"ann", "work", {}};
+
+struct Fixture {
+    tests::TemporaryDirectory directory;
+    bool workspace_is_full = false;
+    session::SessionManager sessions = make();
+
+    session::SessionManager make()
+    {
+        session::Settings settings;
+        settings.state_directory = directory / "state";
+        settings.save_on_end = {.patterns = {"out"}, .workspace = "/workspace"};
+        settings.save = [this](sandbox::Sandbox&, const session::Leaving&, const std::stop_token&) {
+            if (workspace_is_full) {
+                throw Error(ErrorCode::no_space, "the disk is full", "make room");
+            }
+            return session::SavedFiles{.session = {},
+                                       .folder = "/sessions/work",
+                                       .files = 2,
+                                       .bytes = 10,
+                                       .skipped = {"out/link: symbolic link"}};
+        };
+        return {settings, std::make_shared<tests::FakeBackend>(directory / "machines")};
+    }
+};
+
+} // namespace
+
+TEST_CASE_FIXTURE(Fixture, "what was saved at the end is told")
+{
+    (void)sessions.acquire(work);
+    CHECK(captured(STDOUT_FILENO,
+                   [&] { CHECK(cli::kill_session(sessions, {work, "work"}, false, save) == 0); }) ==
+          "session work has ended; 2 files (10 bytes) are in the workspace at /sessions/work; "
+          "skipped: "
+          "out/link: symbolic link\n");
+    (void)sessions.acquire(work);
+    const auto told = json::parse(captured(STDOUT_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {work, "work", true}, true, save) == 0);
+    }));
+    CHECK(told["saved"]["folder"] == "/sessions/work");
+    CHECK(told["saved"]["files"] == 2);
+    CHECK(told["unsaved"] == "");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
+{
+    workspace_is_full = true;
+    (void)sessions.acquire(work);
+    std::string out;
+    const auto err = captured(STDERR_FILENO, [&] {
+        out = captured(STDOUT_FILENO, [&] {
+            CHECK(cli::kill_session(sessions, {work, "work"}, true, save) == 1);
+        });
+    });
+    CHECK(out == "session work has ended\n");
+    CHECK(err.find("could not be saved: the disk is full\nmake room\n") != std::string::npos);
+    CHECK(err.find("--purge --no-save") != std::string::npos);
+    const auto told = json::parse(captured(STDOUT_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {work, "work", true}, true, save) == 1);
+    }));
+    CHECK(told["saved"].is_null());
+    CHECK(told["unsaved"] == "the disk is full");
+    CHECK(told["remedy"] == "make room");
+    CHECK(captured(STDOUT_FILENO, [&] {
+              CHECK(cli::kill_session(sessions, {work, "work"}, true, session::AtEnd::give_up) ==
+                    0);
+          }) == "session work has ended\n");
+    CHECK(sessions.list().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "there has to be something to end")
+{
+    (void)sessions.acquire(work);
+    CHECK(captured(STDOUT_FILENO,
+                   [&] { CHECK(cli::kill_session(sessions, {work, "work"}, false, save) == 0); }) ==
+          "session work has ended; 2 files (10 bytes) are in the workspace at /sessions/work; "
+          "skipped: "
+          "out/link: symbolic link\n");
+    const auto err = captured(STDERR_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {{"ann", "none", {}}, "none"}, false, save) == 1);
+    });
+    CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
+    CHECK(err.find("`berth sessions list`") != std::string::npos);
+    const auto told = json::parse(captured(STDOUT_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {{"ann", "none", {}}, "none", true}, false, save) == 1);
+    }));
+    CHECK(told["killed"] == false);
+    CHECK(told["reason"] == "there is no session \"none\" of ann");
+    CHECK(told["remedy"].get<std::string>().find("`berth sessions list`") != std::string::npos);
+    const auto again = captured(STDERR_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {work, "work"}, false, save) == 1); // it has ended
+    });
+    CHECK(again.starts_with("berth: session work has ended already; its home is kept\n"));
+    CHECK(again.find("--purge removes it") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a session that has ended is told as that by whatever names it")
+{
+    (void)sessions.acquire(work);
+    const auto shown = sessions.facts(work).sandbox_id;
+    REQUIRE(sessions.kill(work, false));
+    for (const auto& name : {shown, session::key_hash(work)}) {
+        const auto told = json::parse(captured(STDOUT_FILENO, [&] {
+            CHECK(cli::kill_session(sessions, {{"ann", name, {}}, name, true}, false, save) == 1);
+        }));
+        CHECK(told["killed"] == false);
+        CHECK(told["reason"] == "session " + name + " has ended already; its home is kept");
+    }
+    (void)captured(STDOUT_FILENO,
+                   [&] { CHECK(cli::kill_session(sessions, {work, "work"}, true, save) == 0); });
+    CHECK(captured(STDERR_FILENO, [&] {
+              (void)cli::kill_session(sessions, {work, "work"}, false, save);
+          }).find("there is no session") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what the list shows")
+{
+    const session::SessionId before{"ann", "work", "another key"};
+    const session::SessionId now{"ann", "work", {}};
+    (void)sessions.acquire(before);
+    const auto err = captured(
+        STDERR_FILENO, [&] { CHECK(cli::kill_session(sessions, {now, "work"}, true, save) == 1); });
+    const auto list =
+        json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
+    REQUIRE(list.size() == 1);
+    const auto key = list[0].value("key", "");
+    CHECK(key == session::key_hash(before));
+    CHECK(err.find("session.key") != std::string::npos);
+    CHECK(err.find("`berth sessions kill " + key + "`") != std::string::npos);
+    const auto shown = list[0]["sandbox_id"].get<std::string>();
+    const auto text = captured(STDOUT_FILENO, [&] {
+        CHECK(cli::kill_session(sessions, {{"ann", shown, {}}, shown}, true, save) == 0);
+    });
+    CHECK(text.starts_with("session " + shown + " has ended"));
+    CHECK(sessions.list().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "a name cannot turn the line it is told in around")
+{
+    const session::SessionId odd{"ann\u202e", "work\u202egnp", {}};
+    const auto kill = [&] { (void)cli::kill_session(sessions, {odd, odd.session}, false, save); };
+    const auto refused = captured(STDERR_FILENO, kill);
+    (void)sessions.acquire(odd);
+    const auto ended = captured(STDOUT_FILENO, kill);
+    CHECK(refused.find("there is no session") != std::string::npos);
+    CHECK(ended.find("has ended") != std::string::npos);
+    for (const auto& text : {refused, ended}) {
+        CHECK(text.find("\u202e") == std::string::npos);
+        CHECK(text.find(cli::one_line(odd.session)) != std::string::npos);
+    }
+}

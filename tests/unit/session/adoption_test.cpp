@@ -1,0 +1,269 @@
+#include "sandbox/session/session_manager.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/session/manager_fixture.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::key_hash;
+using tests::error_of;
+using tests::says;
+using tests::work;
+
+namespace {
+
+const session::SessionId kept{"ann", "kept", {}};
+
+struct Fixture : tests::ManagerFixture {
+    session::Adoption wanted{
+        .to = kept, .end_machine = false, .any_principal = false, .deadline = Deadline::after(60s)};
+
+    /// A session that has ended, whose home has files of its own.
+    void end_one() const
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        REQUIRE(manager->kill(work, false));
+        std::ofstream(backend->home(key_hash(work))) << "years of work";
+    }
+
+    session::Adopted adopt(const std::string& key = key_hash(work)) const
+    {
+        return start()->adopt(key, wanted);
+    }
+
+    [[nodiscard]] bool has_home(const session::SessionId& id) const
+    {
+        return std::filesystem::exists(backend->home(key_hash(id)));
+    }
+
+    [[nodiscard]] std::string state_of(const session::SessionId& id) const
+    {
+        return start()->facts(id).state;
+    }
+
+    /// A server that is killed in the middle of it.
+    void adopt_and_die(std::function<void()> tests::FakeBackend::* when) const
+    {
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            (*backend).*when = [] { ::_exit(0); };
+            try {
+                (void)adopt();
+            } catch (const std::exception&) {
+                ::_exit(2);
+            }
+            ::_exit(1);
+        }
+        int status = -1;
+        REQUIRE(::waitpid(pid, &status, 0) == pid);
+        REQUIRE(status == 0);
+    }
+
+    void collect() const { (void)start()->collect_leftovers(Deadline::after(5s)); }
+
+    void check_is_new() const
+    {
+        CHECK(has_home(kept));
+        CHECK_FALSE(has_home(work));
+        CHECK(state_of(kept) == "ended");
+        CHECK(state_of(work) == "absent");
+        CHECK_FALSE(std::filesystem::exists(folder(work)));
+        CHECK(start()->facts(kept).home == backend->home(key_hash(kept)));
+    }
+
+    void check_is_old() const
+    {
+        CHECK(has_home(work));
+        CHECK_FALSE(has_home(kept));
+        CHECK(state_of(work) == "ended");
+        CHECK(state_of(kept) == "absent");
+    }
+};
+
+} // namespace
+
+TEST_SUITE("session/adoption")
+{
+    TEST_CASE_FIXTURE(Fixture, "the home of a session that has ended goes to another name")
+    {
+        end_one();
+        const auto before =
+            nlohmann::json::parse(text_of(folder(work) + "/record.json")).at("kept");
+        const auto adopted = adopt();
+        CHECK(adopted.from.session == "work");
+        CHECK_FALSE(adopted.ended_machine);
+        CHECK(adopted.home == backend->home(key_hash(kept)));
+        check_is_new();
+        CHECK(text_of(backend->home(key_hash(kept))) == "years of work");
+        // What was counted of its retention goes with it.
+        CHECK(nlohmann::json::parse(text_of(folder(kept) + "/record.json")).at("kept") == before);
+        CHECK(says(start()->acquire(kept), "taken over from session work"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine is ended for it where that is allowed")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        // A fake has no guest that could say that nobody uses it.
+        CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::busy);
+        CHECK(state_of(work) == "running");
+        CHECK(state_of(kept) == "absent");
+        CHECK_FALSE(std::filesystem::exists(folder(kept)));
+        wanted.end_machine = true;
+        CHECK(adopt().ended_machine);
+        check_is_new();
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "nobody's session is overwritten, and none is taken by mistake")
+    {
+        end_one();
+        SUBCASE("one that there is")
+        {
+            (void)start()->acquire(kept);
+            CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::conflict);
+        }
+        SUBCASE("a home that no book knows")
+        {
+            std::ofstream(backend->home(key_hash(kept))) << "another's";
+            CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::conflict);
+            CHECK(text_of(backend->home(key_hash(kept))) == "another's");
+        }
+        SUBCASE("one of another principal")
+        {
+            wanted.to.principal = "bob";
+            CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::permission_denied);
+            CHECK(has_home(work));
+            wanted.any_principal = true;
+            (void)adopt();
+            CHECK(start()->facts(wanted.to).state == "ended");
+            return;
+        }
+        SUBCASE("one whose record is damaged")
+        {
+            std::ofstream(folder(work) + "/record.json") << "{";
+            CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::backend_error);
+        }
+        SUBCASE("itself")
+        {
+            wanted.to = work;
+            CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::invalid_argument);
+        }
+        SUBCASE("one of another backend")
+        {
+            backend->backend_name = "other";
+            CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::sandbox_unavailable);
+            backend->backend_name = "fake";
+        }
+        CHECK(has_home(work));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a home that no book knows is found by its key")
+    {
+        end_one();
+        std::filesystem::remove_all(folder(work)); // the books are lost; the home is elsewhere here
+        CHECK(start()->find_home_key(work, "work") == key_hash(work));
+        CHECK(start()->find_home_key(kept, key_hash(work)) == key_hash(work));
+        CHECK_FALSE(start()->find_home_key(kept, "kept"));
+        CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::permission_denied); // whose is it?
+        wanted.any_principal = true;
+        CHECK(adopt().from.session.empty());
+        check_is_new();
+        wanted.to = {"ann", "third", {}};
+        CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::not_found);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who dies in the middle leaves the old session or the new one")
+    {
+        end_one();
+        SUBCASE("before the home is moved")
+        {
+            adopt_and_die(&tests::FakeBackend::before_move);
+            SUBCASE("for the next collection")
+            {
+                collect();
+                check_is_old();
+            }
+            SUBCASE("for a call of the old one")
+            {
+                CHECK(says(start()->acquire(work), "had ended"));
+                collect();
+                CHECK(has_home(work));
+                CHECK_FALSE(has_home(kept));
+            }
+            SUBCASE("for who tries again")
+            {
+                (void)adopt();
+                check_is_new();
+            }
+        }
+        SUBCASE("after it")
+        {
+            adopt_and_die(&tests::FakeBackend::after_move);
+            SUBCASE("for the next collection")
+            {
+                collect();
+            }
+            SUBCASE("for who tries again")
+            {
+                (void)adopt();
+            }
+            check_is_new();
+            CHECK(text_of(backend->home(key_hash(kept))) == "years of work");
+        }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a move that fails changes nothing")
+    {
+        end_one();
+        backend->before_move = [] { throw Error(ErrorCode::backend_error, "no"); };
+        CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::backend_error);
+        check_is_old();
+        CHECK_FALSE(std::filesystem::exists(folder(kept)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine that can go on under another name does")
+    {
+        end_one();
+        backend->adopts_living = true;
+        (void)adopt();
+        CHECK(state_of(kept) == "running");
+        CHECK(state_of(work) == "absent");
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "two that want each other's names wait for one another")
+    {
+        for (int round = 0; round < 20; ++round) {
+            CAPTURE(round);
+            end_one();
+            std::jthread other([&] {
+                try {
+                    (void)start()->adopt(key_hash(kept), {.to = work,
+                                                          .end_machine = false,
+                                                          .any_principal = false,
+                                                          .deadline = Deadline::after(60s)});
+                } catch (const Error&) {
+                    return; // there was nothing to have, or it came first
+                }
+            });
+            (void)error_of([&] { (void)adopt(); });
+            other.join();
+            CHECK(has_home(work) != has_home(kept));
+            for (const auto& id : {work, kept}) {
+                (void)start()->kill(id, true);
+            }
+        }
+    }
+}

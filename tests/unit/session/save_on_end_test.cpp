@@ -1,0 +1,225 @@
+#include "sandbox/session/session_manager.hpp"
+#include "tests/unit/error_of.hpp"
+#include "tests/unit/session/manager_fixture.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::AtEnd;
+using session::key_hash;
+using tests::work;
+
+namespace {
+
+const session::SessionId unnamed{"ann", "", {}};
+
+/// Servers that shall save `out`, to a workspace which may be full.
+struct Fixture : tests::ManagerFixture {
+    Fixture()
+    {
+        settings.save_on_end = {.patterns = {"out"}, .workspace = "/workspace"};
+        settings.save = [this](sandbox::Sandbox& sandbox, const session::Leaving& leaving,
+                               const std::stop_token& /*stop*/) {
+            const auto& machine = sandbox.machine().record();
+            CHECK(std::filesystem::exists(backend->alive(machine.data.at("key_hash"))));
+            if (full) {
+                throw Error(ErrorCode::no_space, "the disk is full", "make room");
+            }
+            saved.push_back(leaving);
+            return session::SavedFiles{
+                .session = {}, .folder = "/sessions/work", .files = 1, .bytes = 5, .skipped = {}};
+        };
+        settings.on_unsaved = [this](const std::string& session, const std::string& why) {
+            told.push_back(session + ": " + why);
+        };
+    }
+
+    bool full = false;
+    std::vector<session::Leaving> saved;
+    std::vector<std::string> told;
+
+    [[nodiscard]] session::Collected collect(bool thorough = true) const
+    {
+        return start()->collect_leftovers(Deadline::after(5s), {},
+                                          {.old = thorough, .older_than = {}});
+    }
+
+    [[nodiscard]] bool has_home(const std::string& key = key_hash(work)) const
+    {
+        return std::filesystem::exists(backend->home(key));
+    }
+
+    [[nodiscard]] nlohmann::json record() const
+    {
+        return nlohmann::json::parse(text_of(folder(work) + "/record.json"));
+    }
+};
+
+} // namespace
+
+TEST_SUITE("session/save_on_end")
+{
+    TEST_CASE_FIXTURE(Fixture, "a session that is ended has its files saved, from the home alone")
+    {
+        settings.mounts = {{.source = "/srv", .target = "/home/user/srv", .writable = true}};
+        settings.network = sandbox::Network::host;
+        const auto manager = start();
+        (void)manager->acquire(work);
+        const auto ended = manager->kill(work, false);
+        REQUIRE(ended);
+        REQUIRE(ended.saved);
+        CHECK(ended.saved->session == "work");
+        REQUIRE(saved.size() == 1);
+        CHECK(saved[0].id.principal == "ann");
+        CHECK(saved[0].what.patterns == std::vector<std::string>{"out"});
+        CHECK(saved[0].folder.empty());
+        // The machine that it was done in had nothing of the session's, and is gone.
+        CHECK(backend->last_spec.mounts.empty());
+        CHECK(backend->last_spec.network == sandbox::Network::none);
+        CHECK(backend->last_spec.ends_with_server);
+        CHECK_FALSE(std::filesystem::exists(backend->alive(key_hash(work))));
+        CHECK(has_home());
+        CHECK(collect().saved.empty()); // once for each machine
+        (void)manager->acquire(work);
+        REQUIRE(manager->kill(work, true).saved);
+        CHECK(saved.at(1).folder == "/sessions/work"); // where those of the session went before
+        CHECK_FALSE(has_home());
+        CHECK_FALSE(std::filesystem::exists(folder(work)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "where nothing was asked for no machine is made for it")
+    {
+        settings.save_on_end.patterns.clear();
+        const auto manager = start();
+        (void)manager->acquire(work);
+        CHECK_FALSE(manager->kill(work, false).saved);
+        CHECK(collect().saved.empty());
+        CHECK(backend->count("create") == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "what cannot be saved keeps its home, also from a purge, and is told")
+    {
+        full = true;
+        const auto manager = start();
+        (void)manager->acquire(work);
+        const auto ended = manager->kill(work, true);
+        CHECK(ended);
+        CHECK_FALSE(ended.saved);
+        CHECK(ended.trouble == "the disk is full");
+        CHECK(ended.remedy == "make room");
+        CHECK(has_home());
+        const auto facts = manager->facts(work);
+        CHECK(facts.state == "ended");
+        CHECK(facts.why.find("session.save_on_end") != std::string::npos);
+        CHECK(facts.why.find("the disk is full") != std::string::npos);
+        const auto collected = collect();
+        REQUIRE(collected.failed.size() == 1);
+        CHECK(collected.failed[0].find("the disk is full") != std::string::npos);
+        CHECK(told == std::vector<std::string>{"work: the disk is full"});
+        SUBCASE("until it can be")
+        {
+            full = false;
+            CHECK(collect().saved.size() == 1);
+            CHECK(manager->kill(work, true));
+        }
+        SUBCASE("or nobody wants it")
+        {
+            CHECK(manager->kill(work, true, AtEnd::give_up));
+            CHECK(saved.empty());
+        }
+        CHECK_FALSE(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who gives it up is not asked again")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        REQUIRE(manager->kill(work, false, AtEnd::give_up));
+        CHECK(collect().saved.empty());
+        CHECK(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "of a machine that ended by itself a collection saves, once")
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+        set_age(work, 13h);
+        // Who only looks has no time for it.
+        CHECK(collect(false).saved.empty());
+        CHECK(saved.empty());
+        CHECK(collect().saved.size() == 1);
+        CHECK(record()["state"] == "ended");
+        CHECK(collect().saved.empty());
+        CHECK(saved.size() == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a home whose time is over is saved before it goes, or stays")
+    {
+        settings.asked.insert("session.home_retention");
+        settings.home_retention = 1s;
+        (void)start()->acquire(work);
+        REQUIRE(start()->kill(work, false, AtEnd::save).saved);
+        (void)start()->acquire(work);
+        end_machine(work);
+        full = true;
+        CHECK(collect().failed.size() == 1);
+        auto changed = record();
+        changed["kept"]["counted"] = 100;
+        std::ofstream(folder(work) + "/record.json") << changed;
+        CHECK(collect().failed.size() == 1);
+        CHECK(has_home());
+        full = false;
+        const auto collected = collect();
+        CHECK(collected.saved.size() == 1);
+        CHECK(collected.removed == std::vector<std::string>{"work"});
+        CHECK_FALSE(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "an unnamed session's files wait for the next collection")
+    {
+        std::string key;
+        {
+            const auto manager = start();
+            (void)manager->acquire(unnamed);
+            key = manager->list().at(0).key;
+        }
+        CHECK(saved.empty()); // a server that ends has no time
+        CHECK(has_home(key));
+        CHECK_FALSE(std::filesystem::exists(backend->alive(key)));
+        CHECK(collect(false).cleared == 0);
+        CHECK(has_home(key));
+        CHECK(collect().saved.size() == 1);
+        CHECK_FALSE(has_home(key));
+        CHECK(start()->list().empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a server that died while it saved leaves nothing in the way")
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+        CHECK(collect(false).cleared == 1);
+        auto changed = record();
+        changed["saving"]["begun"] = true;
+        std::ofstream(folder(work) + "/record.json") << changed;
+        std::ofstream(backend->alive(key_hash(work))) << "of the one that saved";
+        SUBCASE("for the next collection")
+        {
+            CHECK(collect().saved.size() == 1);
+        }
+        SUBCASE("for a call")
+        {
+            (void)start()->acquire(work);
+        }
+        CHECK(backend->count("TWICE") == 0);
+        CHECK_FALSE(record()["saving"]["begun"].get<bool>());
+    }
+}
