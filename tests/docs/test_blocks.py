@@ -88,7 +88,7 @@ class Blocks(unittest.TestCase):
 
     def test_flags_named_alone_are_berth_s(self):
         known = flags_of().union(*(flags_of(command) for command in COMMANDS),
-                                 flags_of("sessions", "kill"))
+                                 flags_of("sessions", "kill"), flags_of("sessions", "adopt"))
         for place, statement in statements():
             if statement.startswith("--") and statement != "--":
                 with self.subTest(f"{place}: {statement}"):

@@ -25,7 +25,7 @@ TEST_CASE("a limit that the kernel refused is not told as one")
 TEST_CASE("whose programs are seen is told")
 {
     const auto detail = [](const std::string& template_directory) {
-        for (const auto& layer : layers_of({}, {}, {}, "", template_directory)) {
+        for (const auto& layer : layers_of({}, {}, {}, "", "", template_directory)) {
             if (layer.name == "mountns") {
                 return layer.detail;
             }

@@ -40,7 +40,8 @@ TEST_SUITE("session/registry")
     {
         const Books books;
         const auto key = key_of("work");
-        const auto record = full_record();
+        auto record = full_record();
+        record.machine.data["key_hash"] = key; // of no other session's machine, whatever is written
         put(*books.open(), key, record);
         const auto found = books.open()->find(key);
         REQUIRE(found.has_value());
