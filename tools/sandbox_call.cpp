@@ -7,7 +7,7 @@ namespace berth::tools {
 
 session::Lease lease_sandbox(Context& context)
 {
-    auto lease = context.sessions.acquire(context.session);
+    auto lease = context.sessions.acquire(context.session, context.stop);
     auto told = std::exchange(lease.notices, {});
     context.notices.insert(context.notices.end(), std::make_move_iterator(told.begin()),
                            std::make_move_iterator(told.end()));

@@ -111,6 +111,13 @@ std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::
     return paths;
 }
 
+void end_guest(const sandbox::MachineRecord& record)
+{
+    if (const UniqueFd guest = open_guest(facts_from(record))) {
+        sys::pidfd_send_signal(guest.get(), SIGKILL);
+    }
+}
+
 void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool privileged)
 {
     const MachineFacts facts = own_facts(record);

@@ -17,6 +17,9 @@ namespace berth::local {
 [[nodiscard]] std::vector<std::string> session_cgroups(const CgroupLayout& layout,
                                                        const std::string& id);
 
+/// Ends the guest of a record alone; what else there is of its machine stays.
+void end_guest(const sandbox::MachineRecord& record);
+
 /// Ends the machine of a record: its processes first, then cgroups, socket and temporary folders,
 /// with `purge` the home and the host uid too. Of a record whose session has a later machine only
 /// the process is ended. Idempotent. Throws Error(backend_error) when a process would not die, or

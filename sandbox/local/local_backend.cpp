@@ -106,6 +106,7 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     attach(const sandbox::MachineRecord& record) override;
     void destroy(const sandbox::MachineRecord& record, bool purge) override;
+    void interrupt(const std::string& key_hash) override;
     [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override;
     [[nodiscard]] sandbox::ChangedLimits change_limits(const std::string& key_hash,
                                                        const sandbox::Limits& limits) override;
@@ -411,6 +412,11 @@ void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
     destroy_machine(whole, purge, privileged_);
     const std::lock_guard lock(mutex_);
     lifetimes_.erase(whole.id);
+}
+
+void LocalBackend::interrupt(const std::string& key_hash)
+{
+    end_guest(find_unrecorded(key_hash));
 }
 
 bool LocalBackend::is_gone(const sandbox::MachineRecord& record)

@@ -339,7 +339,8 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     Obtained obtained;
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
-        if (auto notice = set_up(*obtained.sandbox, settings_.setup); !notice.empty()) {
+        if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.stop);
+            !notice.empty()) {
             obtained.notices.push_back(std::move(notice));
         }
         apply(record, Event::created);

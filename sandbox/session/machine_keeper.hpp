@@ -36,6 +36,7 @@ class MachineKeeper {
         /// Takes what the agent must be told whatever becomes of the call, before the notices of
         /// what it obtains.
         std::vector<std::string>* told = nullptr;
+        std::stop_token stop = {}; ///< nobody wants it any more; heard while it is set up
     };
 
     struct Obtained {

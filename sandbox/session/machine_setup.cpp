@@ -74,6 +74,28 @@ void require_success(const protocol::ExecuteReply& reply, const std::string& com
                 "was there before is kept.");
 }
 
+protocol::ExecuteReply run(sandbox::Sandbox& sandbox, const protocol::ExecuteRequest& request,
+                           const std::stop_token& stop)
+{
+    try {
+        auto reply = sandbox.execute(request, stop);
+        if (reply.fate == Fate::cancelled && stop.stop_requested()) {
+            throw Error(ErrorCode::cancelled,
+                        "the call was cancelled while its fresh sandbox was set up "
+                        "(session.setup)",
+                        "Nothing of the call was done; the next one makes the sandbox anew.");
+        }
+        return reply;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::session_lost) {
+            throw;
+        }
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "the sandbox was ended while it was set up (session.setup)",
+                    "Nothing of the call was done; the next one makes the sandbox anew.");
+    }
+}
+
 std::string seconds_text(std::chrono::milliseconds time)
 {
     const auto tenths = (time.count() + 50) / 100;
@@ -82,7 +104,7 @@ std::string seconds_text(std::chrono::milliseconds time)
 
 } // namespace
 
-std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup)
+std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup, const std::stop_token& stop)
 {
     if (setup.commands.empty()) {
         return {};
@@ -94,7 +116,8 @@ std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup)
     for (const auto& command : setup.commands) {
         const auto left = std::max<std::chrono::milliseconds>(setup.timeout - passed(),
                                                               std::chrono::milliseconds(1));
-        require_success(sandbox.execute(request_for(command, setup, left), {}), command, setup);
+        const auto reply = run(sandbox, request_for(command, setup, left), stop);
+        require_success(reply, command, setup);
     }
     const auto count = setup.commands.size();
     return "the fresh sandbox was set up by its operator: " + std::to_string(count) +

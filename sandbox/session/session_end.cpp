@@ -70,9 +70,14 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     }
     require_same_backend(*record);
     require_place(settings_.place, *record);
+    const bool in_making = record->state == State::creating && !manner.condition;
+    if (in_making) {
+        backend_.interrupt(key); // else its session.setup, of an hour perhaps, would be waited for
+    }
     const auto lock = this->lock(key, manner.deadline);
     if (!look()) {
-        return {};
+        // Whoever made it has undone it.
+        return {.ended = in_making, .saved = {}, .trouble = {}, .remedy = {}};
     }
     require_same_backend(*record);
     require_place(settings_.place, *record);

@@ -45,7 +45,7 @@ class SessionManager::Implementation {
     {
     }
 
-    Lease acquire(const SessionId& id);
+    Lease acquire(const SessionId& id, const std::stop_token& stop);
     void report_lost(const SessionId& id, const Lease& lease);
     void tell_again(const SessionId& id, std::vector<std::string> notices);
 
@@ -78,7 +78,7 @@ class SessionManager::Implementation {
     std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
-    void obtain(Slot& slot);
+    void obtain(Slot& slot, const std::stop_token& stop);
     void end_unnamed(Slot& slot) noexcept;
 
     Settings settings_;
@@ -169,7 +169,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
 }
 
 /// Under slot.making.
-void SessionManager::Implementation::obtain(Slot& slot)
+void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& stop)
 {
     // Let go of only when it is worth nothing, because whoever deleted the session has deleted the
     // claimed file with it: in a moment without it a collector would take the session for dead.
@@ -187,6 +187,7 @@ void SessionManager::Implementation::obtain(Slot& slot)
     }
     std::vector<std::string> told;
     wanted.told = &told;
+    wanted.stop = stop;
     MachineKeeper::Obtained obtained;
     try {
         obtained = keeper_.obtain(wanted);
@@ -211,7 +212,7 @@ void SessionManager::Implementation::obtain(Slot& slot)
     slot.touched = BootClock::now();
 }
 
-Lease SessionManager::Implementation::acquire(const SessionId& id)
+Lease SessionManager::Implementation::acquire(const SessionId& id, const std::stop_token& stop)
 {
     if (closed_) {
         throw Error(ErrorCode::sandbox_unavailable, "the server is stopping",
@@ -224,14 +225,18 @@ Lease SessionManager::Implementation::acquire(const SessionId& id)
     start_collector({});
     const std::unique_lock making(slot->making, settings_.lock_wait);
     if (!making) {
+        const auto& setup = settings_.setup;
         throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
-                    "try again in a few seconds");
+                    setup.commands.empty()
+                        ? std::string("try again in a few seconds")
+                        : "session.setup runs in it, for " + std::to_string(setup.timeout.count()) +
+                              " s at most: try again then");
     }
     for (;;) {
         if (auto lease = lease_of(slot)) {
             return std::move(*lease);
         }
-        obtain(*slot);
+        obtain(*slot, stop);
     }
 }
 
@@ -370,9 +375,9 @@ SessionManager::~SessionManager()
     implementation_->close();
 }
 
-Lease SessionManager::acquire(const SessionId& id)
+Lease SessionManager::acquire(const SessionId& id, const std::stop_token& stop)
 {
-    return implementation_->acquire(id);
+    return implementation_->acquire(id, stop);
 }
 
 void SessionManager::report_lost(const SessionId& id, const Lease& lease)

@@ -37,8 +37,8 @@ class SessionManager {
     SessionManager& operator=(const SessionManager&) = delete;
 
     /// The session's sandbox, made or attached to if need be. Throws Error(sandbox_unavailable),
-    /// Error(busy).
-    [[nodiscard]] Lease acquire(const SessionId& id);
+    /// Error(busy), and Error(cancelled) where a stop request came while session.setup ran.
+    [[nodiscard]] Lease acquire(const SessionId& id, const std::stop_token& stop = {});
 
     /// The sandbox in `lease` turned out to be gone (a call threw session_lost): the next acquire()
     /// makes a new one and says so.

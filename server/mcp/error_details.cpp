@@ -24,7 +24,8 @@ struct Typed {
 constexpr std::array typed = {
     Typed{"available_bytes", Type::number}, Typed{"count", Type::number},
     Typed{"cut_off.bytes", Type::number},   Typed{"cut_off.certain", Type::truth},
-    Typed{"lines", Type::numbers},          Typed{"retry_after", Type::number},
+    Typed{"limit_bytes", Type::number},     Typed{"lines", Type::numbers},
+    Typed{"retry_after", Type::number},     Typed{"used_bytes", Type::number},
 };
 
 Type type_of(std::string_view key)

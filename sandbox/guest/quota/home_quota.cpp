@@ -3,7 +3,6 @@
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
-#include <thread>
 #include <vector>
 
 namespace berth::guest {
@@ -38,7 +37,8 @@ Error exceeded(const std::string& what, std::uint64_t used, std::uint64_t limit)
 Error no_room_for(std::string_view path, std::uint64_t more, std::uint64_t used,
                   std::uint64_t limit)
 {
-    return exceeded(visible(path) + " would need " + std::to_string(more) + " bytes more, and",
+    return exceeded(visible(path) + " would need at least " + std::to_string(more) +
+                        " bytes more, and",
                     used, limit);
 }
 
@@ -72,29 +72,46 @@ std::optional<std::uint64_t> HomeQuota::count(const std::stop_token& stop,
         const auto room = ask_kernel();
         return room ? std::optional(room->used) : std::nullopt;
     }
+    const auto alone = turn(stop, time);
+    return alone ? count_alone(stop, time) : std::nullopt;
+}
+
+/// Of counting; invalid where it did not come in time, or nobody waits for it any more.
+std::unique_lock<std::timed_mutex> HomeQuota::turn(const std::stop_token& stop,
+                                                   std::chrono::milliseconds time)
+{
     const auto begin = std::chrono::steady_clock::now();
     std::unique_lock alone(counting_, std::defer_lock);
-    while (time.count() != 0 && !alone.try_lock()) {
-        if (std::chrono::steady_clock::now() - begin > time) {
-            return std::nullopt;
+    while (!alone.try_lock_for(look_again)) {
+        if (stop.stop_requested() ||
+            (time.count() != 0 && std::chrono::steady_clock::now() - begin > time)) {
+            break;
         }
-        std::this_thread::sleep_for(look_again);
     }
-    if (!alone) {
-        alone.lock();
-    }
+    return alone;
+}
+
+std::optional<std::uint64_t> HomeQuota::count_alone(const std::stop_token& stop,
+                                                    std::chrono::milliseconds time)
+{
     std::uint64_t doubts = 0;
     {
         const std::lock_guard lock(mutex_);
         doubts = doubts_;
+        overlapped_ = false;
+        counts_ = true;
     }
     const auto room = area_.count(stop, static_cast<std::uint64_t>(time.count()));
+    const std::lock_guard lock(mutex_);
+    counts_ = false;
     if (!room) {
         return std::nullopt;
     }
-    const std::lock_guard lock(mutex_);
     counted_ = room;
-    counted_at_ = std::chrono::steady_clock::now();
+    // A file that took its place meanwhile may be in the number, twice or not at all.
+    doubts_ += overlapped_ ? 1U : 0U;
+    counted_at_ =
+        overlapped_ ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
     doubts_at_count_ = doubts;
     return room;
 }
@@ -146,7 +163,8 @@ bool HomeQuota::try_reserve(std::uint64_t more)
     return true;
 }
 
-void HomeQuota::reserve(std::string_view path, std::uint64_t more, const std::stop_token& stop)
+void HomeQuota::reserve(std::string_view path, std::uint64_t more, std::uint64_t had,
+                        const std::stop_token& stop)
 {
     if (by_kernel_) {
         require_kernels(path, more);
@@ -157,7 +175,11 @@ void HomeQuota::reserve(std::string_view path, std::uint64_t more, const std::st
     }
     // Before anybody is refused: a command may have made room, or a file was moved while it was
     // counted and so counted twice.
-    if (!count(stop)) {
+    const auto alone = turn(stop, {});
+    if (alone && try_reserve(more)) {
+        return; // by the count of whoever had the turn before
+    }
+    if (!alone || !count_alone(stop, {})) {
         throw Error(ErrorCode::cancelled, "the call was stopped while the home was counted",
                     "Nothing of it was written: call again if it is still wanted.");
     }
@@ -167,7 +189,7 @@ void HomeQuota::reserve(std::string_view path, std::uint64_t more, const std::st
         reserved_ += more;
         return;
     }
-    throw no_room_for(path, more, used, limit_);
+    throw no_room_for(path, had + more, used - std::min(had, used), limit_);
 }
 
 /// What is written already the kernel has in its number: nothing is kept in the books.
@@ -210,6 +232,7 @@ void HomeQuota::settle(std::uint64_t reserved, std::uint64_t replaced) noexcept
 {
     const std::lock_guard lock(mutex_);
     reserved_ -= std::min(reserved, reserved_);
+    overlapped_ = overlapped_ || counts_;
     if (counted_) {
         const std::uint64_t grown = *counted_ + reserved;
         counted_ = grown - std::min(replaced, grown);

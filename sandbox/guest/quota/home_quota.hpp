@@ -58,8 +58,9 @@ class HomeQuota {
     [[nodiscard]] bool covers(std::string_view path) const noexcept { return area_.contains(path); }
 
     /// Throws Error(quota_exceeded), for which it has counted, when there is no room for `more`
-    /// bytes of the file at `path`.
-    void reserve(std::string_view path, std::uint64_t more, const std::stop_token& stop);
+    /// bytes of the file at `path`, for which `had` are reserved already.
+    void reserve(std::string_view path, std::uint64_t more, std::uint64_t had,
+                 const std::stop_token& stop);
     void give_back(std::uint64_t reserved) noexcept;
     /// What was reserved is in a file now, and what that replaced has gone.
     void settle(std::uint64_t reserved, std::uint64_t replaced) noexcept;
@@ -70,6 +71,10 @@ class HomeQuota {
 
   private:
     [[nodiscard]] bool is_known() const; ///< with the mutex held
+    [[nodiscard]] std::unique_lock<std::timed_mutex> turn(const std::stop_token& stop,
+                                                          std::chrono::milliseconds time);
+    std::optional<std::uint64_t> count_alone(const std::stop_token& stop,
+                                             std::chrono::milliseconds time);
     [[nodiscard]] bool try_reserve(std::uint64_t more);
     [[nodiscard]] std::optional<HomeRoom> ask_kernel();
     void require_kernels(std::string_view path, std::uint64_t more);
@@ -79,13 +84,15 @@ class HomeQuota {
     const std::string elsewhere_; ///< on the home's disk, and not of the home; may be empty
     const bool by_kernel_;
     std::atomic<std::uint64_t> limit_;
-    std::mutex counting_; ///< one count at a time
+    std::timed_mutex counting_; ///< one count at a time
     mutable std::mutex mutex_;
     std::optional<std::uint64_t> counted_;
     std::uint64_t reserved_ = 0;
     std::uint64_t doubts_ = 0;
     std::uint64_t doubts_at_count_ = 0;
     bool commands_run_ = false;
+    bool counts_ = false;     ///< a count is under way
+    bool overlapped_ = false; ///< something was put in its place meanwhile
     std::chrono::steady_clock::time_point counted_at_;
 };
 

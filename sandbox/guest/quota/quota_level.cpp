@@ -7,10 +7,14 @@ namespace berth::guest {
 void QuotaLevel::begin(std::optional<std::uint64_t> used)
 {
     doubt_ = false;
-    level_.reset();
-    if (used) {
-        level_ = std::max(limit_, *used);
+    if (!used) {
+        level_.reset();
+        return;
     }
+    // What is forgiven is forgiven once: a home that is too large must not grow by as much with
+    // each command.
+    const bool was_full = level_ && *level_ > limit_;
+    level_ = std::max(limit_, was_full ? std::min(*level_, *used) : *used);
 }
 
 std::uint64_t QuotaLevel::allowed() const noexcept

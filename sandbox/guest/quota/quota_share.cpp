@@ -35,7 +35,7 @@ void QuotaShare::grow_to(std::uint64_t size, const std::stop_token& stop, std::u
     if (room <= reserved_) {
         return;
     }
-    quota_->reserve(path_, room - reserved_, stop);
+    quota_->reserve(path_, room - reserved_, reserved_, stop);
     reserved_ = room;
 }
 

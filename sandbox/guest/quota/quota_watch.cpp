@@ -45,8 +45,8 @@ void QuotaWatch::began()
         run_ = true;
         level_.set_limit(quota_->limit());
         level_.begin(exact ? quota_->state().used : std::nullopt);
-        quota_->set_commands_run(true);
     }
+    quota_->set_commands_run(true); // also of one that begins before the end of another was noticed
     look_in(first_look);
 }
 

@@ -5,8 +5,9 @@ import os
 import pathlib
 import tempfile
 import threading
+import time
 
-from suite import ParityTest
+from suite import ParityTest, local_only
 
 
 class SetupTest(ParityTest):
@@ -62,6 +63,33 @@ class SetupTest(ParityTest):
         self.serve('[session]\nsetup = ["sleep 123 &"]\n')
         self.assertEqual(self.output("pgrep -x sleep | wc -l"), "0\n")
         self.assertEqual(self.call("session_info").data["jobs"], [])
+
+    def state_of(self, session):
+        """By the books; None: they do not know it."""
+        return next((each["state"] for each in self.sessions() if each["session"] == session), None)
+
+    def begin_long(self):
+        """A call that waits for a setup of minutes."""
+        self.serve('[session]\nsetup = ["sleep 300"]\n', session="long")
+        call = self.berth.call_async("bash_exec", {"command": "true"})
+        self.wait_until(lambda: self.state_of("long") == "creating", 20, "it is being made")
+        time.sleep(1)
+        return call
+
+    def test_a_call_that_is_cancelled_stops_it(self):
+        self.berth.cancel(self.begin_long())
+        self.wait_until(lambda: self.state_of("long") is None, 20, "it is undone")
+        self.serve('[session]\nsetup = ["true"]\n', session="long")
+        self.assertEqual(self.output("ls"), "")
+
+    @local_only
+    def test_it_is_killed_while_it_is_set_up(self):
+        call = self.begin_long()
+        self.command_line("sessions", "kill", "long")
+        error = call.result(20).error
+        self.assertEqual(error["code"], "sandbox_unavailable")
+        self.assertIn("was ended while it was set up", error["message"])
+        self.assertIsNone(self.state_of("long"))
 
     def test_servers_that_race_run_it_once(self):
         self.file.write_text('[session]\nsetup = ["echo once >> made; sleep 1"]\n')

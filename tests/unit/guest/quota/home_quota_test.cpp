@@ -78,6 +78,22 @@ TEST_CASE("two that write at once do not get the same room")
     CHECK(error.details().contains("used_bytes"));
 }
 
+TEST_CASE("who is refused is told what the whole file needs, and what there is without it")
+{
+    Limited machine;
+    machine.quota().count();
+    auto share = machine.share("a");
+    share.grow_to(3 * mebibyte, {});
+    try {
+        share.grow_to(5 * mebibyte, {});
+        FAIL("there was room");
+    } catch (const berth::Error& error) {
+        CHECK(std::string(error.what()).find(std::to_string(5 * mebibyte)) != std::string::npos);
+        CHECK(std::stoull(error.details().at("used_bytes")) < mebibyte);
+        CHECK(error.details().at("limit_bytes") == std::to_string(4 * mebibyte));
+    }
+}
+
 TEST_CASE("outside of the home there is no quota")
 {
     Limited machine;

@@ -45,6 +45,19 @@ TEST_CASE("a home above its limit may shrink, and not grow again")
     CHECK(level.judge(limit + 1) == Verdict::doubtful);
 }
 
+TEST_CASE("a home above its limit grows by no more with each command")
+{
+    QuotaLevel level(limit);
+    level.begin(3 * limit);
+    const auto some = QuotaLevel::slack / 2 + 1;
+    CHECK(level.judge(3 * limit + some) == Verdict::fine);
+    level.begin(3 * limit + some);
+    CHECK(level.judge(3 * limit + 2 * some) == Verdict::doubtful);
+    CHECK(level.judge(3 * limit + 2 * some) == Verdict::exceeded);
+    level.begin(2 * limit); // somebody made room
+    CHECK(level.judge(2 * limit + some) == Verdict::fine);
+}
+
 TEST_CASE("what one had written until it was stopped is not held against the others")
 {
     QuotaLevel level(limit);
