@@ -19,6 +19,16 @@ namespace {
 
 using nlohmann::json;
 
+/// Nothing was done. For programs as `berth sessions kill` says it.
+void say_why(const Asked& asked, const std::string& reason, const std::string& remedy)
+{
+    if (asked.json) {
+        print_json({{"session", asked.name}, {"reason", reason}, {"remedy", remedy}});
+    } else {
+        complain(reason, remedy);
+    }
+}
+
 /// The key of a session that there is; nothing after having said that there is none.
 std::optional<std::string> key_of(session::SessionManager& sessions, const Asked& asked,
                                   const std::string& command)
@@ -26,17 +36,18 @@ std::optional<std::string> key_of(session::SessionManager& sessions, const Asked
     collect_leftovers(sessions);
     auto key = sessions.find_key(asked.id, asked.name);
     if (!key) {
-        complain("there is no session \"" + one_line(asked.id.session) + "\" of " +
-                     one_line(asked.id.principal),
-                 advice_on_missing(sessions, asked.id, command));
+        say_why(asked,
+                "there is no session \"" + one_line(asked.id.session) + "\" of " +
+                    one_line(asked.id.principal),
+                advice_on_missing(sessions, asked.id, command));
     }
     return key;
 }
 
 int complain_of_no_machine(const Asked& asked)
 {
-    complain("session " + one_line(asked.name) + " has no machine that runs",
-             "`berth sessions list` shows its state; its next call makes a machine.");
+    say_why(asked, "session " + one_line(asked.name) + " has no machine that runs",
+            "`berth sessions list` shows its state; its next call makes a machine.");
     return 1;
 }
 

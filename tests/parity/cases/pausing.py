@@ -57,6 +57,12 @@ class Pausing(ParityTest):
 class PausingTest(Pausing):
     environment = {"BERTH_SESSION_IDLE_PAUSE": "0", "BERTH_SESSION_ON_DISCONNECT": "keep"}
 
+    def test_one_that_is_not_there_is_told_as_that(self):
+        for command in ("show", "pause", "resume"):
+            told = json.loads(self.command_line("sessions", command, "none", "--json", status=1))
+            self.assertIn('no session "none"', told["reason"])
+            self.assertIn("berth sessions list", told["remedy"])
+
     def test_a_job_sleeps_and_goes_on_with_nothing_lost(self):
         (job,) = self.start_counting("count")
         for _ in range(2):
