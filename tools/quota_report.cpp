@@ -44,7 +44,12 @@ std::string quota_met(const std::optional<protocol::QuotaState>& quota,
     if (!quota || !quota->by_kernel || !met) {
         return {};
     }
-    return "\"" + std::string(words) + "\" is the limit of the home, which has " +
+    // It may be a mount's own limit, or what a manual says, where the home has room.
+    constexpr std::uint64_t tenths = 10;
+    const bool is_full = !quota->used || *quota->used / (tenths - 1) >= quota->limit / tenths;
+    return "\"" + std::string(words) +
+           (is_full ? "\" is the limit of the home, which has "
+                    : "\" may be the limit of the home, which now has ") +
            quota_text(quota) +
            ". Nothing was deleted. /tmp does not count; `du -xh -d 2 ~ | sort -h | tail` shows "
            "what "

@@ -54,7 +54,7 @@ protocol::QuotaState HomeQuota::state() const
 {
     if (by_kernel_) {
         if (const auto room = room_of(home_)) {
-            return {.limit = room->limit, .used = room->used, .by_kernel = true};
+            return {.limit = room->limit, .used = used_of(*room), .by_kernel = true};
         }
     }
     const std::lock_guard lock(mutex_);
@@ -70,7 +70,7 @@ std::optional<std::uint64_t> HomeQuota::count(const std::stop_token& stop,
 {
     if (by_kernel_) {
         const auto room = ask_kernel();
-        return room ? std::optional(room->used) : std::nullopt;
+        return room ? used_of(*room) : std::nullopt;
     }
     const auto alone = turn(stop, time);
     return alone ? count_alone(stop, time) : std::nullopt;
@@ -114,6 +114,14 @@ std::optional<std::uint64_t> HomeQuota::count_alone(const std::stop_token& stop,
         overlapped_ ? std::chrono::steady_clock::time_point() : std::chrono::steady_clock::now();
     doubts_at_count_ = doubts;
     return room;
+}
+
+/// Of a project the kernel tells as free what the limit leaves or, since Linux 5.15 or so, what the
+/// disk has where that is less: then the rest of the limit is no measure of what the home has.
+std::optional<std::uint64_t> HomeQuota::used_of(const HomeRoom& room) const
+{
+    const auto disk = elsewhere_.empty() ? std::nullopt : room_of(elsewhere_);
+    return disk && disk->free <= room.free ? std::nullopt : std::optional(room.used);
 }
 
 std::optional<HomeRoom> HomeQuota::ask_kernel()
@@ -196,8 +204,9 @@ void HomeQuota::reserve(std::string_view path, std::uint64_t more, std::uint64_t
 void HomeQuota::require_kernels(std::string_view path, std::uint64_t more)
 {
     const auto room = ask_kernel();
-    if (room && room->used + more > room->limit) {
-        throw no_room_for(path, more, room->used, room->limit);
+    const auto used = room ? used_of(*room) : std::nullopt;
+    if (used && *used + more > room->limit) {
+        throw no_room_for(path, more, *used, room->limit);
     }
 }
 

@@ -77,6 +77,7 @@ class HomeQuota {
                                              std::chrono::milliseconds time);
     [[nodiscard]] bool try_reserve(std::uint64_t more);
     [[nodiscard]] std::optional<HomeRoom> ask_kernel();
+    [[nodiscard]] std::optional<std::uint64_t> used_of(const HomeRoom& room) const;
     void require_kernels(std::string_view path, std::uint64_t more);
 
     const HomeArea area_;

@@ -11,7 +11,8 @@ namespace berth::guest {
 struct HomeRoom {
     std::uint64_t limit = 0;
     std::uint64_t used = 0;
-    std::uint64_t left = 0;
+    std::uint64_t left = 0; ///< for who has no privileges
+    std::uint64_t free = 0;
 };
 
 /// Of any folder. Nothing when the kernel does not tell.
