@@ -161,6 +161,7 @@ protocol::Terms Sandbox::change_terms(const protocol::Terms& wanted)
 
 bool Sandbox::retire()
 {
+    idle_->clear(); // one that has carried a call counts as a client's
     try {
         (void)ask_any_version(Operation::retire, Deadline::after(answer_time));
         return true;

@@ -30,6 +30,11 @@ void AnswerBook::keep(const std::string& name, Answer answer)
         return;
     }
     Entry& entry = *found->second;
+    if (answer.payload.size() > limits_.bytes) { // it would throw out all others, and then itself
+        entry.standing = Standing::let_go;
+        drop_names();
+        return;
+    }
     bytes_ += answer.payload.size();
     entry.answer = std::move(answer);
     entry.standing = Standing::answered;

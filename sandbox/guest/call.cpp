@@ -43,7 +43,9 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
             return;
         }
         self->ticket_.reset(); // whoever has the answer finds the call ended
-        self->room_.reset();   // which a book that keeps the call has no use for
+        self->room_.reset();   // which a book that keeps the call has no use for, nor for its data
+        while (self->incoming_.pop()) {
+        }
         if (self->on_answer_) {
             self->on_answer_(*self, type, payload);
         }

@@ -131,6 +131,10 @@ void Connection::take_last_word() noexcept
 
 void Connection::receive()
 {
+    if (!owner_.is_reading()) {
+        update_events(); // else it would be told of it again and again
+        return;
+    }
     std::array<char, 64UL * 1024>
         buffer; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
     for (int turn = 0; turn < reads_per_turn && (events_ & EPOLLIN) != 0 && owner_.is_reading();
@@ -429,8 +433,8 @@ void Connection::send()
 
 void Connection::update_events()
 {
-    const bool reading =
-        state_ != State::leaving && !(call_ && call_->input_full()) && (!room_ || room_->granted());
+    const bool reading = state_ != State::leaving && !(call_ && call_->input_full()) &&
+                         (!room_ || room_->granted()) && owner_.is_reading();
     const std::uint32_t wanted =
         (reading ? EPOLLIN : 0U) | (output_.empty() ? 0U : static_cast<std::uint32_t>(EPOLLOUT));
     if (wanted != events_) {

@@ -131,7 +131,9 @@ bool NamedCalls::repeat(const std::shared_ptr<Call>& call, const std::string& na
         if (flight != flights_.end()) {
             flights_.erase(flight);
         }
-        answer.call->repeated();
+        if (answer.type == protocol::FrameType::reply) {
+            answer.call->repeated();
+        }
         connection->take_over(answer.call);
         connection->finish(*answer.call, answer.type, std::move(answer.payload), {});
         connection->pass_over_data(data_follows);
@@ -143,7 +145,12 @@ bool NamedCalls::repeat(const std::shared_ptr<Call>& call, const std::string& na
                         .with_detail(protocol::unknown_call, name));
     }
     const auto running = flight != flights_.end() ? flight->call.lock() : nullptr;
-    if (!running) {
+    if (!running || book_.standing(name) != Standing::running) {
+        // Of one that has ended and whose answer had to go, nothing would ever come.
+        if (running) {
+            flights_.erase(flight);
+            running->gone();
+        }
         book_.let_go(name);
         throw_let_go();
     }

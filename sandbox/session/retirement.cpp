@@ -2,8 +2,10 @@
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
+#include <chrono>
 #include <exception>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 // A machine that nobody uses gives way to one that is made as a server asks (docs/adr/0020).
@@ -21,22 +23,30 @@ bool MachineKeeper::is_outdated(const Record& record)
 /// the machine as it is, and what nobody was told of is told now, with what it printed.
 bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry::Hold& lock)
 {
-    std::vector<std::string> last;
+    LastNotices last;
+    bool ended = false;
     try {
-        auto machine = backend_.attach(record.machine);
-        if (!machine) {
-            return false;
-        }
-        sandbox::Sandbox sandbox(std::move(machine), record.token);
-        last = last_notices(sandbox);
-        if (!sandbox.retire()) {
-            return false;
+        if (auto machine = backend_.attach(record.machine)) {
+            sandbox::Sandbox sandbox(std::move(machine), record.token);
+            last = last_notices(sandbox);
+            ended = sandbox.retire();
+            // Who has just read what was printed counts as a client until the guest has seen it go.
+            for (int again = 0; !ended && !last.told.empty() && again < 3; ++again) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                ended = sandbox.retire();
+            }
         }
     } catch (const std::exception&) {
-        return false; // what is the matter with it the attempt to use it tells
+        ended = false; // what is the matter with it the attempt to use it tells
     }
-    if (wanted.told != nullptr) {
-        std::move(last.begin(), last.end(), std::back_inserter(*wanted.told));
+    if (wanted.told != nullptr) { // whatever became of it: they count as told
+        std::move(last.told.begin(), last.told.end(), std::back_inserter(*wanted.told));
+        if (ended && !last.untold.empty()) {
+            wanted.told->push_back(std::move(last.untold));
+        }
+    }
+    if (!ended) {
+        return false;
     }
     destroy(record.machine, false, lock);
     apply(record, Event::retired);

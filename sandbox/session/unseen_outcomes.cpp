@@ -97,18 +97,18 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
     return notices;
 }
 
-std::vector<std::string> last_notices(sandbox::Sandbox& sandbox)
+LastNotices last_notices(sandbox::Sandbox& sandbox)
 {
     const auto info = sandbox.info();
-    const auto unseen = unseen_in(info);
-    std::vector<std::string> notices;
+    auto unseen = unseen_in(info);
+    std::erase_if(unseen, [](const auto* job) { return job->status == "running"; });
+    LastNotices notices;
     const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
     for (std::size_t i = untold; i < unseen.size(); ++i) {
-        notices.push_back(unseen[i]->status == "running" ? notice_of(*unseen[i])
-                                                         : last_notice_of(sandbox, *unseen[i]));
+        notices.told.push_back(last_notice_of(sandbox, *unseen[i]));
     }
     if (untold > 0) {
-        notices.push_back(nor_those_of(untold) + "; what they printed is gone with the sandbox");
+        notices.untold = nor_those_of(untold) + "; what they printed is gone with the sandbox";
     }
     return notices;
 }

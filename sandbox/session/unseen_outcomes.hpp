@@ -12,8 +12,15 @@ namespace berth::session {
 /// finds them that comes to a machine: a line each, the newest few; of the others their number.
 [[nodiscard]] std::vector<std::string> unseen_notices(const protocol::InfoReply& info);
 
-/// The same of a machine that is about to end, with the end of what each printed: no job will have
-/// it any more. Nobody counts as told by it. Throws Error where the guest does not answer.
-[[nodiscard]] std::vector<std::string> last_notices(sandbox::Sandbox& sandbox);
+/// Of a machine that may be about to end.
+struct LastNotices {
+    /// Of the newest few that have ended, with the end of what each printed. They count as told.
+    std::vector<std::string> told;
+    /// Of the others, for a machine that does end; empty: there are none.
+    std::string untold;
+};
+
+/// Throws Error where the guest does not answer.
+[[nodiscard]] LastNotices last_notices(sandbox::Sandbox& sandbox);
 
 } // namespace berth::session

@@ -190,6 +190,22 @@ TEST_SUITE("guest/named_calls")
         CHECK(guest.gone == 0);
     }
 
+    TEST_CASE("one that ended meanwhile, and whose answer had to go, is told as that")
+    {
+        Guest guest;
+        {
+            auto first = guest.greeted("s");
+            first.send(FrameType::request, named(text("hold"), name('a')), writing);
+            CHECK(becomes_true([&] { return guest.begun == 1; }));
+        }
+        CHECK(becomes_true([&] { return guest.server.connections() == 0; }));
+        guest.answer(std::string(5UL * 1024 * 1024, 'x')); // more than is kept
+        auto again = guest.greeted("s");
+        again.send(FrameType::request, named(text("hold"), name('a')), writing);
+        CHECK(code_of(again) == "conflict");
+        CHECK(guest.begun == 1);
+    }
+
     TEST_CASE("a cancel reaches a call that was taken over")
     {
         Guest guest;
