@@ -283,6 +283,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
     record.used = HostTime::now();
+    if (record.id.principal != wanted.id.principal) {
+        record.saving.folder.clear(); // of the other one's workspace
+    }
     record.id = wanted.id;
     record.unnamed = wanted.unnamed;
     record.machine = interrupted(wanted.key);
@@ -336,6 +339,10 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     auto machine = backend_.create(specify(wanted, record, lock));
     record.machine = machine->record();
     record.machine.data["key_hash"] = wanted.key;
+    if (record.machine.made_home) {
+        // The folder is that of the home which is gone: another session may have it by now.
+        record.saving.folder.clear();
+    }
     Obtained obtained;
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
