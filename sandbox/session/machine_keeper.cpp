@@ -265,6 +265,15 @@ void MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const R
     }
 }
 
+void MachineKeeper::give_to(const Wanted& wanted, Record& record)
+{
+    if (record.id.principal != wanted.id.principal) {
+        record.saving.folder.clear(); // of the other one's workspace
+    }
+    record.id = wanted.id;
+    record.unnamed = wanted.unnamed;
+}
+
 MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before,
                                                const Registry::Hold& lock)
 {
@@ -283,11 +292,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
     record.used = HostTime::now();
-    if (record.id.principal != wanted.id.principal) {
-        record.saving.folder.clear(); // of the other one's workspace
-    }
-    record.id = wanted.id;
-    record.unnamed = wanted.unnamed;
+    give_to(wanted, record);
     record.machine = interrupted(wanted.key);
     record.machine.generation = random_hex(16);
     record.token = random_hex(32);

@@ -154,6 +154,7 @@ class MachineKeeper {
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
+    static void give_to(const Wanted& wanted, Record& record);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
     [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;

@@ -196,6 +196,5 @@ class SaveOnEndTest(ParityTest):
         told = self.kill("--purge", status=1)
         self.assertIn("out/sub", told["unsaved"])
         self.assertEqual(self.saved(), {})  # all or nothing
-        self.berth = self.start("--session", "work")
         self.output("chmod 755 out/sub")
         self.assertEqual(self.kill("--purge")["saved"]["files"], 3)
