@@ -190,8 +190,8 @@ class Backend {
     /// machines that are bound to a host the key of another session, whose machine has ended and
     /// whose home becomes this one's; else the id of a machine that somebody made. Returns the
     /// machine where it lives on; null: only its home does, for the next create(). All or nothing,
-    /// also where this process dies meanwhile. Under the locks of both. Throws Error, and has
-    /// changed nothing then.
+    /// also where this process dies meanwhile. Under the locks of both. Throws Error; find_home()
+    /// says then whose the home is.
     [[nodiscard]] virtual std::unique_ptr<Machine> adopt(const std::string& id,
                                                          const MachineSpec& /*spec*/)
     {

@@ -19,6 +19,12 @@ void move_home(const std::string& state, const std::string& from, const std::str
             target.take_home(source);
         }
     } catch (const std::system_error& error) {
+        if (!SessionFolder::find_home(state, to).empty()) {
+            throw Error(ErrorCode::backend_error,
+                        std::string("the home was given to the other session, and then: ") +
+                            error.what(),
+                        "It is that one's. Look at the state directory before it is used.");
+        }
         throw Error(ErrorCode::backend_error,
                     std::string("the home cannot be given to another session: ") + error.what(),
                     "It is where it was. Look at the state directory, then try again.");

@@ -107,7 +107,11 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
         require_held(*locks.to);
         machine = backend_.adopt(from, spec);
     } catch (...) {
-        forget(to);
+        if (backend_.is_bound_to_host()) {
+            finish_adoption(to, record); // it may have failed when the home was moved already
+        } else {
+            forget(to);
+        }
         throw;
     }
     if (machine) {
@@ -226,6 +230,13 @@ void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
                                  sandbox::Sandbox& sandbox)
 {
     const auto name = visible(record.id.session);
+    // Nobody but its server could ever have the home of an unnamed one.
+    const bool may_be_attended = record.unnamed && adoption.end_machine;
+    const auto refuse_untold = [&](const std::string& why) {
+        refuse_in_use(name, "its machine does not say that it is not: " + why,
+                      "`berth sessions kill " + name +
+                          "` ends it as it is, and keeps its home; then adopt that.");
+    };
     protocol::InfoReply info;
     try {
         if (sandbox.retire()) {
@@ -233,12 +244,13 @@ void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
         }
         info = sandbox.look(Deadline::after(look_time));
     } catch (const std::exception& error) {
-        if (!adoption.end_machine) {
-            refuse_in_use(name,
-                          std::string("its machine does not say that it is not: ") + error.what(),
-                          "--end-machine ends it as it is.");
+        if (!may_be_attended) {
+            refuse_untold(error.what());
         }
         return;
+    }
+    if (!info.pause && !may_be_attended) {
+        refuse_untold("its release does not know who is connected");
     }
     const bool attended = info.pause && info.pause->clients > 0;
     if (info.calls > 0 || (attended && !record.unnamed)) {

@@ -265,6 +265,15 @@ void MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const R
     }
 }
 
+void MachineKeeper::give_to(const Wanted& wanted, Record& record)
+{
+    if (record.id.principal != wanted.id.principal) {
+        record.saving.folder.clear(); // of the other one's workspace
+    }
+    record.id = wanted.id;
+    record.unnamed = wanted.unnamed;
+}
+
 MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before,
                                                const Registry::Hold& lock)
 {
@@ -283,8 +292,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
     record.used = HostTime::now();
-    record.id = wanted.id;
-    record.unnamed = wanted.unnamed;
+    give_to(wanted, record);
     record.machine = interrupted(wanted.key);
     record.machine.generation = random_hex(16);
     record.token = random_hex(32);
@@ -336,6 +344,10 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     auto machine = backend_.create(specify(wanted, record, lock));
     record.machine = machine->record();
     record.machine.data["key_hash"] = wanted.key;
+    if (record.machine.made_home) {
+        // The folder is that of the home which is gone: another session may have it by now.
+        record.saving.folder.clear();
+    }
     Obtained obtained;
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {

@@ -154,6 +154,7 @@ class MachineKeeper {
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
+    static void give_to(const Wanted& wanted, Record& record);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
     [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
@@ -176,8 +177,10 @@ class MachineKeeper {
     void save(const std::string& key, Record& record, const std::stop_token& stop,
               const Registry::Hold& lock, Ended& result);
     [[nodiscard]] SavedFiles save_from_home(const std::string& key, Record& record,
-                                            const std::stop_token& stop,
-                                            const Registry::Hold& lock);
+                                            const std::stop_token& stop, const Registry::Hold& lock,
+                                            std::optional<sandbox::MachineRecord>& made);
+    void end_saving(const std::string& key, Record& record, const sandbox::MachineRecord& made,
+                    const Ended& result, const Registry::Hold& lock);
     [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);
     void roll_back(const std::string& key, std::optional<Record> before,

@@ -186,7 +186,7 @@ std::string encode(const Record& record)
     if (!record.adopting.empty()) {
         text["adopting"] = record.adopting;
     }
-    if (record.saving.due || !record.saving.folder.empty()) {
+    if (record.saving.due || record.saving.begun || !record.saving.folder.empty()) {
         text["saving"] = encode_saving(record.saving);
     }
     if (record.place) {

@@ -61,7 +61,9 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
         if (record && record->machine.backend.empty()) {
             record->machine = interrupted(key); // a record without content
         }
-        return record && (manner.purge || record->state != State::ended || has_unrecorded(key)) &&
+        return record &&
+               (manner.purge || record->state != State::ended || has_unrecorded(key) ||
+                (manner.files == AtEnd::save && owes_files(*record))) &&
                (!manner.condition || manner.condition(*record));
     };
     // Before the lock: asking for a session that never was must not make a folder for it.
@@ -89,6 +91,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
 {
     const bool owed = manner.files != AtEnd::give_up && owes_files(record);
     const bool purge = manner.purge && !owed;
+    const bool unrecorded = record.state == State::ended && has_unrecorded(key);
     const bool known =
         (record.state == State::running || record.state == State::ended) && !record.saving.begun;
     // Where the books are elsewhere the home goes with whatever they do not know of.
@@ -101,7 +104,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     }
     if (record.state != State::ended && !(manner.purge && record.state == State::lost)) {
         apply(record, Event::end);
-    } else if (!manner.purge) {
+    } else if (!manner.purge && unrecorded) {
         begin_keeping(key, record); // of the machine that the books did not know
     }
     record.saving.begun = false;
@@ -113,7 +116,9 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     if (owed && manner.files == AtEnd::save) {
         save(key, record, manner.stop, lock, result);
         if (manner.purge && result.trouble.empty()) {
-            destroy(known ? record.machine : interrupted(key), true, lock);
+            // As above: by the key where the books are elsewhere, which may name another machine.
+            destroy(known && !are_books_elsewhere() ? record.machine : interrupted(key), true,
+                    lock);
             forget(key);
         }
     }
@@ -139,28 +144,58 @@ void MachineKeeper::save_due(const std::string& key, const std::stop_token& stop
 }
 
 /// Under the session's lock, of a record without a machine. What comes of it is in the books.
+/// Throws Error where all is saved, and the machine that it was done in does not end.
 void MachineKeeper::save(const std::string& key, Record& record, const std::stop_token& stop,
                          const Registry::Hold& lock, Ended& result)
 {
+    std::optional<sandbox::MachineRecord> made;
     try {
-        auto saved = save_from_home(key, record, stop, lock);
-        record.saving = {.due = false, .begun = false, .folder = saved.folder, .trouble = {}};
+        auto saved = save_from_home(key, record, stop, lock, made);
+        require_held(lock);
+        record.saving = {.due = false, .begun = true, .folder = saved.folder, .trouble = {}};
         result.saved = std::move(saved);
     } catch (const std::exception& error) {
         require_held(lock); // else it is another's to write of
         const auto* known = dynamic_cast<const Error*>(&error);
-        record.saving.begun = false;
+        record.saving.begun = made.has_value();
         if (!stop.stop_requested()) { // else nothing is the matter but that this server ends
             record.saving.trouble = error.what();
         }
         result.trouble = error.what();
         result.remedy = known != nullptr ? known->hint() : std::string();
     }
+    // Before that machine is ended: what is saved is not saved again, whatever becomes of it.
+    registry_.put(key, record);
+    if (made) {
+        end_saving(key, record, *made, result, lock);
+    }
+}
+
+void MachineKeeper::end_saving(const std::string& key, Record& record,
+                               const sandbox::MachineRecord& made, const Ended& result,
+                               const Registry::Hold& lock)
+{
+    try {
+        destroy(made, made.made_home, lock);
+    } catch (const std::exception& error) {
+        if (!result.saved) {
+            return; // that is told; whoever clears up next ends what `begun` says is there
+        }
+        const auto& folder = result.saved->folder;
+        throw Error(ErrorCode::backend_error,
+                    "session " + record.id.session + " has ended, and what it leaves is saved" +
+                        (folder.empty() ? "" : " at " + folder + " of the workspace") +
+                        ", but the machine that did it does not end: " + error.what(),
+                    "`berth sessions gc` ends it.");
+    }
+    record.saving.begun = false;
     registry_.put(key, record);
 }
 
+/// `made`: the machine that it is done in, which the caller ends.
 SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
-                                         const std::stop_token& stop, const Registry::Hold& lock)
+                                         const std::stop_token& stop, const Registry::Hold& lock,
+                                         std::optional<sandbox::MachineRecord>& made)
 {
     const auto& what = record.made_with->save_on_end;
     if (!settings_.save) {
@@ -182,28 +217,22 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
     registry_.put(key, record);
     const auto spec = spec_for_saving(key, record, lock);
     auto machine = backend_.create(spec);
-    auto made = machine->record();
-    made.data["key_hash"] = key;
-    const auto end_it = [&] { destroy(made, made.made_home, lock); };
+    made = machine->record();
+    made->data["key_hash"] = key;
     try {
         const TimedStop timed(save_time, stop);
         sandbox::Sandbox sandbox(std::move(machine), spec.token);
         auto saved = settings_.save(
             sandbox, {.id = record.id, .key = key, .what = what, .folder = record.saving.folder},
             timed.token());
-        end_it();
         saved.session = record.id.session;
         return saved;
     } catch (const Error& error) {
-        end_it();
         if (error.code() == ErrorCode::cancelled && !stop.stop_requested()) {
             throw Error(ErrorCode::backend_error,
                         "it was not done in " + std::to_string(save_time.count()) + " minutes",
                         "Name less in session.save_on_end, or fewer and larger files.");
         }
-        throw;
-    } catch (...) {
-        end_it();
         throw;
     }
 }

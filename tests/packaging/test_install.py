@@ -75,8 +75,9 @@ class Install(unittest.TestCase):
                   "StandardError": "journal", "ExecStart": f"{PREFIX}/bin/berth serve"}
         self.assertEqual({key: service.get(f"[Service] {key}") for key in wanted}, wanted)
         self.assertEqual({key: socket.get(f"[Socket] {key}")
-                          for key in ("Accept", "SocketMode", "ListenStream")},
-                         {"Accept": "yes", "SocketMode": "0600", "ListenStream": "%t/berth-mcp.sock"})
+                          for key in ("Accept", "MaxConnections", "SocketMode", "ListenStream")},
+                         {"Accept": "yes", "MaxConnections": "1024", "SocketMode": "0600",
+                          "ListenStream": "%t/berth-mcp.sock"})
         # What would keep the server from making sandboxes.
         for key in service:
             self.assertNotRegex(key, "NoNewPriv|Private|Protect|Restrict|SystemCall|Lock|MemoryDeny")

@@ -2,6 +2,7 @@
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
+#include "sandbox/guest/files/home_place.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/files/tree_files.hpp"
 #include "sandbox/guest/operations.hpp"
@@ -162,19 +163,29 @@ void require_size(std::uint64_t bytes, const ExportRequest& request, const std::
 }
 
 /// What comes before the names of what is at `place`, absolute as it was asked for: nothing, or the
-/// way from the home to it. Where a link in it leads makes no other name.
+/// way from the home to it.
 std::string prefix_of(const std::string& place, const ExportRequest& request,
                       const CallContext& context)
 {
-    if (!request.from_home || place == context.config.home) {
-        return {};
-    }
-    const auto home = context.config.home + "/";
-    if (!place.starts_with(home)) {
-        throw Error(ErrorCode::invalid_path, visible(place) + " is not in the home",
-                    "name what is below " + context.config.home);
-    }
-    return place.substr(home.size()) + "/";
+    const auto name = request.from_home ? name_in_home(place, context) : std::string();
+    return name.empty() ? name : name + '/';
+}
+
+/// What is at a place; without a link on the way to it where only the home may be taken.
+HomePlace open_place(const std::string& absolute, const ExportRequest& request,
+                     const CallContext& context)
+{
+    return request.from_home ? open_in_home(absolute, context)
+                             : HomePlace{.opened = open_existing(absolute, context), .skipped = {}};
+}
+
+ExportReply nothing_but(const std::string& skipped, const CallContext& context)
+{
+    ExportReply reply;
+    reply.root = context.config.home;
+    reply.skipped = {skipped};
+    reply.skipped_total = 1;
+    return reply;
 }
 
 ExportReply export_tree(int root, const std::string& root_path, const std::string& prefix,
@@ -228,15 +239,23 @@ bool is_pattern(const std::string& path)
     return path.find_first_of("*?[{") != std::string::npos;
 }
 
+bool is_directory(const HomePlace& place)
+{
+    return place.opened && S_ISDIR(place.opened->status.st_mode);
+}
+
 /// The slash before the pattern: behind the directories that are there by their very names, even
 /// where such a name ("[slug]") could be read as a pattern.
-std::size_t slash_before_pattern(const std::string& absolute, const CallContext& context)
+std::size_t slash_before_pattern(const std::string& absolute, const ExportRequest& request,
+                                 const CallContext& context)
 {
     auto slash = absolute.rfind('/', absolute.find_first_of("*?[{"));
     for (auto next = absolute.find('/', slash + 1); next != std::string::npos;
          next = absolute.find('/', next + 1)) {
         try {
-            (void)open_existing(absolute.substr(0, next), context, O_DIRECTORY);
+            if (!is_directory(open_place(absolute.substr(0, next), request, context))) {
+                break;
+            }
         } catch (const Error& error) {
             if (error.code() != ErrorCode::not_found && error.code() != ErrorCode::not_a_file) {
                 throw;
@@ -248,24 +267,40 @@ std::size_t slash_before_pattern(const std::string& absolute, const CallContext&
     return slash;
 }
 
+[[noreturn]] void throw_no_match(const std::string& absolute)
+{
+    throw Error(ErrorCode::not_found, "no file matches " + visible(absolute),
+                "try the pattern with glob_files first");
+}
+
 ExportReply export_pattern(const std::string& absolute, const ExportRequest& request,
                            const CallContext& context)
 {
-    const auto slash = slash_before_pattern(absolute, context);
+    const auto slash = slash_before_pattern(absolute, request, context);
     const auto place = slash == 0 ? "/" : absolute.substr(0, slash);
-    const Opened root = open_existing(place, context, O_DIRECTORY);
+    const auto found =
+        request.from_home
+            ? open_in_home(place, context)
+            : HomePlace{.opened = open_existing(place, context, O_DIRECTORY), .skipped = {}};
+    if (!found.opened) {
+        return nothing_but(found.skipped, context);
+    }
+    if (!is_directory(found)) {
+        throw_no_match(absolute);
+    }
+    const Opened& root = *found.opened;
     const auto pattern = search::GlobPattern::compile(absolute.substr(slash + 1),
                                                       {.braces = true, .anchored = true});
     TreeLimits limits{
         .max_bytes = request.max_bytes,
         .max_entries = request.max_entries,
         .wanted = [&](std::string_view name) { return pattern.matches(name); },
-        .enters = [&](std::string_view name) { return pattern.may_match_below(name); }};
+        .enters = [&](std::string_view name) { return pattern.may_match_below(name); },
+        .all_or_none = request.from_home};
     ExportReply reply = export_tree(root.fd.get(), root.path, prefix_of(place, request, context),
                                     request, limits, context);
     if (reply.files == 0 && reply.skipped.empty()) {
-        throw Error(ErrorCode::not_found, "no file matches " + visible(absolute),
-                    "try the pattern with glob_files first");
+        throw_no_match(absolute);
     }
     return reply;
 }
@@ -275,27 +310,30 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
 ExportReply export_files(const ExportRequest& request, const CallContext& context)
 {
     const std::string absolute = absolute_path(request.path, context);
-    std::optional<Opened> found;
+    HomePlace place;
     try {
-        found = open_existing(absolute, context);
+        place = open_place(absolute, request, context);
     } catch (const Error& error) {
         // A file may be called "a[1].txt"; only what is not there can be meant as a pattern.
         if (error.code() != ErrorCode::not_found || !is_pattern(absolute)) {
             throw;
         }
-    }
-    if (!found) {
         const auto pattern = search::with_common_start(request.path);
         return export_pattern(absolute_path(pattern, context), request, context);
     }
-    if (S_ISREG(found->status.st_mode)) {
-        return export_single(*found, absolute, request, context);
+    if (!place.opened) {
+        return nothing_but(place.skipped, context);
+    }
+    const Opened& found = *place.opened;
+    if (S_ISREG(found.status.st_mode)) {
+        return export_single(found, absolute, request, context);
     }
     const TreeLimits limits{.max_bytes = request.max_bytes,
                             .max_entries = request.max_entries,
                             .wanted = {},
-                            .enters = {}};
-    return export_tree(found->fd.get(), found->path, prefix_of(absolute, request, context), request,
+                            .enters = {},
+                            .all_or_none = request.from_home};
+    return export_tree(found.fd.get(), found.path, prefix_of(absolute, request, context), request,
                        limits, context);
 }
 

@@ -21,6 +21,8 @@ namespace {
 
 /// Every level costs a descriptor.
 constexpr int max_depth = 200;
+/// No call could ever name it again: arguments are UTF-8.
+constexpr const char* not_utf8 = "its name is not UTF-8";
 
 class TreeLister {
   public:
@@ -79,11 +81,27 @@ class TreeLister {
         }
     }
 
+    /// Of what may have content.
+    void leave_out(const std::string& path, const std::string& reason, ErrorCode code)
+    {
+        if (limits_.all_or_none) {
+            throw Error(code, visible(root_path_ + "/" + path) + ": " + reason,
+                        "make it one that can be read (its mode, its name, how deep it is), or "
+                        "remove it");
+        }
+        skip(path, reason);
+    }
+
     void take(int parent, const char* name, const std::string& path, int depth)
     {
         struct stat status = {};
         if (::fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            return; // gone since it was listed
+            const bool is_gone = errno == ENOENT; // since it was listed
+            const bool may_matter = !limits_.wanted || limits_.wanted(path) || limits_.enters(path);
+            if (!is_gone && limits_.all_or_none && may_matter) {
+                leave_out(path, "permission denied", ErrorCode::permission_denied);
+            }
+            return;
         }
         if (S_ISDIR(status.st_mode)) {
             if (!limits_.enters || limits_.enters(path)) {
@@ -94,36 +112,31 @@ class TreeLister {
         if (limits_.wanted && !limits_.wanted(path)) {
             return;
         }
-        if (!utf8::is_valid(path)) {
-            skip_for_name(path);
+        if (!S_ISREG(status.st_mode)) {
+            skip(path, utf8::is_valid(path) ? type_of_special(status.st_mode) : not_utf8);
             return;
         }
-        if (!S_ISREG(status.st_mode)) {
-            skip(path, S_ISLNK(status.st_mode)    ? "symbolic link"
-                       : S_ISFIFO(status.st_mode) ? "named pipe"
-                       : S_ISSOCK(status.st_mode) ? "socket"
-                                                  : "device");
+        if (!utf8::is_valid(path)) {
+            leave_out(path, not_utf8, ErrorCode::invalid_path);
             return;
         }
         if (::faccessat(parent, name, R_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) != 0) {
-            skip(path, "permission denied");
+            leave_out(path, "permission denied", ErrorCode::permission_denied);
             return;
         }
         add({.name = path, .size = static_cast<std::uint64_t>(status.st_size)});
     }
 
-    /// No call could ever name it again: arguments are UTF-8.
-    void skip_for_name(const std::string& path) { skip(path, "its name is not UTF-8"); }
-
     void enter(int parent, const char* name, const std::string& path, int depth)
     {
         if (!utf8::is_valid(path)) {
-            skip_for_name(path);
+            leave_out(path, not_utf8, ErrorCode::invalid_path);
             return;
         }
         UniqueFd child(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
         if (!child || depth >= max_depth) {
-            skip(path, child ? "too deep" : "cannot be opened");
+            leave_out(path, child ? "too deep" : "cannot be opened",
+                      child ? ErrorCode::too_large : ErrorCode::permission_denied);
             return;
         }
         list(std::move(child), path + "/", depth + 1);
@@ -165,6 +178,14 @@ TreeFiles list_tree(int root, const std::string& root_path, const TreeLimits& li
     TreeLister lister(root_path, limits, context);
     lister.list(std::move(own), "", 0);
     return lister.finish();
+}
+
+std::string type_of_special(mode_t mode)
+{
+    return S_ISLNK(mode)    ? "symbolic link"
+           : S_ISFIFO(mode) ? "named pipe"
+           : S_ISSOCK(mode) ? "socket"
+                            : "device";
 }
 
 } // namespace berth::guest

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace berth::guest {
 
 struct TreeFile {
@@ -32,13 +34,20 @@ struct TreeLimits {
     std::function<bool(std::string_view name)> wanted;
     /// Whether to look below a directory, by its relative name; an empty function: always.
     std::function<bool(std::string_view name)> enters;
+    /// A wanted file that cannot be taken, and a directory that cannot be looked into, is an Error:
+    /// only what has no content is skipped.
+    bool all_or_none = false;
 };
 
 /// The files below a directory, symlinks not followed; everything else is named in `skipped`, also
 /// empty directories and what has a name that is not UTF-8.
 /// Throws Error(too_large) as soon as a limit is passed; backend_error or another by errno when a
-/// directory cannot be read to its end.
+/// directory cannot be read to its end; permission_denied, invalid_path or too_large for what
+/// `all_or_none` does not let it skip.
 [[nodiscard]] TreeFiles list_tree(int root, const std::string& root_path, const TreeLimits& limits,
                                   const CallContext& context);
+
+/// Of what is neither a file nor a directory: "symbolic link", "named pipe" ...
+[[nodiscard]] std::string type_of_special(mode_t mode);
 
 } // namespace berth::guest

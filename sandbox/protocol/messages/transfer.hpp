@@ -12,7 +12,7 @@ struct ExportRequest {
     std::string path; ///< a file, a directory, or a glob pattern
     std::uint64_t max_bytes = 0;
     std::uint64_t max_entries = 0;
-    /// The names begin at the home, in which `path` must be; else where the pattern does.
+    /// Of the home alone, with names that begin at it (docs/adr/0022); else where the pattern does.
     bool from_home = false;
 
     template <class Self, class Field>

@@ -113,7 +113,8 @@ TEST_SUITE("session/adoption")
         CHECK(says(start()->acquire(kept), "taken over from session work"));
     }
 
-    TEST_CASE_FIXTURE(Fixture, "a machine is ended for it where that is allowed")
+    TEST_CASE_FIXTURE(Fixture,
+                      "a machine that does not say that nobody uses it is not ended for it")
     {
         const auto manager = start();
         (void)manager->acquire(work);
@@ -122,8 +123,12 @@ TEST_SUITE("session/adoption")
         CHECK(state_of(work) == "running");
         CHECK(state_of(kept) == "absent");
         CHECK_FALSE(std::filesystem::exists(folder(kept)));
+        // Whatever is asked: it may be in use.
         wanted.end_machine = true;
-        CHECK(adopt().ended_machine);
+        CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::busy);
+        CHECK(state_of(work) == "running");
+        REQUIRE(manager->kill(work, false));
+        (void)adopt();
         check_is_new();
     }
 
@@ -232,6 +237,15 @@ TEST_SUITE("session/adoption")
         CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::backend_error);
         check_is_old();
         CHECK_FALSE(std::filesystem::exists(folder(kept)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "one that fails when the home is moved is finished")
+    {
+        end_one();
+        backend->after_move = [] { throw Error(ErrorCode::backend_error, "the disk is full"); };
+        CHECK(error_of([&] { (void)adopt(); }) == ErrorCode::backend_error);
+        check_is_new();
+        CHECK(text_of(backend->home(key_hash(kept))) == "years of work");
     }
 
     TEST_CASE_FIXTURE(Fixture, "a machine that can go on under another name does")

@@ -62,6 +62,8 @@ class FakeBackend : public sandbox::Backend {
     }
 
     std::function<void()> before_ready; ///< called in create(), when the machine exists
+    std::function<void()> before_end;   ///< called in destroy(), when nothing is changed yet
+    sandbox::MachineRecord last_ended;  ///< as destroy() was given it
     std::atomic<bool> available{true};
     std::string reason = "no fakes here"; ///< set before anybody asks
     std::string remedy = "allow fakes";
@@ -134,6 +136,13 @@ class FakeBackend : public sandbox::Backend {
     {
         const auto& key = record.data.at("key_hash");
         log((purge ? "purge " : "destroy ") + key);
+        {
+            const std::lock_guard lock(mutex_);
+            last_ended = record;
+        }
+        if (before_end) {
+            before_end();
+        }
         std::string generation;
         std::ifstream(alive(key)) >> generation;
         if (!record.generation.empty() && !generation.empty() && generation != record.generation) {

@@ -136,6 +136,20 @@ TEST_SUITE("session/redis_manager")
         CHECK(backend->count("TWICE") == 0);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a home that was saved goes with whatever the key occupies")
+    {
+        settings.save_on_end = {.patterns = {"out"}, .workspace = "/workspace"};
+        settings.save = [](sandbox::Sandbox&, const session::Leaving&, const std::stop_token&) {
+            return session::SavedFiles{
+                .session = {}, .folder = "/sessions/work", .files = 1, .bytes = 5, .skipped = {}};
+        };
+        (void)start()->acquire(work);
+        REQUIRE(start()->kill(work, true).saved);
+        CHECK_FALSE(std::filesystem::exists(backend->home(key_hash(work))));
+        // Not by what the books say of a machine, which may be another's.
+        CHECK(backend->last_ended.generation.empty());
+    }
+
     TEST_CASE_FIXTURE(Fixture,
                       "a machine that no book knows any more does not live beside a second one")
     {

@@ -34,6 +34,9 @@ struct Fixture : tests::ManagerFixture {
                 throw Error(ErrorCode::no_space, "the disk is full", "make room");
             }
             saved.push_back(leaving);
+            if (sticks) {
+                backend->before_end = [] { throw Error(ErrorCode::backend_error, "it sticks"); };
+            }
             return session::SavedFiles{
                 .session = {}, .folder = "/sessions/work", .files = 1, .bytes = 5, .skipped = {}};
         };
@@ -43,6 +46,7 @@ struct Fixture : tests::ManagerFixture {
     }
 
     bool full = false;
+    bool sticks = false; ///< no machine ends once files are saved
     std::vector<session::Leaving> saved;
     std::vector<std::string> told;
 
@@ -162,6 +166,19 @@ TEST_SUITE("session/save_on_end")
         CHECK(saved.size() == 1);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "of a machine that ended by itself who kills the session saves")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        end_machine(work);
+        (void)collect(false);
+        const auto kept = record()["kept"];
+        CHECK(manager->kill(work, false).saved);
+        CHECK(record()["kept"] == kept); // its retention does not begin anew
+        CHECK_FALSE(manager->kill(work, false));
+        CHECK(saved.size() == 1);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a home whose time is over is saved before it goes, or stays")
     {
         settings.asked.insert("session.home_retention");
@@ -200,6 +217,60 @@ TEST_SUITE("session/save_on_end")
         CHECK(collect().saved.size() == 1);
         CHECK_FALSE(has_home(key));
         CHECK(start()->list().empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what is saved is not saved again where its machine does not end")
+    {
+        sticks = true;
+        const auto manager = start();
+        (void)manager->acquire(work);
+        std::string told_to_user;
+        try {
+            (void)manager->kill(work, true);
+        } catch (const Error& error) {
+            told_to_user = error.what();
+        }
+        CHECK(told_to_user.find("saved at /sessions/work") != std::string::npos);
+        CHECK(told_to_user.find("it sticks") != std::string::npos);
+        CHECK_FALSE(record()["saving"]["due"].get<bool>());
+        CHECK(record()["saving"]["folder"] == "/sessions/work");
+        CHECK(record()["saving"]["begun"].get<bool>());
+        CHECK(has_home());
+        backend->before_end = nullptr;
+        CHECK(collect().cleared == 1);
+        CHECK_FALSE(std::filesystem::exists(backend->alive(key_hash(work))));
+        CHECK_FALSE(record()["saving"]["begun"].get<bool>());
+        CHECK(manager->kill(work, true));
+        CHECK(saved.size() == 1);
+        CHECK(told.empty());
+        CHECK_FALSE(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a folder of the workspace is that of one home and one principal")
+    {
+        const session::SessionId shared{"ann", "work", "a key without the principal"};
+        auto next = shared;
+        (void)start()->acquire(shared);
+        REQUIRE(start()->kill(shared, false).saved);
+        SUBCASE("and stays theirs")
+        {
+            (void)start()->acquire(next);
+            REQUIRE(start()->kill(next, false).saved);
+            CHECK(saved.at(1).folder == "/sessions/work");
+            return;
+        }
+        SUBCASE("not of another's who comes to it")
+        {
+            next.principal = "bob";
+        }
+        SUBCASE("not of a home that is made anew")
+        {
+            std::filesystem::remove(backend->home(key_hash(shared)));
+        }
+        (void)start()->acquire(next);
+        REQUIRE(start()->kill(next, false).saved);
+        CHECK(saved.at(1).id.principal == next.principal);
+        CHECK(saved.at(1).folder.empty());
     }
 
     TEST_CASE_FIXTURE(Fixture, "a server that died while it saved leaves nothing in the way")
