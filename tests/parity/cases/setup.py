@@ -77,7 +77,8 @@ class SetupTest(ParityTest):
         return call
 
     def test_a_call_that_is_cancelled_stops_it(self):
-        self.berth.cancel(self.begin_long())
+        call = self.begin_long()
+        self.berth.cancel(call)
         self.wait_until(lambda: self.state_of("long") is None, 20, "it is undone")
         self.serve('[session]\nsetup = ["true"]\n', session="long")
         self.assertEqual(self.output("ls"), "")
