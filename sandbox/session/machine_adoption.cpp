@@ -13,7 +13,7 @@
 namespace berth::session {
 namespace {
 
-constexpr std::chrono::seconds look_time{2};
+constexpr std::chrono::seconds attended_time{2};
 
 std::string name_of(const std::string& key, const std::optional<Record>& record)
 {
@@ -242,7 +242,7 @@ void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
         if (sandbox.retire()) {
             return;
         }
-        info = sandbox.look(Deadline::after(look_time));
+        info = sandbox.look(Deadline::after(attended_time));
     } catch (const std::exception& error) {
         if (!may_be_attended) {
             refuse_untold(error.what());

@@ -15,7 +15,7 @@
 namespace berth::session {
 namespace {
 
-constexpr std::chrono::seconds look_time{5};
+constexpr std::chrono::seconds occupation_time{5};
 /// Of the jobs in an error.
 constexpr std::size_t named = 3;
 
@@ -24,7 +24,7 @@ std::string occupation(sandbox::Sandbox& sandbox)
 {
     protocol::InfoReply info;
     try {
-        info = sandbox.look(Deadline::after(look_time));
+        info = sandbox.look(Deadline::after(occupation_time));
     } catch (const std::exception&) {
         return "it is in use";
     }

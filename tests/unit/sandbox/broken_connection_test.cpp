@@ -115,7 +115,7 @@ struct Counting {
             };
             if (operation == Operation::import_files) {
                 call->accept_data();
-                server.workers().run([this, call, answer] { take(*call, answer); });
+                server.workers().run([call, answer] { take(*call, answer); });
             } else if (later) {
                 server.workers().run(answer);
             } else {
