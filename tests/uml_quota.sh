@@ -18,7 +18,7 @@ parity() { python3 tests/parity/run.py "$@" || status=1; }
 for disk in 'ext4 /dev/ubda' 'xfs /dev/ubdb'; do
     echo "== $disk"
     use_disk -o prjquota -t $disk
-    BERTH_TEST_KERNEL_QUOTA=1 parity cases.kernel_quota cases.terms.TermsTest.test_the_quota_is_raised_and_lowered \
+    parity cases._kernel_quota cases.terms.TermsTest.test_the_quota_is_raised_and_lowered \
         cases.terms.TermsTest.test_what_cannot_change_is_told
     parity --user 65534 cases.quota.QuotaTest.test_it_is_told
     "$build/server/berth" doctor --require quota >/tmp/said || status=1

@@ -55,7 +55,10 @@ def main():
             ["cases." + path.stem for path in sorted((HERE / "cases").glob("[a-z]*.py"))])
     tests = unittest.TestSuite(applying(tests, options.backend))
     result = unittest.TextTestRunner(verbosity=2).run(tests)
-    sys.exit(0 if result.wasSuccessful() else 1)
+    for test, reason in result.skipped:
+        # CI counts it as a failure, so it is one here: what means nothing on a backend is `local_only`.
+        print(f"skipped, which hides a gap: {test.id()}: {reason}")
+    sys.exit(0 if result.wasSuccessful() and not result.skipped else 1)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import ctypes
 import fcntl
 import os
 import struct
-import unittest
 
 from cases import quota
 
@@ -65,7 +64,6 @@ def project_of(path):
         os.close(descriptor)
 
 
-@unittest.skipUnless(os.environ.get("BERTH_TEST_KERNEL_QUOTA"), "for tests/uml_quota.sh")
 class KernelQuotaTest(quota.QuotaTest):
     """What is the same by berth's own count comes from there."""
 
