@@ -87,7 +87,8 @@ tests()
     shift
     rm -f "$first" "$again"
     sync
-    if ! meson test -C "$work/$name" --print-errorlogs "$@"; then
+    # Tests wait more than they compute: twice as many at a time as there are processors.
+    if ! MESON_TESTTHREADS=$(($(nproc) * 2)) meson test -C "$work/$name" --print-errorlogs "$@"; then
         mapfile -t failed_suites < <(python3 .ci/count.py --failed "$first")
         [ ${#failed_suites[@]} -gt 0 ] || return 1
         meson test -C "$work/$name" --no-rebuild --num-processes 1 --logbase testlog-again \

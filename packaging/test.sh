@@ -23,4 +23,6 @@ if [ ! -f "$root/build-test/build.ninja" ]; then
     meson setup -Doptimization=2 -Dtests=true "$root/build-test" "$root"
 fi
 ninja -C "$root/build-test"
-exec meson test -C "$root/build-test" --print-errorlogs "$@"
+# Tests wait more than they compute.
+MESON_TESTTHREADS=${MESON_TESTTHREADS:-$(($(nproc) * 2))} \
+    exec meson test -C "$root/build-test" --print-errorlogs "$@"

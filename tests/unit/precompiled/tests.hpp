@@ -1,0 +1,27 @@
+// What most unit tests include, read once instead of 240 times where the compiler gains by it (clang:
+// two fifths of their time; GCC: a tenth, so not there). Each test still includes what it uses: the
+// g++ build has nothing of this.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
