@@ -159,12 +159,13 @@ bool Admission::has_machine(const std::string& key, const Record& record) const
         return false;
     }
     try {
-        // Whoever makes it has the lock, unless it died.
+        // Whoever makes it has the lock, unless it died; or has made it since the record was read.
         const auto lock = registry_.lock(key, Deadline::after({}));
-        if (!registry_.find(key)) {
+        const auto now = registry_.find(key);
+        if (!now) {
             registry_.erase(key); // it came to nothing, and the lock has made its folder anew
         }
-        return false;
+        return now && now->state == State::running && has_machine(key, *now);
     } catch (const Error&) {
         return true;
     }

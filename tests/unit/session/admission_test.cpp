@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -38,7 +39,7 @@ Error refusal_of(session::SessionManager& manager, const session::SessionId& id)
     return {ErrorCode::internal, "it was not refused"};
 }
 
-/// The books of a state directory that count what is read in them.
+/// The books of a state directory that count what is read in them, and can be overtaken.
 class CountingRegistry : public session::Registry {
   public:
     explicit CountingRegistry(const std::string& state) : books_(session::make_file_registry(state))
@@ -46,9 +47,11 @@ class CountingRegistry : public session::Registry {
     }
 
     std::size_t read = 0;
+    std::function<void(const std::string& key)> before_lock = [](const std::string&) {};
 
     std::unique_ptr<Hold> lock(const std::string& key, const Deadline& deadline) override
     {
+        before_lock(key);
         return books_->lock(key, deadline);
     }
 
@@ -162,6 +165,29 @@ TEST_SUITE("session/admission")
         CHECK_THROWS_AS((void)manager->acquire(of("ann", "a")), Error);
         CHECK(manager->facts(of("ann", "a")).state == "ended");
         CHECK(std::filesystem::exists(backend->home(session::key_hash(of("ann", "a")))));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "one that is made between two looks at its record counts")
+    {
+        settings.max_sessions = 1;
+        const auto manager = start();
+        (void)manager->acquire(of("ann", "a"));
+        CountingRegistry registry(settings.state_directory);
+        const auto key = session::key_hash(of("ann", "a"));
+        const auto made = registry.find(key);
+        REQUIRE(made);
+        auto creating = *made;
+        creating.state = session::State::creating;
+        registry.put(key, creating);
+        registry.before_lock = [&](const std::string& locked) {
+            if (locked == key) {
+                registry.put(key, *made);
+            }
+        };
+        const session::Admission admission(settings, *backend, registry);
+        const auto id = of("ann", "b");
+        CHECK(error_of([&] { (void)admission.enter(id, session::key_hash(id)); }) ==
+              ErrorCode::busy);
     }
 
     TEST_CASE_FIXTURE(Fixture, "one principal's machines are counted apart")
