@@ -63,7 +63,7 @@ configure()
 tidy()
 {
     [ $# -gt 0 ] || return 0
-    CC=clang-19 CXX=clang++-19 configure tidy -Dunity=off &&
+    CC=clang-19 CXX=clang++-19 configure tidy -Dunity=off -Db_pch=false &&
         ninja -C "$work/tidy" schemas/embedded.hpp server/version.hpp &&
         printf '%s\n' "$@" | xargs -P 2 -n 2 clang-tidy-19 --quiet -p "$work/tidy"
 }
