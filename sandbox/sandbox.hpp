@@ -79,8 +79,10 @@ class Sandbox {
     [[nodiscard]] Machine& machine() noexcept { return *machine_; }
 
     void ping(const std::stop_token& stop = {});
+    /// `receipt`: as that of execute(), for a request that claims what nobody has seen.
     [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {},
-                                           const protocol::InfoRequest& request = {});
+                                           const protocol::InfoRequest& request = {},
+                                           Receipt* receipt = nullptr);
 
     /// As info(), on a connection of its own, of a guest that may be stuck, or too old for any
     /// call.
@@ -175,6 +177,7 @@ class Sandbox {
                                                                   const std::stop_token& stop = {});
     [[nodiscard]] Answer ask_any_version(protocol::Operation operation, const Deadline& deadline);
     void keep_attending() noexcept;
+    void keep(std::unique_ptr<GuestConnection> connection, bool acknowledge, Receipt* receipt);
     template <class Reply>
     Reply manage(protocol::Operation operation);
 

@@ -43,6 +43,7 @@ class MachineKeeper {
         std::shared_ptr<sandbox::Sandbox> sandbox;
         Seen seen;
         std::vector<std::string> notices;
+        sandbox::Receipts receipts = {}; ///< acknowledged once the agent was told
     };
 
     using Condition = std::function<bool(const Record&)>;

@@ -47,7 +47,8 @@ class SessionManager::Implementation {
 
     Lease acquire(const SessionId& id, const std::stop_token& stop);
     void report_lost(const SessionId& id, const Lease& lease);
-    void tell_again(const SessionId& id, std::vector<std::string> notices);
+    void tell_again(const SessionId& id, std::vector<std::string> notices,
+                    sandbox::Receipts receipts);
 
     SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
 
@@ -75,6 +76,7 @@ class SessionManager::Implementation {
     [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
 
   private:
+    void tell_unsaved(const std::string& session, const Ended& ended) const;
     std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
@@ -154,6 +156,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         }
         sandbox = slot->sandbox;
         lease.notices = std::exchange(slot->notices, {});
+        lease.receipts = std::exchange(slot->receipts, {});
         const auto now = BootClock::now();
         touch = now - slot->touched >= touch_interval;
         if (touch) {
@@ -209,6 +212,8 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
     for (auto& notice : obtained.notices) {
         slot.notices.push_back(std::move(notice));
     }
+    std::move(obtained.receipts.begin(), obtained.receipts.end(),
+              std::back_inserter(slot.receipts));
     slot.touched = BootClock::now();
 }
 
@@ -251,12 +256,14 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
 }
 
 void SessionManager::Implementation::tell_again(const SessionId& id,
-                                                std::vector<std::string> notices)
+                                                std::vector<std::string> notices,
+                                                sandbox::Receipts receipts)
 {
     const auto slot = slot_of(id);
     const std::lock_guard lock(slot->mutex);
     slot->notices.insert(slot->notices.begin(), std::make_move_iterator(notices.begin()),
                          std::make_move_iterator(notices.end()));
+    std::move(receipts.begin(), receipts.end(), std::back_inserter(slot->receipts));
 }
 
 Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEnd files)
@@ -270,10 +277,20 @@ Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEn
     auto ended = keeper_.end(
         slot->key,
         {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
+    tell_unsaved(slot->id.session, ended);
     const std::lock_guard lock(slot->mutex);
     slot->sandbox.reset();
     slot->reported.reset();
     return ended;
+}
+
+/// The collections that try again do not tell a reason that is known.
+void SessionManager::Implementation::tell_unsaved(const std::string& session,
+                                                  const Ended& ended) const
+{
+    if (!ended.trouble.empty() && settings_.on_unsaved) {
+        settings_.on_unsaved(session, ended.trouble);
+    }
 }
 
 std::optional<std::string> SessionManager::Implementation::listed_key(const std::string& shown)
@@ -288,10 +305,13 @@ std::optional<std::string> SessionManager::Implementation::listed_key(const std:
 Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
     const auto key = listed_key(shown);
-    return key ? keeper_.end(*key, {.purge = purge,
-                                    .files = files,
-                                    .deadline = Deadline::after(settings_.lock_wait)})
-               : Ended();
+    if (!key) {
+        return {};
+    }
+    auto ended = keeper_.end(
+        *key, {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
+    tell_unsaved(shown, ended);
+    return ended;
 }
 
 std::optional<std::string> SessionManager::Implementation::find_key(const SessionId& id,
@@ -385,9 +405,10 @@ void SessionManager::report_lost(const SessionId& id, const Lease& lease)
     implementation_->report_lost(id, lease);
 }
 
-void SessionManager::tell_again(const SessionId& id, std::vector<std::string> notices)
+void SessionManager::tell_again(const SessionId& id, std::vector<std::string> notices,
+                                sandbox::Receipts receipts)
 {
-    implementation_->tell_again(id, std::move(notices));
+    implementation_->tell_again(id, std::move(notices), std::move(receipts));
 }
 
 Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd files)
