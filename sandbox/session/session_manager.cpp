@@ -7,6 +7,7 @@
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/redis_registry.hpp"
 #include "sandbox/session/registry.hpp"
+#include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/slot.hpp"
 
 #include <algorithm>
@@ -112,35 +113,6 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
         slot->key = key_hash(slot->id);
     }
     return slot;
-}
-
-/// Once for each change: a folder that was made anew on the host (by a checkout, an editor that
-/// renames) would else look to the model as if its files were gone, or had never changed.
-void tell_of_mounts(Slot& slot, Lease& lease)
-{
-    // Of calls at once one looks: a disk that does not answer holds nobody else up.
-    const std::unique_lock look(slot.looking, std::try_to_lock);
-    if (!look) {
-        return;
-    }
-    auto replaced = lease.sandbox->machine().replaced_mounts();
-    std::string names;
-    for (const auto& source : replaced) {
-        names += (names.empty() ? "" : ", ") + source;
-    }
-    if (slot.told_replaced == replaced) {
-        return;
-    }
-    slot.told_replaced = std::move(replaced);
-    if (names.empty()) {
-        return;
-    }
-    lease.notices.push_back(
-        "the host has deleted or replaced what is mounted from " + names +
-        ": the sandbox still has the old one, whose changes do not come to what is at that path "
-        "now. `berth sessions kill " +
-        lease.sandbox->machine().record().id +
-        "` on the host ends the sandbox and keeps its home; the next call mounts the new one");
 }
 
 /// The fast path. Nothing when there is no sandbox yet.
