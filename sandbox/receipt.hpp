@@ -31,9 +31,10 @@ class ConnectionPool {
     std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
 };
 
-/// Of a command's result that somebody still has to see: whoever has handed it on says so, and the
-/// guest may forget how the command ended. Destroyed without, as by the death of the server, it
-/// makes the guest keep that for whoever comes next. An empty one is of no consequence.
+/// Of a command's result that somebody still has to see, or of what a server was told of such
+/// results: whoever has handed it on says so, and the guest may forget how the command ended.
+/// Destroyed without, as by the death of the server, it makes the guest keep that for whoever comes
+/// next. An empty one is of no consequence.
 class Receipt {
   public:
     Receipt() noexcept;
@@ -60,5 +61,8 @@ class Receipt {
     std::unique_ptr<GuestConnection> connection_;
     std::shared_ptr<ConnectionPool> pool_;
 };
+
+/// Of several results that one answer tells of.
+using Receipts = std::vector<std::shared_ptr<Receipt>>;
 
 } // namespace berth::sandbox

@@ -90,9 +90,24 @@ void Sandbox::ping(const std::stop_token& stop)
     (void)call<protocol::Empty>(Operation::ping, protocol::Empty{}, stop, answer_time);
 }
 
-protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request)
+protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request,
+                                  Receipt* receipt)
 {
-    return call<protocol::InfoReply>(Operation::info, request, stop, answer_time);
+    std::unique_ptr<GuestConnection> connection;
+    auto reply = call<protocol::InfoReply>(Operation::info, request, stop, answer_time, nullptr,
+                                           nullptr, nullptr, &connection);
+    keep(std::move(connection), reply.acknowledge, receipt);
+    return reply;
+}
+
+/// Of a reply that the guest awaits a word on, or not.
+void Sandbox::keep(std::unique_ptr<GuestConnection> connection, bool acknowledge, Receipt* receipt)
+{
+    if (acknowledge && receipt != nullptr) {
+        *receipt = Receipt(std::move(connection), idle_);
+    } else {
+        idle_->give_back(std::move(connection));
+    }
 }
 
 protocol::InfoReply Sandbox::look(const Deadline& deadline)
@@ -188,11 +203,7 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
     auto reply = call<protocol::ExecuteReply>(
         Operation::execute, request, stop, request.background ? read_time : timeout + answer_time,
         nullptr, nullptr, &printed, &connection);
-    if (reply.acknowledge && receipt != nullptr) {
-        *receipt = Receipt(std::move(connection), idle_);
-    } else {
-        idle_->give_back(std::move(connection));
-    }
+    keep(std::move(connection), reply.acknowledge, receipt);
     return reply;
 }
 

@@ -79,8 +79,10 @@ class Sandbox {
     [[nodiscard]] Machine& machine() noexcept { return *machine_; }
 
     void ping(const std::stop_token& stop = {});
+    /// `receipt`: as that of execute(), for a request that claims what nobody has seen.
     [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {},
-                                           const protocol::InfoRequest& request = {});
+                                           const protocol::InfoRequest& request = {},
+                                           Receipt* receipt = nullptr);
 
     /// As info(), on a connection of its own, of a guest that may be stuck, or too old for any
     /// call.
@@ -88,7 +90,7 @@ class Sandbox {
 
     /// From now on, until this is destroyed, the guest knows that somebody works here, whether or
     /// not there is a call: what it does when the last client leaves is not done. When the guest
-    /// cannot be reached now, the next calls try again.
+    /// cannot be reached now, or the connection that tells it breaks, the next calls try again.
     void attend() noexcept;
 
     /// Freezes what runs in the machine until the next call, or resume(). Throws Error(busy) while
@@ -162,16 +164,20 @@ class Sandbox {
     [[nodiscard]] static Answered take_answer(std::unique_ptr<GuestConnection> connection,
                                               const Exchange& exchange);
     [[nodiscard]] Answered repeat(const Exchange& first, const Error& cause, bool data_given);
-    [[nodiscard]] std::unique_ptr<GuestConnection> connect_again(protocol::Operation operation);
+    [[nodiscard]] std::unique_ptr<GuestConnection>
+    connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until);
     void judge_repetition(Answered& answered, bool imports, bool stopped);
     [[nodiscard]] Introduction introduction() const;
-    [[nodiscard]] Borrowed borrow(bool fresh, const std::stop_token& stop);
+    [[nodiscard]] Borrowed borrow(bool fresh, const Exchange& exchange);
     [[nodiscard]] bool is_alive() const;
-    [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop);
+    [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop,
+                                                           const Deadline& until);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,
-                                                                  const Introduction& introduction);
+                                                                  const Introduction& introduction,
+                                                                  const std::stop_token& stop = {});
     [[nodiscard]] Answer ask_any_version(protocol::Operation operation, const Deadline& deadline);
     void keep_attending() noexcept;
+    void keep(std::unique_ptr<GuestConnection> connection, bool acknowledge, Receipt* receipt);
     template <class Reply>
     Reply manage(protocol::Operation operation);
 
@@ -184,9 +190,10 @@ class Sandbox {
     Turns commands_{most_commands};
     std::shared_ptr<ConnectionPool> idle_ = std::make_shared<ConnectionPool>(most_idle);
     std::atomic<bool> attends_ = false;
-    std::mutex attending_mutex_;                 ///< guards what follows
-    std::unique_ptr<GuestConnection> attending_; ///< never used
-    BootClock::time_point attend_again_;
+    std::mutex attending_mutex_;                  ///< guards what follows
+    std::unique_ptr<GuestConnection> attending_;  ///< never used
+    BootClock::time_point attend_again_;          ///< when it is looked after next
+    std::atomic<bool> attending_doubted_ = false; ///< at once: another connection broke
 };
 
 } // namespace berth::sandbox

@@ -21,6 +21,17 @@ constexpr std::chrono::milliseconds retry_time{20};
 /// Of a guest that is stuck the first call says so.
 constexpr std::chrono::seconds attend_time{1};
 constexpr std::chrono::seconds attend_again{1};
+
+/// Nothing is ever said on it: what is to be read is its end.
+bool is_open(GuestConnection& connection) noexcept
+{
+    try {
+        return !connection.receive(Deadline::after({}));
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
 /// Before a call is sent again: a connection that broke may have been an accident, three in a row
 /// are none.
 constexpr std::array again_after{std::chrono::milliseconds(0), std::chrono::milliseconds(50),
@@ -154,7 +165,7 @@ Introduction Sandbox::introduction() const
     return {.token = token_, .generation = machine_->record().generation, .server = server_};
 }
 
-Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
+Sandbox::Borrowed Sandbox::borrow(bool fresh, const Exchange& exchange)
 {
     if (attends_) {
         keep_attending();
@@ -164,19 +175,25 @@ Sandbox::Borrowed Sandbox::borrow(bool fresh, const std::stop_token& stop)
             return {std::move(connection), true};
         }
     }
-    return {connect(stop), false};
+    return {connect(exchange.stop, exchange.deadline), false};
 }
 
 /// The guest refuses a connection above its number, which other servers of the session may use up;
 /// one that was closed a moment ago still counts there.
-std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
+std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop,
+                                                  const Deadline& until)
 {
-    const auto patience = Deadline::after(patience_);
+    const auto patience = Deadline::earlier(Deadline::after(patience_), until);
     for (;;) {
         try {
-            return try_to_connect(Deadline::after(patience_), introduction());
+            return try_to_connect(Deadline::earlier(Deadline::after(patience_), until),
+                                  introduction(), stop);
         } catch (const Error& error) {
-            if (error.code() != ErrorCode::busy) {
+            const bool busy = error.code() == ErrorCode::busy;
+            if (stop.stop_requested() && (busy || error.code() == ErrorCode::session_lost)) {
+                throw_not_begun();
+            }
+            if (!busy) {
                 throw;
             }
             if (patience.expired()) {
@@ -185,18 +202,17 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop)
                             "end.");
             }
         }
-        if (stop.stop_requested()) {
-            throw_not_begun();
-        }
         std::this_thread::sleep_for(retry_time);
     }
 }
 
 std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadline,
-                                                         const Introduction& introduction)
+                                                         const Introduction& introduction,
+                                                         const std::stop_token& stop)
 {
     try {
         auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
+        const std::stop_callback on_stop(stop, [&] { connection->shutdown(); });
         connection->say_hello(introduction, deadline);
         return connection;
     } catch (const Error& error) {
@@ -236,11 +252,12 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
     const WatchedSource source(asked.source);
     Exchange exchange = asked;
     exchange.source = source.get();
-    Borrowed borrowed = borrow(/*fresh=*/false, exchange.stop);
+    Borrowed borrowed = borrow(/*fresh=*/false, exchange);
     for (std::size_t again = 0;; ++again) {
         try {
             return take_answer(std::move(borrowed.connection), exchange);
         } catch (const Broken& broken) {
+            attending_doubted_ = true;
             if (left(exchange)) {
                 throw_left(broken.begun());
             }
@@ -260,7 +277,7 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
             }
             std::this_thread::sleep_for(again_after.at(again));
         }
-        borrowed = borrow(/*fresh=*/true, exchange.stop);
+        borrowed = borrow(/*fresh=*/true, exchange);
     }
 }
 
@@ -282,22 +299,33 @@ Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connecti
 }
 
 /// The guest, while it lives, answers what it has answered or answers now, and never does it twice.
-/// Where the call cannot be sent again, or shall not, it is asked for the answer alone.
+/// Where the call cannot be sent again, or shall not, it is asked for the answer alone. Neither
+/// takes longer than the call may, nor much longer than a cancel may.
 Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, bool data_given)
 {
     const bool imports = first.source != nullptr;
     const auto recall = protocol::encode(protocol::CallName{.name = std::string(first.name)});
+    Deadline until = first.deadline;
+    bool stopped = false;
     for (const auto pause : again_after) {
         std::this_thread::sleep_for(pause);
+        if (!stopped && first.stop.stop_requested()) {
+            stopped = true;
+            until = Deadline::earlier(until, Deadline::after(cancel_time));
+        }
+        if (until.expired()) {
+            throw_not_asked(cause, first.operation);
+        }
         Exchange again = first;
-        const bool recalls = data_given || first.stop.stop_requested();
+        const bool recalls = data_given || stopped;
         if (recalls) {
             again.operation = Operation::recall;
             again.request = recall;
             again.source = nullptr;
         }
         try {
-            auto answered = take_answer(connect_again(first.operation), again);
+            auto answered = take_answer(
+                connect_again(first, stopped ? std::stop_token() : first.stop, until), again);
             if (answered.answer.is_error) {
                 judge_repetition(answered, imports, first.stop.stop_requested());
             }
@@ -311,18 +339,20 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, boo
     throw_lost(cause, first.operation);
 }
 
-std::unique_ptr<GuestConnection> Sandbox::connect_again(Operation operation)
+/// A stop request ends the attempt: the next one asks for the answer alone.
+std::unique_ptr<GuestConnection>
+Sandbox::connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until)
 {
     try {
-        return connect({});
+        return connect(stop, until);
     } catch (const Error& error) {
-        if (error.code() == ErrorCode::session_lost) {
+        if (error.code() == ErrorCode::session_lost || error.code() == ErrorCode::cancelled) {
             throw Broken(error, /*begun=*/true, /*repeats=*/true);
         }
         if (error.code() == ErrorCode::authentication_required) {
-            throw_lost(error, operation);
+            throw_lost(error, first.operation);
         }
-        throw_not_asked(error, operation);
+        throw_not_asked(error, first.operation);
     }
 }
 
@@ -353,9 +383,18 @@ void Sandbox::attend() noexcept
 void Sandbox::keep_attending() noexcept
 {
     const std::unique_lock lock(attending_mutex_, std::try_to_lock);
-    if (!lock || attending_ || BootClock::now() < attend_again_) {
+    if (!lock) {
         return;
     }
+    const bool doubted = attending_doubted_.exchange(false) && attending_;
+    if (!doubted && BootClock::now() < attend_again_) {
+        return;
+    }
+    attend_again_ = BootClock::now() + attend_again;
+    if (attending_ && is_open(*attending_)) {
+        return;
+    }
+    attending_.reset(); // else the guest would take this server for gone from now on
     try {
         auto introduction = this->introduction();
         introduction.as_client = true;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,7 +71,7 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
       initial_(std::make_shared<const tools::Settings>(options_.tools)), live_(std::move(live)),
       catalog_(mcp::select_tools(tools::tools_in(options_.dialect), options_.served_tools,
                                  options_.read_only)),
-      sessions_(options_.sessions, std::move(backend)),
+      sessions_(session_settings(), std::move(backend)),
       workspace_(workspace::make_directory_store(options_.workspace))
 {
     mcp::Configuration configuration;
@@ -87,13 +88,13 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
                                  sessions_.backend(), catalog_);
     };
     configuration.lasting = [this] { return sessions_.backend().availability().available; };
-    configuration.untold = [this](std::vector<std::string> notices) {
-        sessions_.tell_again(options_.session, std::move(notices));
+    configuration.untold = [this](tools::Told told) {
+        sessions_.tell_again(options_.session, std::move(told.notices), std::move(told.receipts));
     };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
-                               const std::stop_token& stop, std::vector<std::string>& notices,
+                               const std::stop_token& stop, tools::Told& told,
                                const tools::Progress& progress) {
-        return run(tool, arguments, stop, notices, progress);
+        return run(tool, arguments, stop, told, progress);
     };
     configuration.report = [this](const mcp::CallReport& call) { report(options_, call); };
     service_ = std::make_unique<mcp::Service>(std::move(configuration));
@@ -106,6 +107,18 @@ std::shared_ptr<const tools::Settings> Application::settings()
     return live_ ? live_->tools() : initial_;
 }
 
+/// What a fresh machine is set up with has the variables of that moment, as every command has.
+session::Settings Application::session_settings()
+{
+    auto settings = options_.sessions;
+    settings.setup.variables = [this] {
+        const auto in_force = this->settings();
+        return in_force->command_variables ? in_force->command_variables()
+                                           : std::map<std::string, std::string>();
+    };
+    return settings;
+}
+
 Options Application::present_options()
 {
     Options present = options_;
@@ -114,7 +127,7 @@ Options Application::present_options()
 }
 
 tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& arguments,
-                               const std::stop_token& stop, std::vector<std::string>& notices,
+                               const std::stop_token& stop, tools::Told& told,
                                const tools::Progress& progress)
 {
     const auto in_force = settings();
@@ -128,10 +141,10 @@ tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& a
                            .progress = progress};
     try {
         auto result = tools::run_tool(tool, context, arguments);
-        notices = std::move(context.notices);
+        told = {std::move(context.notices), std::move(context.receipts)};
         return result;
     } catch (...) {
-        notices = std::move(context.notices);
+        told = {std::move(context.notices), std::move(context.receipts)};
         throw;
     }
 }

@@ -32,8 +32,9 @@ class Application {
 
   private:
     [[nodiscard]] tools::Result run(const tools::Entry& tool, const nlohmann::json& arguments,
-                                    const std::stop_token& stop, std::vector<std::string>& notices,
+                                    const std::stop_token& stop, tools::Told& told,
                                     const tools::Progress& progress);
+    [[nodiscard]] session::Settings session_settings();
 
     /// Of the tools, those of this moment.
     [[nodiscard]] std::shared_ptr<const tools::Settings> settings();

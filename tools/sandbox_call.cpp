@@ -11,6 +11,8 @@ session::Lease lease_sandbox(Context& context)
     auto told = std::exchange(lease.notices, {});
     context.notices.insert(context.notices.end(), std::make_move_iterator(told.begin()),
                            std::make_move_iterator(told.end()));
+    context.receipts.insert(context.receipts.end(), lease.receipts.begin(), lease.receipts.end());
+    lease.receipts.clear();
     return lease;
 }
 

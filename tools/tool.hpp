@@ -45,6 +45,12 @@ struct Settings {
 /// characters. Never blocks; of what comes faster than a client is told, the last is.
 using Progress = std::function<void(std::string message)>;
 
+/// What the agent must be told once, at the top of a result.
+struct Told {
+    std::vector<std::string> notices;
+    sandbox::Receipts receipts; ///< acknowledged once the agent has read them
+};
+
 /// What a call has beside its arguments. Lives for one call.
 struct Context {
     session::SessionManager& sessions;
@@ -54,6 +60,7 @@ struct Context {
     bool anonymous = false;           ///< no principal: workspace tools refuse
     std::stop_token stop;             ///< the client cancelled, or the server stops
     std::vector<std::string> notices; ///< filled by tools: told to the agent once
+    sandbox::Receipts receipts = {};  ///< of what some of them say
     /// Empty unless the client wants to see how far the call is.
     Progress progress = {};
 };

@@ -1,19 +1,38 @@
 #include "sandbox/guest/answer_book.hpp"
 
+#include <functional>
+#include <string_view>
 #include <utility>
 
 namespace berth::guest {
+namespace {
+
+std::uint64_t digest_of(const std::string& name)
+{
+    return std::hash<std::string_view>{}(name);
+}
+
+} // namespace
 
 AnswerBook::Standing AnswerBook::standing(const std::string& name) const
 {
     const auto found = by_name_.find(name);
-    return found == by_name_.end() ? Standing::unknown : found->second->standing;
+    if (found != by_name_.end()) {
+        return found->second->standing;
+    }
+    return remembered_names_.contains(digest_of(name)) ? Standing::let_go : Standing::unknown;
 }
 
 bool AnswerBook::is_of(const std::string& name, const Request& request) const
 {
     const auto found = by_name_.find(name);
-    return found != by_name_.end() && found->second->request == request;
+    return found == by_name_.end() || found->second->request == request;
+}
+
+bool AnswerBook::is_full()
+{
+    forget_late();
+    return remembered_.size() >= limits_.most_remembered;
 }
 
 void AnswerBook::begin(const std::string& name, const Request& request)
@@ -86,8 +105,21 @@ void AnswerBook::drop_names()
         if (entry->standing == Standing::answered) {
             drop_answer(*entry);
         }
+        const auto digest = digest_of(entry->name);
+        if (remembered_names_.insert(digest).second) {
+            remembered_.push_back({.until = Deadline::after(limits_.remembered), .name = digest});
+        }
         by_name_.erase(entry->name);
         entry = entries_.erase(entry);
+    }
+    forget_late();
+}
+
+void AnswerBook::forget_late()
+{
+    while (!remembered_.empty() && remembered_.front().until.expired()) {
+        remembered_names_.erase(remembered_.front().name);
+        remembered_.pop_front();
     }
 }
 

@@ -1,25 +1,34 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/protocol/frame.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace berth::guest {
 
 class Call;
 
 /// What became of the calls that have a name: which run, how the last ones were answered, and of
-/// the older ones only that they were. Never of so many that it matters: what is above the limits
-/// is let go, the oldest first. Belongs to the loop's thread.
+/// the older ones only that they were, for a minute at least: a repetition may be that late. Never
+/// of so many that it matters: what is above the limits is let go, the oldest first. Belongs to the
+/// loop's thread.
 class AnswerBook {
   public:
     struct Limits {
         std::size_t names = 1024; ///< a name that runs counts, and is not let go
+        /// What is above that is remembered for so long in which the host was awake, with nothing
+        /// but its name: longer than a server takes for all its repetitions.
+        std::chrono::milliseconds remembered{60'000};
+        std::size_t most_remembered = 128UL * 1024; ///< about 60 bytes each
         std::size_t answers = 64;
         std::size_t bytes = 4UL * 1024 * 1024; ///< of answers
     };
@@ -52,10 +61,13 @@ class AnswerBook {
 
     [[nodiscard]] Standing standing(const std::string& name) const;
 
-    /// Whether the call of that name, which is not unknown, is this one.
+    /// Whether the call of that name, which is not unknown, is this one, as far as it is known.
     [[nodiscard]] bool is_of(const std::string& name, const Request& request) const;
 
-    /// A call that was unknown runs from now on.
+    /// No other call can begin now: to know it, the book would have to forget one too early.
+    [[nodiscard]] bool is_full();
+
+    /// A call that was unknown runs from now on. The book is not full.
     void begin(const std::string& name, const Request& request);
 
     /// Of a call that runs; else nothing happens: the first answer counts.
@@ -85,12 +97,21 @@ class AnswerBook {
 
     void drop_answer(Entry& entry);
     void drop_names();
+    void forget_late();
 
     Limits limits_;
     std::list<Entry> entries_; ///< oldest first
     std::unordered_map<std::string, std::list<Entry>::iterator> by_name_;
     std::list<Entry*> kept_; ///< those that are answered, oldest answer first
     std::size_t bytes_ = 0;
+
+    struct Remembered {
+        Deadline until;
+        std::uint64_t name = 0; ///< a hash: names are random, and of 64 bits no two are the same
+    };
+
+    std::deque<Remembered> remembered_; ///< oldest first
+    std::unordered_set<std::uint64_t> remembered_names_;
 };
 
 } // namespace berth::guest

@@ -301,8 +301,8 @@ void Commands::State::drop(Command& command)
         EndedJob job{command.job_state(),
                      command.release_out(),
                      command.release_err(),
-                     command.is_unseen(),
-                     command.is_awaited() || command.is_unseen() ? command.id() : "",
+                     command.unseen(),
+                     command.is_awaited() || command.unseen().is_set() ? command.id() : "",
                      command.is_made_by_break()};
         if (command.was_job()) {
             remember(std::move(job));

@@ -71,6 +71,13 @@ class Commands {
     /// Somebody tells the agent of all jobs that are marked as unseen.
     void seen_all();
 
+    /// The same, of somebody who says when it is done: meanwhile none of them is marked, and nobody
+    /// else is told. A number for that; 0: nothing is marked.
+    [[nodiscard]] std::uint64_t lend_unseen();
+    /// Whether the agent was told of what has that number; else all of it is marked again but what
+    /// somebody has asked for since.
+    void settle_claim(std::uint64_t claim, bool told);
+
     [[nodiscard]] std::vector<protocol::JobEntry> jobs() const;
 
     /// The last that did, oldest first.

@@ -80,7 +80,7 @@ Error Commands::State::unknown_job(const std::string& job_id) const
         }
     }
     for (const auto& job : ended) {
-        jobs.push_back(entry_of(job.state, job.unseen));
+        jobs.push_back(entry_of(job.state, job.unseen.is_set()));
     }
     sort_by_id(jobs);
     std::string list;
@@ -171,7 +171,7 @@ std::string Commands::State::detach(const std::string& id)
         job.state.job_id = host.new_job_id();
         job.out.keep_newest();
         job.err.keep_newest();
-        job.unseen = true;
+        job.unseen.set();
         job.made_by_break = true;
         const auto job_id = job.state.job_id;
         remember(std::move(job));
@@ -180,7 +180,7 @@ std::string Commands::State::detach(const std::string& id)
     std::string job_id;
     for (auto& job : ended) {
         if (job.awaited == id) {
-            job.unseen = true;
+            job.unseen.set();
             job_id = job.state.job_id;
         }
     }
@@ -194,11 +194,11 @@ void Commands::State::await_again(const std::string& id)
         return;
     }
     const auto job = std::ranges::find_if(
-        ended, [&](const EndedJob& each) { return each.awaited == id && each.unseen; });
+        ended, [&](const EndedJob& each) { return each.awaited == id && each.unseen.is_set(); });
     if (job == ended.end()) {
         return;
     }
-    job->unseen = false;
+    job->unseen.clear();
     if (std::exchange(job->made_by_break, false)) {
         auto awaited = std::move(*job);
         ended.erase(job);
@@ -223,22 +223,52 @@ void Commands::State::acknowledge(const std::string& id)
 void Commands::State::seen(const std::string& job_id)
 {
     if (const auto command = find_job(job_id)) {
-        command->seen();
+        command->unseen().clear();
     }
     for (auto& job : ended) {
         if (job.state.job_id == job_id) {
-            job.unseen = false;
+            job.unseen.clear();
         }
     }
 }
 
-void Commands::State::seen_all()
+std::vector<UnseenMark*> Commands::State::marks()
 {
+    std::vector<UnseenMark*> all;
     for (const auto& [id, command] : commands) {
-        command->seen();
+        all.push_back(&command->unseen());
     }
     for (auto& job : ended) {
-        job.unseen = false;
+        all.push_back(&job.unseen);
+    }
+    return all;
+}
+
+/// What is lent is another's to tell.
+void Commands::State::seen_all()
+{
+    for (auto* const mark : marks()) {
+        if (mark->is_set()) {
+            mark->clear();
+        }
+    }
+}
+
+UnseenMark::Claim Commands::State::lend_unseen()
+{
+    const auto claim = last_claim + 1;
+    for (auto* const mark : marks()) {
+        if (mark->lend(claim)) {
+            last_claim = claim;
+        }
+    }
+    return last_claim == claim ? claim : 0;
+}
+
+void Commands::State::settle_claim(UnseenMark::Claim claim, bool told)
+{
+    for (auto* const mark : marks()) {
+        mark->settle(claim, told);
     }
 }
 
@@ -326,6 +356,16 @@ void Commands::seen_all()
     state_->seen_all();
 }
 
+std::uint64_t Commands::lend_unseen()
+{
+    return state_->lend_unseen();
+}
+
+void Commands::settle_claim(std::uint64_t claim, bool told)
+{
+    state_->settle_claim(claim, told);
+}
+
 void Commands::drop(Waiting call)
 {
     state_->job_calls.drop(call);
@@ -352,7 +392,7 @@ std::vector<protocol::JobEntry> Commands::ended_jobs() const
         }
     }
     for (const auto& job : state_->ended) {
-        result.push_back(entry_of(job.state, job.unseen));
+        result.push_back(entry_of(job.state, job.unseen.is_set()));
     }
     sort_by_id(result);
     return result;

@@ -36,7 +36,7 @@ struct Commands::State {
         protocol::JobState state;
         OutputStream out;
         OutputStream err;
-        bool unseen = false;        ///< see JobEntry
+        UnseenMark unseen;          ///< see JobEntry
         std::string awaited;        ///< the command's id while its answer is not acknowledged
         bool made_by_break = false; ///< it was no job before its connection ended
     };
@@ -80,10 +80,13 @@ struct Commands::State {
     /// again at the latest. Nothing where none has one.
     [[nodiscard]] std::optional<std::uint64_t> place_within(bool (Command::*counts)()
                                                                 const noexcept) const;
+    [[nodiscard]] std::vector<UnseenMark*> marks();
     void remember(EndedJob job);
     /// Whoever asks for a job knows of it.
     void seen(const std::string& job_id);
     void seen_all();
+    [[nodiscard]] UnseenMark::Claim lend_unseen();
+    void settle_claim(UnseenMark::Claim claim, bool told);
     std::string detach(const std::string& id);
     void await_again(const std::string& id);
     void acknowledge(const std::string& id);
@@ -133,6 +136,7 @@ struct Commands::State {
     std::unordered_map<std::string, Waiting> waiting;                   ///< for room, by id
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.
     std::unordered_map<std::string, EndedJob> unacknowledged;
+    UnseenMark::Claim last_claim = 0;
     std::function<void()> job_ended; ///< set by on_job_end()
     std::list<EndedJob> ended;       ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;

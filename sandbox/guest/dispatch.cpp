@@ -65,6 +65,24 @@ void ping(const LoopContext& /*context*/, const std::shared_ptr<Call>& call,
     call->reply({});
 }
 
+/// Whether what the asker was lent is to be acknowledged: with its connection's end it comes back.
+bool claim_unseen(const std::shared_ptr<Call>& call, Commands& commands, bool acknowledges)
+{
+    if (!acknowledges) {
+        commands.seen_all();
+        return false;
+    }
+    const auto claim = commands.lend_unseen();
+    if (claim == 0) {
+        return false;
+    }
+    const auto give_back = [&commands, claim] { commands.settle_claim(claim, /*told=*/false); };
+    call->on_cancel(give_back);
+    call->on_gone(give_back);
+    call->on_acknowledged([&commands, claim] { commands.settle_claim(claim, /*told=*/true); });
+    return true;
+}
+
 void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::string_view request)
 {
     const auto decoded = protocol::decode<protocol::InfoRequest>(request);
@@ -85,7 +103,7 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
         reply.layers.emplace_back("seccomp");
     }
     if (decoded.claim_unseen) {
-        services.commands.seen_all();
+        reply.acknowledge = claim_unseen(call, services.commands, decoded.acknowledge);
     }
     reply.pause = services.pauses.describe();
     if (const auto left = services.ends_in()) {

@@ -45,6 +45,14 @@ AnswerBook::Request description_of(const protocol::Frame& request)
             .set_retryable(false));
 }
 
+/// Else one of them that is sent again would not be known, and run twice.
+[[noreturn]] void throw_full()
+{
+    throw Error(ErrorCode::busy,
+                "the session has made so many calls within a minute that no more can be remembered",
+                "Nothing of this one was done: call again in a few seconds.");
+}
+
 } // namespace
 
 NamedCalls::NamedCalls(EventLoop& loop, const Options& options)
@@ -81,12 +89,16 @@ bool NamedCalls::take(const std::shared_ptr<Call>& call, const protocol::Frame& 
         return repeat(call, name, /*data_follows=*/false);
     }
     const auto description = description_of(request);
-    if (book_.standing(name) == Standing::unknown) {
+    const bool unknown = book_.standing(name) == Standing::unknown;
+    if (unknown && !book_.is_full()) {
         begin(call, name, description);
         return false;
     }
     if (operation == Operation::import_files) {
         call->accept_data(); // which comes behind it, and is passed over
+    }
+    if (unknown) {
+        throw_full();
     }
     if (!book_.is_of(name, description)) {
         throw Error(ErrorCode::invalid_argument,
@@ -184,12 +196,11 @@ void NamedCalls::lost(const std::shared_ptr<Call>& call)
     }
     flight->waiting = call;
     call->cut_input();
-    flight->timer =
-        loop_.call_at(BootClock::now() + options_.patience, [this, name = call->name()] {
-            if (const auto found = find(name); found != flights_.end()) {
-                abandon(found);
-            }
-        });
+    flight->timer = loop_.call_awake(options_.patience, [this, name = call->name()] {
+        if (const auto found = find(name); found != flights_.end()) {
+            abandon(found);
+        }
+    });
     bound_waiting();
 }
 

@@ -37,7 +37,8 @@ class NamedCalls {
     /// Of each request that comes in. True: `call` is answered, or its connection has another one
     /// now, and it is not to be begun. Throws what its answer is: Error(invalid_argument) for a
     /// name that another request has, Error(conflict) for one of which no more is known than that
-    /// it was done, Error(not_found) for a recall of one that never came.
+    /// it was done, Error(busy) where another could not be remembered, Error(not_found) for a
+    /// recall of one that never came.
     [[nodiscard]] bool take(const std::shared_ptr<Call>& call, const protocol::Frame& request);
 
     /// The connection of a call, or of its answer, is gone.

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/mount_table.hpp"
 #include "sandbox/local/source_rules.hpp"
 
@@ -11,6 +12,7 @@
 #include <iterator>
 #include <string_view>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace berth::local {
@@ -35,20 +37,42 @@ bool is_in(std::string_view path, std::string_view tree)
     return path == tree || (path.starts_with(tree) && path.substr(tree.size()).starts_with('/'));
 }
 
+/// As the launcher comes to it, which follows no link: one in a template leads elsewhere on the
+/// host than in the sandbox. Invalid and errno set where there is none.
+UniqueFd open_place(const std::string& source, const std::string& below)
+{
+    const UniqueFd folder(::open(source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    return folder ? UniqueFd(sys::openat2(folder.get(), below.c_str(), how)) : UniqueFd();
+}
+
 /// The launcher makes the folder or file that a mount covers; in a read-only mount it cannot.
 /// `called`: what the outer one is.
 void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner,
                  const std::string& called)
 {
-    const auto place = outer.source + inner.target.substr(outer.target.size());
+    const auto below = inner.target.substr(outer.target.size());
+    const auto place = outer.source + below;
     struct stat wanted{};
     struct stat found{};
     if (::stat(inner.source.c_str(), &wanted) != 0) {
         throw errno_error(errno, "stat " + inner.source);
     }
-    const bool there = ::stat(place.c_str(), &found) == 0;
-    if (there ? S_ISDIR(found.st_mode) == S_ISDIR(wanted.st_mode) : outer.writable) {
+    const UniqueFd there = open_place(
+        outer.source, below.substr(std::min(below.find_first_not_of('/'), below.size())));
+    const bool is_linked = !there && errno == ELOOP;
+    if (there && ::fstat(there.get(), &found) != 0) {
+        throw errno_error(errno, "stat " + place);
+    }
+    if (there ? S_ISDIR(found.st_mode) == S_ISDIR(wanted.st_mode) : outer.writable && !is_linked) {
         return;
+    }
+    if (is_linked) {
+        throw refusal("mount target " + inner.target + " leads through a symbolic link in the " +
+                          called + ' ' + outer.target + " (on the host " + place + ')',
+                      "name where the link leads inside of the sandbox, or mount it elsewhere");
     }
     const std::string kind = S_ISDIR(wanted.st_mode) ? "folder" : "file";
     throw refusal("mount target " + inner.target + " lies in the " +

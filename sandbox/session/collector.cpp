@@ -1,9 +1,11 @@
 #include "sandbox/session/collector.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/session/record_state.hpp"
 
 #include <algorithm>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 namespace berth::session {
@@ -18,51 +20,70 @@ Collector::Collector(const Settings& settings, sandbox::Backend& backend, Regist
 Collected Collector::collect(const Deadline& deadline, const std::stop_token& stop,
                              const Homes& homes)
 {
-    Collected collected;
-    const auto keys = registry_.keys();
-    const auto done = std::find_if(keys.begin(), keys.end(), [&](const std::string& key) {
-        if (deadline.expired() || stop.stop_requested()) {
-            return true;
-        }
-        collect_one(key, stop, homes, collected);
-        return false;
-    });
-    collected.complete = done == keys.end();
+    Round round{.stop = stop, .homes = homes};
+    const bool looked = for_each(registry_.keys(), deadline, round,
+                                 [&](const std::string& key) { clear_up(key, round); });
     keeper_.drop_abandoned();
     backend_.collect(deadline);
-    return collected;
+    // Each may take minutes. One that failed may well fail again, and takes the others' time last.
+    const auto rank = [](const Due& due) {
+        return std::pair(!due.trouble.empty(), std::string_view(due.key));
+    };
+    std::sort(round.due.begin(), round.due.end(),
+              [&](const Due& a, const Due& b) { return rank(a) < rank(b); });
+    const bool saved =
+        for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
+    round.collected.complete = looked && saved;
+    return std::move(round.collected);
 }
 
-/// A damaged or busy one is no reason to leave the others.
-void Collector::collect_one(const std::string& key, const std::stop_token& stop, const Homes& homes,
-                            Collected& collected) noexcept
+/// False where they were not all done. A damaged or busy one is no reason to leave the others.
+template <class Subjects, class Act>
+bool Collector::for_each(const Subjects& subjects, const Deadline& deadline, Round& round,
+                         const Act& act)
 {
-    try {
-        const bool thorough = homes.old || homes.older_than;
-        if (!clear_up(key, thorough ? AtEnd::save : AtEnd::leave, stop, collected) || !thorough) {
-            return;
+    for (const auto& subject : subjects) {
+        if (deadline.expired() || round.stop.stop_requested()) {
+            return false;
         }
-        if (auto removed = homes_.collect(key, homes.older_than)) {
-            if (settings_.on_removed) {
-                settings_.on_removed(*removed);
+        try {
+            act(subject);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::busy) {
+                round.collected.failed.emplace_back(error.what());
             }
-            collected.removed.push_back(std::move(*removed));
+        } catch (const std::exception& error) {
+            round.collected.failed.emplace_back(error.what());
         }
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::busy) {
-            collected.failed.emplace_back(error.what());
-        }
-    } catch (const std::exception& error) {
-        collected.failed.emplace_back(error.what());
+    }
+    return true;
+}
+
+/// What is done at once.
+void Collector::clear_up(const std::string& key, Round& round)
+{
+    const bool cleared = static_cast<bool>(keeper_.collect(key, AtEnd::leave, round.stop));
+    round.collected.cleared += cleared ? 1U : 0U;
+    if (!round.homes.old && !round.homes.older_than) {
+        return;
+    }
+    const auto record = registry_.find(key);
+    if (record && has_no_machine(*record) && owes_files(*record)) {
+        round.due.push_back({.key = key,
+                             .name = record->id.session,
+                             .trouble = record->saving.trouble,
+                             .cleared = cleared});
+    } else {
+        remove_home(key, round);
     }
 }
 
-/// False where something of its home could not be saved: it stays.
-bool Collector::clear_up(const std::string& key, AtEnd files, const std::stop_token& stop,
-                         Collected& collected)
+/// Where something could not be saved its home stays.
+void Collector::save(const Due& due, Round& round)
 {
-    auto ended = keeper_.collect(key, files, stop);
-    collected.cleared += ended ? 1U : 0U;
+    auto& collected = round.collected;
+    auto ended = keeper_.collect(due.key, AtEnd::save, round.stop);
+    collected.cleared += ended && !due.cleared ? 1U : 0U;
     if (ended.saved) {
         if (settings_.on_saved) {
             settings_.on_saved(*ended.saved);
@@ -70,19 +91,28 @@ bool Collector::clear_up(const std::string& key, AtEnd files, const std::stop_to
         collected.saved.push_back(std::move(*ended.saved));
     }
     if (ended.trouble.empty()) {
-        return true;
+        remove_home(due.key, round);
+        return;
     }
-    if (!stop.stop_requested()) {
-        const auto record = registry_.find(key);
-        const auto name = record ? record->id.session : key;
-        if (settings_.on_unsaved) {
-            settings_.on_unsaved(name, ended.trouble);
+    if (round.stop.stop_requested()) {
+        return;
+    }
+    if (settings_.on_unsaved && ended.trouble != due.trouble) {
+        settings_.on_unsaved(due.name, ended.trouble);
+    }
+    collected.failed.push_back("the home of session " + due.name +
+                               ", not saved (session.save_on_end): " + ended.trouble +
+                               (ended.remedy.empty() ? "" : " (" + ended.remedy + ')'));
+}
+
+void Collector::remove_home(const std::string& key, Round& round)
+{
+    if (auto removed = homes_.collect(key, round.homes.older_than)) {
+        if (settings_.on_removed) {
+            settings_.on_removed(*removed);
         }
-        collected.failed.push_back("the home of session " + name +
-                                   ", not saved (session.save_on_end): " + ended.trouble +
-                                   (ended.remedy.empty() ? "" : " (" + ended.remedy + ')'));
+        round.collected.removed.push_back(std::move(*removed));
     }
-    return false;
 }
 
 } // namespace berth::session

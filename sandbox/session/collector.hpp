@@ -44,10 +44,28 @@ class Collector {
                                     const Homes& homes);
 
   private:
-    void collect_one(const std::string& key, const std::stop_token& stop, const Homes& homes,
-                     Collected& collected) noexcept;
-    [[nodiscard]] bool clear_up(const std::string& key, AtEnd files, const std::stop_token& stop,
-                                Collected& collected);
+    /// A session without a machine whose files are to be saved.
+    struct Due {
+        std::string key;
+        std::string name;
+        std::string trouble;  ///< of the last attempt; empty: there was none
+        bool cleared = false; ///< it counts as that already
+    };
+
+    /// One collection, as far as it has come.
+    struct Round {
+        const std::stop_token& stop;
+        const Homes& homes;
+        Collected collected = {};
+        std::vector<Due> due = {};
+    };
+
+    template <class Subjects, class Act>
+    [[nodiscard]] static bool for_each(const Subjects& subjects, const Deadline& deadline,
+                                       Round& round, const Act& act);
+    void clear_up(const std::string& key, Round& round);
+    void save(const Due& due, Round& round);
+    void remove_home(const std::string& key, Round& round);
 
     const Settings& settings_;
     sandbox::Backend& backend_;

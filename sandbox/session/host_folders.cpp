@@ -6,12 +6,16 @@
 #include "sandbox/session/session_lock.hpp"
 #include "sandbox/state_directory.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <exception>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace berth::session {
@@ -21,10 +25,27 @@ namespace {
 constexpr const char* host_lock_name = "lock";
 constexpr const char* mark_name = "last-wanted";
 constexpr std::size_t max_mark = 256;
+constexpr std::size_t folder_name_size = 64;
 
 constexpr const char* host_folder_hint =
     "The state directory must be a folder that you may write to; --state-dir or BERTH_STATE_DIR "
     "names another.";
+
+/// Whoever is just beginning has a younger one.
+constexpr std::chrono::seconds bare_after{60};
+
+/// Invalid where there is none.
+UniqueFd open_folder_at(int directory, const std::string& name) noexcept
+{
+    return UniqueFd(
+        ::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/// Of a mark whose writer was killed.
+bool is_unfinished(const std::string& name)
+{
+    return name.starts_with(std::string(mark_name) + ".tmp.");
+}
 
 } // namespace
 
@@ -90,6 +111,13 @@ void HostFolders::forget(const std::string& key) const noexcept
         if (!state) {
             return;
         }
+        if (const UniqueFd opened = open_folder_at(AT_FDCWD, folder)) {
+            for (const auto& name : directory_names(opened.get())) {
+                if (is_unfinished(name)) {
+                    ::unlinkat(opened.get(), name.c_str(), 0);
+                }
+            }
+        }
         // The lock last: who waits for it writes here as soon as it is gone.
         ::unlink((folder + '/' + mark_name).c_str());
         ::unlink((folder + '/' + host_lock_name).c_str());
@@ -97,6 +125,32 @@ void HostFolders::forget(const std::string& key) const noexcept
     } catch (const std::exception&) {
         return; // an empty folder more
     }
+}
+
+std::vector<std::string> HostFolders::bare() const
+{
+    const UniqueFd state = sandbox::find_state_directory(state_directory_);
+    const UniqueFd sessions = state ? open_folder_at(state.get(), "sessions") : UniqueFd();
+    if (!sessions) {
+        return {};
+    }
+    auto keys = directory_names(sessions.get());
+    std::erase_if(keys, [&](const std::string& key) {
+        if (key.size() != folder_name_size) {
+            return true;
+        }
+        const UniqueFd folder = open_folder_at(sessions.get(), key);
+        struct stat status{};
+        if (!folder || ::fstat(folder.get(), &status) != 0 ||
+            std::time(nullptr) - status.st_mtim.tv_sec <= bare_after.count()) {
+            return true;
+        }
+        const auto names = directory_names(folder.get());
+        return !std::all_of(names.begin(), names.end(), [](const std::string& name) {
+            return name == host_lock_name || name == mark_name || is_unfinished(name);
+        });
+    });
+    return keys;
 }
 
 } // namespace berth::session

@@ -4,6 +4,7 @@
 #include "sandbox/base/unique_fd.hpp"
 
 #include <string>
+#include <vector>
 
 namespace berth::session {
 
@@ -27,6 +28,10 @@ class HostFolders {
 
     /// Under lock(). Removes all of that, and the folder where nothing else is in it.
     void forget(const std::string& key) const noexcept;
+
+    /// The keys of folders with nothing else in them, a minute old at least: what is left of a
+    /// server that was killed as it began, or of the books' own loss.
+    [[nodiscard]] std::vector<std::string> bare() const;
 
   private:
     [[nodiscard]] std::string path(const std::string& key) const;

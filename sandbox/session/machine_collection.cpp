@@ -4,6 +4,7 @@
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <exception>
+#include <utility>
 
 namespace berth::session {
 
@@ -33,7 +34,13 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
 
 void MachineKeeper::drop_abandoned()
 {
-    for (const auto& key : registry_.abandoned()) {
+    auto keys = registry_.abandoned();
+    if (are_books_elsewhere()) { // which forget by themselves, and not what this host has
+        for (auto& key : host_.bare()) {
+            keys.push_back(std::move(key));
+        }
+    }
+    for (const auto& key : keys) {
         try {
             // Whoever is just beginning has one of the two.
             if (const auto claim = registry_.claim(key)) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace berth::session {
@@ -59,16 +60,22 @@ std::string settings_notice(const Settings& settings, const Record& record)
 
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong.
-std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox)
+void tell_unseen(MachineKeeper::Obtained& obtained)
 {
     try {
         protocol::InfoRequest request;
         request.claim_unseen = true;
-        return unseen_notices(sandbox.info({}, request));
+        request.acknowledge = true;
+        auto receipt = std::make_shared<sandbox::Receipt>();
+        auto notices = unseen_notices(obtained.sandbox->info({}, request, receipt.get()));
+        std::move(notices.begin(), notices.end(), std::back_inserter(obtained.notices));
+        if (*receipt) {
+            obtained.receipts.push_back(std::move(receipt));
+        }
     } catch (const sandbox::OtherVersion&) {
         throw;
     } catch (const std::exception&) {
-        return {};
+        return;
     }
 }
 
@@ -187,9 +194,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             obtained.notices.push_back(std::move(notice));
         }
     }
-    for (auto& notice : unseen_in(*obtained.sandbox)) {
-        obtained.notices.push_back(std::move(notice));
-    }
+    tell_unseen(obtained);
     registry_.touch(wanted.key);
     return obtained;
 }

@@ -43,6 +43,7 @@ class MachineKeeper {
         std::shared_ptr<sandbox::Sandbox> sandbox;
         Seen seen;
         std::vector<std::string> notices;
+        sandbox::Receipts receipts = {}; ///< acknowledged once the agent was told
     };
 
     using Condition = std::function<bool(const Record&)>;
@@ -147,7 +148,7 @@ class MachineKeeper {
     /// ended, or an Error says why it cannot be.
     [[nodiscard]] std::optional<Obtained> attach_spoken(const Wanted& wanted, Record& record,
                                                         const Registry::Hold* lock = nullptr);
-    void end_outgrown(const std::string& key, Record& record, const Error& refusal,
+    void end_outgrown(const Wanted& wanted, Record& record, const Error& refusal,
                       const Registry::Hold& lock);
     [[nodiscard]] bool is_outdated(const Record& record);
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);

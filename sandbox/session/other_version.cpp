@@ -1,16 +1,19 @@
 // The part of the keeper that meets guests of other releases (docs/adr/0017-named-calls.md): one
 // whose protocol this server does not speak is of no use to it. Nobody loses anything but what was
-// outside of the home where an older one that nobody uses is replaced.
+// outside of the home where an older one that nobody uses is replaced; outcomes that nobody saw are
+// told.
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest_connection.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/record_state.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <string>
+#include <utility>
 
 namespace berth::session {
 namespace {
@@ -46,6 +49,17 @@ std::string occupation(sandbox::Sandbox& sandbox)
     return info.calls > 0 ? "a command runs in it" : "another server uses it";
 }
 
+/// What it has besides its home ends with it. Nothing but this can be asked of it, not what its
+/// commands printed; a guest that does not answer is no reason to keep it.
+protocol::InfoReply last_look(sandbox::Sandbox& sandbox)
+{
+    try {
+        return sandbox.look(Deadline::after(occupation_time));
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
 } // namespace
 
 std::optional<MachineKeeper::Obtained>
@@ -55,13 +69,13 @@ MachineKeeper::attach_spoken(const Wanted& wanted, Record& record, const Registr
         return attach(wanted, record, lock);
     } catch (const sandbox::OtherVersion& refusal) {
         if (lock != nullptr) {
-            end_outgrown(wanted.key, record, refusal, *lock);
+            end_outgrown(wanted, record, refusal, *lock);
         }
         return std::nullopt;
     }
 }
 
-void MachineKeeper::end_outgrown(const std::string& key, Record& record, const Error& refusal,
+void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Error& refusal,
                                  const Registry::Hold& lock)
 {
     require_place(settings_.place, record);
@@ -72,6 +86,7 @@ void MachineKeeper::end_outgrown(const std::string& key, Record& record, const E
     sandbox::Sandbox sandbox(std::move(machine), record.token);
     const std::string end = "`berth sessions kill " + record.id.session +
                             "` ends it now and keeps its home, and the next call makes another";
+    const auto untold = last_look(sandbox);
     bool ended = false;
     try {
         ended = sandbox.retire();
@@ -90,9 +105,14 @@ void MachineKeeper::end_outgrown(const std::string& key, Record& record, const E
                     "Or on the host " +
                         end + '.');
     }
+    if (wanted.told != nullptr) { // whatever becomes of the call: nobody else can tell it any more
+        for (auto& notice : parting_notices(untold)) {
+            wanted.told->push_back(std::move(notice));
+        }
+    }
     destroy(record.machine, false, lock);
     apply(record, Event::outgrown);
-    registry_.put(key, record);
+    registry_.put(wanted.key, record);
 }
 
 } // namespace berth::session

@@ -7,6 +7,7 @@
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/redis_registry.hpp"
 #include "sandbox/session/registry.hpp"
+#include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/slot.hpp"
 
 #include <algorithm>
@@ -47,7 +48,8 @@ class SessionManager::Implementation {
 
     Lease acquire(const SessionId& id, const std::stop_token& stop);
     void report_lost(const SessionId& id, const Lease& lease);
-    void tell_again(const SessionId& id, std::vector<std::string> notices);
+    void tell_again(const SessionId& id, std::vector<std::string> notices,
+                    sandbox::Receipts receipts);
 
     SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
 
@@ -75,6 +77,7 @@ class SessionManager::Implementation {
     [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
 
   private:
+    void tell_unsaved(const std::string& session, const Ended& ended) const;
     std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
@@ -112,35 +115,6 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
     return slot;
 }
 
-/// Once for each change: a folder that was made anew on the host (by a checkout, an editor that
-/// renames) would else look to the model as if its files were gone, or had never changed.
-void tell_of_mounts(Slot& slot, Lease& lease)
-{
-    // Of calls at once one looks: a disk that does not answer holds nobody else up.
-    const std::unique_lock look(slot.looking, std::try_to_lock);
-    if (!look) {
-        return;
-    }
-    auto replaced = lease.sandbox->machine().replaced_mounts();
-    std::string names;
-    for (const auto& source : replaced) {
-        names += (names.empty() ? "" : ", ") + source;
-    }
-    if (slot.told_replaced == replaced) {
-        return;
-    }
-    slot.told_replaced = std::move(replaced);
-    if (names.empty()) {
-        return;
-    }
-    lease.notices.push_back(
-        "the host has deleted or replaced what is mounted from " + names +
-        ": the sandbox still has the old one, whose changes do not come to what is at that path "
-        "now. `berth sessions kill " +
-        lease.sandbox->machine().record().id +
-        "` on the host ends the sandbox and keeps its home; the next call mounts the new one");
-}
-
 /// The fast path. Nothing when there is no sandbox yet.
 std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_ptr<Slot>& slot)
 {
@@ -154,6 +128,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         }
         sandbox = slot->sandbox;
         lease.notices = std::exchange(slot->notices, {});
+        lease.receipts = std::exchange(slot->receipts, {});
         const auto now = BootClock::now();
         touch = now - slot->touched >= touch_interval;
         if (touch) {
@@ -209,6 +184,8 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
     for (auto& notice : obtained.notices) {
         slot.notices.push_back(std::move(notice));
     }
+    std::move(obtained.receipts.begin(), obtained.receipts.end(),
+              std::back_inserter(slot.receipts));
     slot.touched = BootClock::now();
 }
 
@@ -251,12 +228,14 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
 }
 
 void SessionManager::Implementation::tell_again(const SessionId& id,
-                                                std::vector<std::string> notices)
+                                                std::vector<std::string> notices,
+                                                sandbox::Receipts receipts)
 {
     const auto slot = slot_of(id);
     const std::lock_guard lock(slot->mutex);
     slot->notices.insert(slot->notices.begin(), std::make_move_iterator(notices.begin()),
                          std::make_move_iterator(notices.end()));
+    std::move(receipts.begin(), receipts.end(), std::back_inserter(slot->receipts));
 }
 
 Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEnd files)
@@ -270,10 +249,20 @@ Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEn
     auto ended = keeper_.end(
         slot->key,
         {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
+    tell_unsaved(slot->id.session, ended);
     const std::lock_guard lock(slot->mutex);
     slot->sandbox.reset();
     slot->reported.reset();
     return ended;
+}
+
+/// The collections that try again do not tell a reason that is known.
+void SessionManager::Implementation::tell_unsaved(const std::string& session,
+                                                  const Ended& ended) const
+{
+    if (!ended.trouble.empty() && settings_.on_unsaved) {
+        settings_.on_unsaved(session, ended.trouble);
+    }
 }
 
 std::optional<std::string> SessionManager::Implementation::listed_key(const std::string& shown)
@@ -288,10 +277,13 @@ std::optional<std::string> SessionManager::Implementation::listed_key(const std:
 Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
     const auto key = listed_key(shown);
-    return key ? keeper_.end(*key, {.purge = purge,
-                                    .files = files,
-                                    .deadline = Deadline::after(settings_.lock_wait)})
-               : Ended();
+    if (!key) {
+        return {};
+    }
+    auto ended = keeper_.end(
+        *key, {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
+    tell_unsaved(shown, ended);
+    return ended;
 }
 
 std::optional<std::string> SessionManager::Implementation::find_key(const SessionId& id,
@@ -385,9 +377,10 @@ void SessionManager::report_lost(const SessionId& id, const Lease& lease)
     implementation_->report_lost(id, lease);
 }
 
-void SessionManager::tell_again(const SessionId& id, std::vector<std::string> notices)
+void SessionManager::tell_again(const SessionId& id, std::vector<std::string> notices,
+                                sandbox::Receipts receipts)
 {
-    implementation_->tell_again(id, std::move(notices));
+    implementation_->tell_again(id, std::move(notices), std::move(receipts));
 }
 
 Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd files)

@@ -21,6 +21,7 @@ namespace berth::session {
 struct Lease {
     std::shared_ptr<sandbox::Sandbox> sandbox;
     std::vector<std::string> notices;
+    sandbox::Receipts receipts = {}; ///< acknowledged once the agent has read the notices
 };
 
 /// Decides which machine a session has. Thread-safe; several processes may serve one session.
@@ -45,7 +46,8 @@ class SessionManager {
     void report_lost(const SessionId& id, const Lease& lease);
 
     /// The notices of a lease that reached nobody: the next lease has them.
-    void tell_again(const SessionId& id, std::vector<std::string> notices);
+    void tell_again(const SessionId& id, std::vector<std::string> notices,
+                    sandbox::Receipts receipts = {});
 
     /// Without making anything.
     [[nodiscard]] SessionFacts facts(const SessionId& id);

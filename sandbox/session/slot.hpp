@@ -32,6 +32,7 @@ struct Slot {
     std::shared_ptr<sandbox::Sandbox> reported;
     MachineKeeper::Seen seen;
     std::vector<std::string> notices;
+    sandbox::Receipts receipts; ///< of what some of them say
     BootClock::time_point touched;
 
     std::mutex looking; ///< held by the call that looks at the sources of mounts

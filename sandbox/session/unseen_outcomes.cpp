@@ -17,6 +17,9 @@ constexpr std::size_t shown = 80;
 /// Of each stream, in bytes.
 constexpr std::uint64_t last_output = 1500;
 
+constexpr const char* gone_with_it = "; what it printed is gone with the sandbox";
+constexpr const char* all_gone = "; what they printed is gone with the sandbox";
+
 std::string shown_command(std::string_view command)
 {
     const std::size_t line = std::min(command.find('\n'), command.size());
@@ -75,6 +78,13 @@ std::vector<const protocol::JobEntry*> unseen_in(const protocol::InfoReply& info
     return unseen;
 }
 
+std::vector<const protocol::JobEntry*> unseen_ended_in(const protocol::InfoReply& info)
+{
+    auto unseen = unseen_in(info);
+    std::erase_if(unseen, [](const auto* job) { return job->status == "running"; });
+    return unseen;
+}
+
 std::string nor_those_of(std::size_t commands)
 {
     return "nor did those of " + std::to_string(commands) +
@@ -100,15 +110,28 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
 LastNotices last_notices(sandbox::Sandbox& sandbox)
 {
     const auto info = sandbox.info();
-    auto unseen = unseen_in(info);
-    std::erase_if(unseen, [](const auto* job) { return job->status == "running"; });
+    const auto unseen = unseen_ended_in(info);
     LastNotices notices;
     const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
     for (std::size_t i = untold; i < unseen.size(); ++i) {
         notices.told.push_back(last_notice_of(sandbox, *unseen[i]));
     }
     if (untold > 0) {
-        notices.untold = nor_those_of(untold) + "; what they printed is gone with the sandbox";
+        notices.untold = nor_those_of(untold) + all_gone;
+    }
+    return notices;
+}
+
+std::vector<std::string> parting_notices(const protocol::InfoReply& info)
+{
+    const auto unseen = unseen_ended_in(info);
+    std::vector<std::string> notices;
+    const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
+    for (std::size_t i = untold; i < unseen.size(); ++i) {
+        notices.push_back(reached_nobody(*unseen[i]) + end_of(*unseen[i]) + gone_with_it);
+    }
+    if (untold > 0) {
+        notices.push_back(nor_those_of(untold) + all_gone);
     }
     return notices;
 }

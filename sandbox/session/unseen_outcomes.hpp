@@ -23,4 +23,8 @@ struct LastNotices {
 /// Throws Error where the guest does not answer.
 [[nodiscard]] LastNotices last_notices(sandbox::Sandbox& sandbox);
 
+/// Of a machine that has ended and of which no more could be asked, by the list it had: of the
+/// newest few how each ended, of the others their number.
+[[nodiscard]] std::vector<std::string> parting_notices(const protocol::InfoReply& info);
+
 } // namespace berth::session

@@ -56,14 +56,24 @@ std::string progress_token(const json& params)
     return text.size() > longest ? std::string() : text;
 }
 
-/// A result is known once its client has read it. What a call has begun that the client cancelled
-/// at the last moment is ended: nobody will learn of it.
-void sign(rpc::Call& call, bool sent, std::shared_ptr<sandbox::Receipt> receipt)
+/// A result is known once its client has read it, and so is what `told` is of. What a call has
+/// begun that the client cancelled at the last moment is ended: nobody will learn of it.
+void sign(rpc::Call& call, bool sent, const std::shared_ptr<sandbox::Receipt>& receipt,
+          sandbox::Receipts told)
 {
     if (call.is_cancelled()) {
         receipt->decline();
-    } else if (sent && *receipt) {
-        call.when_read([receipt = std::move(receipt)] { receipt->acknowledge(); });
+        return;
+    }
+    if (*receipt) {
+        told.push_back(receipt);
+    }
+    if (sent && !told.empty()) {
+        call.when_read([read = std::move(told)] {
+            for (const auto& each : read) {
+                each->acknowledge();
+            }
+        });
     }
 }
 
@@ -240,22 +250,22 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
     };
     const auto began = repetition.begin(call->received());
     const auto started = std::chrono::steady_clock::now();
-    std::vector<std::string> notices;
+    tools::Told told;
     CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};
     std::string reply;
     std::string message;
     auto receipt = std::make_shared<sandbox::Receipt>();
     try {
-        auto result = configuration_.run(tool, arguments, call->stop_token(), notices, progress);
-        auto told = notices;
+        auto result = configuration_.run(tool, arguments, call->stop_token(), told, progress);
+        auto notices = told.notices;
         if (result.unsuccessful.empty()) {
             repetition.succeeded(tools::own_name(tool), same_call);
         } else if (const auto times =
                        repetition.ended_alike(began, same_call, result.unsuccessful)) {
-            told.push_back(repetition_notice(times)); // of this reply alone
+            notices.push_back(repetition_notice(times)); // of this reply alone
         }
         *receipt = std::move(result.receipt);
-        reply = tool_result(std::move(result), told, tool.bodies, era, configuration_.identity);
+        reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
     } catch (const std::exception& failure) {
         const auto* error = dynamic_cast<const Error*>(&failure);
         report.outcome = to_string(error != nullptr ? error->code() : ErrorCode::internal);
@@ -265,13 +275,13 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
         const auto times = call->stop_token().stop_requested()
                                ? 0
                                : repetition.failed(began, same_call, outcome_of(report));
-        reply = tool_failure(failure, notices, era, configuration_.identity,
+        reply = tool_failure(failure, told.notices, era, configuration_.identity,
                              {.tool = tools::own_name(tool), .times = times});
     }
     const bool sent = call->reply(reply);
-    sign(*call, sent, std::move(receipt));
-    if (!sent && !notices.empty()) {
-        configuration_.untold(std::move(notices));
+    sign(*call, sent, receipt, sent ? std::move(told.receipts) : sandbox::Receipts());
+    if (!sent && !told.notices.empty()) {
+        configuration_.untold(std::move(told));
     }
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - started);

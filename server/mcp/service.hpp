@@ -17,11 +17,11 @@
 
 namespace berth::mcp {
 
-/// Runs a tool in the session of this server; appends what the agent must be told once to
-/// `notices`, also when it throws. `progress`: empty unless the client gave a token.
+/// Runs a tool in the session of this server; what the agent must be told once is in `told` then,
+/// also when it throws. `progress`: empty unless the client gave a token.
 using Runner = std::function<tools::Result(
     const tools::Entry& tool, const nlohmann::json& arguments, const std::stop_token& stop,
-    std::vector<std::string>& notices, const tools::Progress& progress)>;
+    tools::Told& told, const tools::Progress& progress)>;
 
 /// How a call ended, for the log. Payloads are not in it.
 struct CallReport {
@@ -43,7 +43,7 @@ struct Configuration {
     std::function<bool()> lasting = [] { return true; };
     Runner run;
     /// Takes the notices of a reply that was not sent, because its call had been cancelled.
-    std::function<void(std::vector<std::string> notices)> untold = [](const auto&) {};
+    std::function<void(tools::Told told)> untold = [](const auto&) {};
     std::function<void(const CallReport&)> report;
     std::chrono::milliseconds progress_interval = std::chrono::seconds(8);
 };

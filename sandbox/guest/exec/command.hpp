@@ -7,6 +7,7 @@
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/shim.hpp"
 #include "sandbox/guest/exec/spawn.hpp"
+#include "sandbox/guest/exec/unseen_mark.hpp"
 #include "sandbox/guest/running_clock.hpp"
 #include "sandbox/protocol/messages.hpp"
 
@@ -104,9 +105,7 @@ class Command : public std::enable_shared_from_this<Command> {
     [[nodiscard]] bool is_awaited() const noexcept { return awaited_ && !failed_; }
 
     /// See JobEntry::unseen.
-    [[nodiscard]] bool is_unseen() const noexcept { return unseen_; }
-
-    void seen() noexcept { unseen_ = false; }
+    [[nodiscard]] UnseenMark& unseen() noexcept { return unseen_; }
 
     /// It is a job only because the connection of its answer has ended.
     [[nodiscard]] bool is_made_by_break() const noexcept { return made_by_break_; }
@@ -347,7 +346,7 @@ class Command : public std::enable_shared_from_this<Command> {
     std::optional<Judgement> judgement_;
     bool over_ = false; ///< a job: nothing of it runs any more
     bool awaited_;      ///< whoever asked for it will acknowledge the result
-    bool unseen_ = false;
+    UnseenMark unseen_;
     bool made_by_break_ = false;
     std::uint64_t final_age_ = 0;
     bool failed_ = false;  ///< the shell never ran

@@ -136,7 +136,7 @@ protocol::JobEntry Command::job_entry()
     entry.processes = over_ ? 0 : static_cast<std::uint32_t>(living().size());
     entry.age = over_ ? final_age_ : running_time();
     entry.remaining = remaining();
-    entry.unseen = unseen_;
+    entry.unseen = unseen_.is_set();
     if (judgement_) {
         entry.exit_code = judgement_->exit_code;
     }

@@ -118,7 +118,7 @@ void Command::detach()
         return;
     }
     awaited_ = false;
-    unseen_ = true;
+    unseen_.set();
     if (!job_id_.empty()) {
         return;
     }
@@ -150,7 +150,7 @@ void Command::acknowledged()
 
 void Command::await_again() noexcept
 {
-    if (std::exchange(unseen_, false)) {
+    if (unseen_.clear()) {
         awaited_ = true;
         if (std::exchange(made_by_break_, false)) {
             job_id_.clear();

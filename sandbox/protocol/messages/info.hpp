@@ -15,11 +15,15 @@ namespace berth::protocol {
 struct InfoRequest {
     /// The asker tells the agent of every job that is marked `unseen`: from then on none is.
     bool claim_unseen = false;
+    /// And says so, once it has, with a frame `acknowledge` on the same connection. Where that ends
+    /// without, they are marked again. Meanwhile nobody else is told.
+    bool acknowledge = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
         field(1, self.claim_unseen);
+        field(2, self.acknowledge);
     }
 };
 
@@ -62,6 +66,7 @@ struct InfoReply {
     std::vector<JobEntry> ended; ///< the last jobs that did
     std::optional<PauseState> pause; ///< absent: a guest that cannot
     std::optional<QuotaState> quota; ///< absent: no limit
+    bool acknowledge = false;        ///< what was claimed is kept until the asker says that it told
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -77,6 +82,7 @@ struct InfoReply {
         field(9, self.ended);
         field(10, self.pause);
         field(12, self.quota);
+        field(13, self.acknowledge);
     }
 };
 

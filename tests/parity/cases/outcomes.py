@@ -49,10 +49,10 @@ class OutcomesTest(ParityTest):
         (ended,) = self.call("session_info").data["ended_jobs"]
         self.assertEqual(ended["job_id"], job)
 
-    def unread(self, command):
+    def unread(self, command, tool="bash_exec", arguments=None):
         """A server with an answer that its client does not read."""
         deaf = self.start("--session", "work", kind=Deaf, era="modern")
-        deaf.call_async("bash_exec", {"command": command})
+        deaf.call_async(tool, arguments or {"command": command})
         deaf.wait_for_an_answer()
         time.sleep(0.2)  # enough for a server that would take what it has written for read
         return deaf
@@ -80,6 +80,14 @@ class OutcomesTest(ParityTest):
         deaf = self.unread(self.printing)
         deaf.signal(signal.SIGTERM)
         deaf.process.wait(5)
+        self.check_told(self.printing, "exit 3", "".join(f"{n}\n" for n in range(1, 3001)), 3)
+
+    def test_a_notice_that_was_not_read_before_its_server_was_killed_is_told_again(self):
+        self.unread(self.printing).kill()
+        for _ in range(2):
+            deaf = self.unread(None, "glob_files", {"pattern": "*"})  # whose result tells it
+            self.assertEqual(self.told(), [])  # nobody else does meanwhile
+            deaf.kill()
         self.check_told(self.printing, "exit 3", "".join(f"{n}\n" for n in range(1, 3001)), 3)
 
     def test_the_beginning_of_a_job_that_was_not_read(self):

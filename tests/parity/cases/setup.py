@@ -37,6 +37,15 @@ class SetupTest(ParityTest):
         self.command_line("sessions", "kill", "work")
         self.assertEqual(self.run_command("wc -l < made").data["stdout"], "6\n")
 
+    def test_its_variables_are_those_of_the_settings_of_then(self):
+        settings = 'env = ["WHO={}"]\n[session]\nsetup = ["echo $WHO > made"]\n'
+        self.serve(settings.format("before"))
+        self.assertEqual(self.output("cat made; echo $WHO"), "before\nbefore\n")
+        self.file.write_text(settings.format("after"))
+        self.wait_until(lambda: self.output("echo $WHO") == "after\n", 10, "the new settings")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.output("cat made"), "after\n")
+
     def test_one_that_fails_is_told_and_tried_again(self):
         self.serve('[session]\nsetup = ["echo tried >> ~/tries", "echo why >&2; exit 3"]\n')
         for _ in range(2):

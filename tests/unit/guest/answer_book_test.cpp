@@ -1,9 +1,11 @@
 #include "sandbox/guest/answer_book.hpp"
 #include "sandbox/guest/call.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "tests/unit/becomes_true.hpp"
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -105,7 +107,7 @@ TEST_SUITE("guest/answer_book")
         CHECK(book.standing(name(6)) == Standing::answered);
     }
 
-    TEST_CASE("1024 names are known; of one that runs the name stays, however old")
+    TEST_CASE("1024 names are known with what they asked; of one that runs that stays, however old")
     {
         AnswerBook book;
         book.begin("runs", {});
@@ -118,9 +120,42 @@ TEST_SUITE("guest/answer_book")
         CHECK(book.names() == 1024);
         CHECK(book.answers() == 64);
         CHECK(book.standing("runs") == Standing::running);
-        CHECK(book.standing(name(2000 - 1024)) == Standing::unknown);
+        CHECK(book.standing(name(2000 - 1024)) == Standing::let_go);
+        CHECK(book.standing(name(0)) == Standing::let_go);
         CHECK(book.standing(name(2000 - 1023)) == Standing::let_go);
         CHECK(book.standing(name(1999)) == Standing::answered);
+    }
+
+    TEST_CASE("a name is not forgotten for newer ones before its time is over")
+    {
+        AnswerBook book({.names = 2, .remembered = std::chrono::milliseconds(60'000)});
+        AnswerBook hasty({.names = 2, .remembered = std::chrono::milliseconds(0)});
+        for (std::size_t i = 0; i < 5000; ++i) {
+            add(book, name(i), "x");
+            add(hasty, name(i), "x");
+        }
+        CHECK(book.names() == 2);
+        CHECK(book.standing(name(0)) == Standing::let_go);
+        CHECK(book.is_of(name(0), {}));
+        book.let_go(name(0));
+        CHECK(book.standing(name(0)) == Standing::let_go);
+        CHECK(book.standing(name(5000)) == Standing::unknown);
+        CHECK(hasty.standing(name(0)) == Standing::unknown);
+    }
+
+    TEST_CASE(
+        "where no more names can be remembered it is full, until the first one's time is over")
+    {
+        AnswerBook book(
+            {.names = 1, .remembered = std::chrono::milliseconds(200), .most_remembered = 3});
+        for (std::size_t i = 0; i < 4; ++i) {
+            CHECK_FALSE(book.is_full());
+            add(book, name(i), "x");
+        }
+        CHECK(book.is_full());
+        CHECK(berth::tests::becomes_true([&] { return !book.is_full(); }));
+        CHECK(book.standing(name(0)) == Standing::unknown);
+        CHECK(book.standing(name(3)) == Standing::answered);
     }
 
     TEST_CASE("a call lives as long as its answer")

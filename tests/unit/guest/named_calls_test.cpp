@@ -1,7 +1,9 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/call.hpp"
+#include "sandbox/guest/named_calls.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/error_of.hpp"
 #include "tests/unit/guest/guest_server.hpp"
 
 #include <doctest/doctest.h>
@@ -313,6 +315,24 @@ TEST_SUITE("guest/named_calls")
         peer.send(FrameType::request, named(text("x"), name('a')),
                   static_cast<std::uint16_t>(Operation::read_file));
         CHECK(payload_of(peer) == "answer 4");
+    }
+
+    TEST_CASE("no call begins that could not be told from its repetition later")
+    {
+        berth::guest::EventLoop loop;
+        berth::guest::NamedCalls calls(loop, {.book = {.names = 1, .most_remembered = 1}});
+        const auto take = [&](char digit) {
+            const auto call =
+                std::make_shared<Call>(loop, std::weak_ptr<berth::guest::Connection>());
+            Frame request;
+            request.operation = writing;
+            request.payload = named(text("x"), name(digit));
+            return calls.take(call, request); // and it is over
+        };
+        CHECK_FALSE(take('a'));
+        CHECK_FALSE(take('b')); // for which "a" is the one that is remembered
+        CHECK(berth::tests::error_of([&] { (void)take('c'); }) == berth::ErrorCode::busy);
+        CHECK(berth::tests::error_of([&] { (void)take('a'); }) == berth::ErrorCode::conflict);
     }
 
     TEST_CASE("a call that never came is told apart from one that failed")

@@ -103,6 +103,24 @@ TEST_CASE("in what a template shows a mount has its place only on what is there"
     CHECK_NOTHROW(mount("/var/lib"));
     CHECK_NOTHROW(mount("/var/library"));
     CHECK_THROWS_AS(mount("/var/lib/other"), Error);
+    // Of a link the host's view says nothing: inside it leads elsewhere, or nowhere.
+    const auto lib = host.path() + "/template/var/lib/";
+    std::filesystem::create_symlink(host.path() + "/folder", lib + "absolute");
+    std::filesystem::create_symlink("app", lib + "relative");
+    host.add_directory("template/var/lib/app/data");
+    CHECK_NOTHROW(mount("/var/lib/app/data"));
+    for (const char* target : {"/var/lib/absolute", "/var/lib/relative"}) {
+        CHECK_THROWS_AS(mount(target), Error);
+    }
+    try {
+        mount("/var/lib/relative/data");
+        FAIL("it was taken");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()) ==
+              "mount target /var/lib/relative/data leads through a symbolic link in the template's "
+              "folder /var/lib (on the host " +
+                  lib + "relative/data)");
+    }
 }
 
 TEST_CASE("a source must be there, real, and data")

@@ -12,8 +12,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 // Who is a client of a machine, and who asks it to pause.
 
@@ -90,6 +92,48 @@ TEST_CASE("the coming and the leaving of a client is told, that of who looks is 
         CHECK(becomes_true([&] { return server.client_changes() == 1; }));
     }
     CHECK(becomes_true([&] { return server.client_changes() == 2; }));
+}
+
+TEST_CASE("who attends and loses that connection does so again, and keeps one that stands")
+{
+    GuestServer server([](const std::shared_ptr<Call>& call, const Frame&) { call->reply({}); });
+    std::vector<UniqueFd> sockets; // of the connections, as they were made
+    Sandbox sandbox(std::make_unique<FakeMachine>([&] {
+                        auto socket = server.connect();
+                        sockets.emplace_back(::dup(socket.get()));
+                        return socket;
+                    }),
+                    "secret");
+    sandbox.attend();
+    REQUIRE(becomes_true([&] { return server.clients() == 1; }));
+    sandbox.ping();
+    REQUIRE(sockets.size() == 2);
+    SUBCASE("while no call does")
+    {
+        ::shutdown(sockets.front().get(), SHUT_RDWR);
+        REQUIRE(becomes_true([&] { return server.clients() == 0; }));
+        CHECK(becomes_true([&] {
+            sandbox.ping();
+            return server.clients() == 1;
+        }));
+        CHECK(sockets.size() == 3);
+    }
+    SUBCASE("with that of a call: at once")
+    {
+        for (const auto& socket : sockets) {
+            ::shutdown(socket.get(), SHUT_RDWR);
+        }
+        sandbox.ping();
+        CHECK(becomes_true([&] { return server.clients() == 1; }));
+        CHECK(sockets.size() == 4);
+    }
+    SUBCASE("not when that of a call broke alone")
+    {
+        ::shutdown(sockets.back().get(), SHUT_RDWR);
+        sandbox.ping();
+        CHECK(server.clients() == 1);
+        CHECK(sockets.size() == 3);
+    }
 }
 
 TEST_CASE("who could not attend at once does so with one of the next calls")

@@ -179,6 +179,87 @@ TEST_CASE("of results that are acknowledged at once none is left, though few con
     CHECK(machine.jobs() == 0);
 }
 
+TEST_CASE("what was lent to a server that tells it comes back unless it says that it did")
+{
+    Machine machine;
+    {
+        Receipt receipt;
+        (void)machine.sandbox->execute(command("exit 1"), {}, {}, &receipt);
+    }
+    REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+    const auto job_id = machine.unseen().front().job_id;
+    berth::protocol::InfoRequest claim;
+    claim.claim_unseen = true;
+    claim.acknowledge = true;
+    auto first = machine.another_server();
+    Receipt lent;
+    const auto info = first->info({}, claim, &lent);
+    CHECK(info.acknowledge);
+    REQUIRE(info.ended.size() == 1);
+    CHECK(info.ended.front().unseen);
+    // Nobody else tells it meanwhile, whether or not that one would say so.
+    CHECK(machine.unseen().empty());
+    Receipt none;
+    CHECK_FALSE(machine.sandbox->info({}, claim, &none).acknowledge);
+    CHECK_FALSE(static_cast<bool>(none));
+    claim.acknowledge = false;
+    CHECK_FALSE(machine.sandbox->info({}, claim).ended.front().unseen);
+    const auto all = machine.sandbox->info().connections;
+    SUBCASE("it was told")
+    {
+        lent.acknowledge();
+        lent = {}; // which keeps the connections of its server
+        first.reset();
+        REQUIRE(becomes_true([&] { return machine.sandbox->info().connections < all; }));
+        CHECK(machine.unseen().empty());
+    }
+    SUBCASE("it was not")
+    {
+        lent = {};
+        REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+        claim.acknowledge = true;
+        CHECK(machine.sandbox->info({}, claim, &lent).acknowledge); // and can be lent again
+        lent.acknowledge();
+        CHECK(becomes_true([&] { return machine.unseen().empty(); }));
+    }
+    SUBCASE("nor will it be")
+    {
+        lent.decline();
+        CHECK(becomes_true([&] { return machine.unseen().size() == 1; }));
+    }
+    SUBCASE("somebody asked for it meanwhile")
+    {
+        (void)machine.output_of(job_id);
+        lent = {};
+        first.reset();
+        REQUIRE(becomes_true([&] { return machine.sandbox->info().connections < all; }));
+        CHECK(machine.unseen().empty());
+    }
+}
+
+TEST_CASE("what was lent while it ran comes back when it has ended")
+{
+    Machine machine;
+    auto request = command("read line <gate; exit 5");
+    (void)machine.sandbox->execute(command("mkfifo gate"), {});
+    request.background = true;
+    {
+        Receipt receipt;
+        (void)machine.sandbox->execute(request, {}, {}, &receipt);
+    }
+    REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+    berth::protocol::InfoRequest claim;
+    claim.claim_unseen = claim.acknowledge = true;
+    Receipt lent;
+    CHECK(machine.sandbox->info({}, claim, &lent).acknowledge);
+    (void)machine.sandbox->execute(command("echo >gate"), {});
+    REQUIRE(becomes_true([&] { return machine.sandbox->info().jobs.empty(); }));
+    CHECK(machine.unseen().empty());
+    lent = {};
+    REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
+    CHECK(machine.unseen().front().exit_code == 5);
+}
+
 TEST_CASE("a job of whose beginning nobody heard is marked")
 {
     Machine machine;

@@ -14,9 +14,13 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
+
+#include <fcntl.h>
+#include <sys/file.h>
 
 using namespace berth;
 using namespace std::chrono_literals;
@@ -92,6 +96,41 @@ struct Fixture : tests::ManagerFixture {
 
 TEST_SUITE("session/host_evidence")
 {
+    TEST_CASE_FIXTURE(Fixture, "what a server left that was killed as it began is removed")
+    {
+        end_one();
+        const auto sessions = settings.state_directory + "/sessions/";
+        const auto make = [&](const std::string& key, std::chrono::minutes age) {
+            const auto path = sessions + key;
+            std::filesystem::create_directory(path);
+            for (const char* name : {"lock", "last-wanted", "last-wanted.tmp.0123"}) {
+                std::ofstream(path + '/' + name) << "x";
+            }
+            std::filesystem::last_write_time(path,
+                                             std::filesystem::file_time_type::clock::now() - age);
+            return path;
+        };
+        const auto bare = make(std::string(64, 'a'), 2min);
+        const auto young = make(std::string(64, 'b'), 0min);
+        const auto used = make(std::string(64, 'c'), 2min);
+        const UniqueFd owner(::open((used + "/lock").c_str(), O_RDWR | O_CLOEXEC));
+        REQUIRE(::flock(owner.get(), LOCK_EX | LOCK_NB) == 0);
+        const auto with_home = make(std::string(64, 'd'), 2min);
+        std::filesystem::create_directory(with_home + "/home");
+        std::filesystem::last_write_time(with_home,
+                                         std::filesystem::file_time_type::clock::now() - 2min);
+        const auto known = sessions + work_key; // with the record, in Redis
+        std::filesystem::last_write_time(known,
+                                         std::filesystem::file_time_type::clock::now() - 2min);
+        (void)collect();
+        CHECK_FALSE(std::filesystem::exists(bare));
+        CHECK(std::filesystem::exists(young));
+        CHECK(std::filesystem::exists(used + "/lock"));
+        CHECK(std::filesystem::exists(with_home + "/home"));
+        CHECK(std::filesystem::exists(with_home + "/last-wanted"));
+        CHECK(std::filesystem::exists(known + "/last-wanted"));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a home that was used since is not removed on an old record's word")
     {
         end_one();

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/unix_channel.hpp"
+#include "tests/unit/error_of.hpp"
 #include "tests/unit/guest/guest_server.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -31,6 +32,7 @@ class GuestBackend : public sandbox::Backend {
   public:
     protocol::VersionRange versions; ///< of the next machine
     std::atomic<bool> in_use = false;
+    std::atomic<int> unseen = 0; ///< commands that have ended, of whose results nobody has heard
 
     [[nodiscard]] std::string_view name() const noexcept override { return "guests"; }
 
@@ -129,6 +131,15 @@ class GuestBackend : public sandbox::Backend {
             job.remaining = 90'000;
             info.jobs.push_back(job);
         }
+        for (int i = 1; i <= unseen; ++i) {
+            protocol::JobEntry job;
+            job.job_id = "job-" + std::to_string(i) + "-7c3e";
+            job.command = "deploy " + std::to_string(i);
+            job.status = "ended";
+            job.exit_code = i;
+            job.unseen = true;
+            info.ended.push_back(job);
+        }
         call->reply(protocol::encode(info));
     }
 
@@ -177,6 +188,33 @@ TEST_SUITE("session/other_version")
                           "the home are kept"));
         CHECK(fixture.backend->machines() == 1);
         CHECK_NOTHROW(lease.sandbox->ping());
+        CHECK(manager->acquire(work).notices.empty());
+    }
+
+    TEST_CASE("what nobody has seen of one that is replaced is told with its end, once")
+    {
+        const Fixture fixture;
+        (void)fixture.made_by(older);
+        fixture.backend->unseen = 5;
+        const auto manager = fixture.start();
+        SUBCASE("at once") {}
+        SUBCASE("not while the machine stays")
+        {
+            fixture.backend->in_use = true;
+            CHECK(tests::error_of([&] { (void)manager->acquire(work); }) == ErrorCode::busy);
+            fixture.backend->in_use = false;
+        }
+        const auto notices = manager->acquire(work).notices;
+        REQUIRE(notices.size() == 5);
+        CHECK(notices[0] == "the result of `deploy 3` reached nobody, since its server or its "
+                            "client went away: it ended with exit 3; what it printed is gone with "
+                            "the sandbox");
+        CHECK(notices[2].find("`deploy 5`") != std::string::npos);
+        CHECK(notices[3] == "nor did those of 2 earlier commands reach anybody; what they printed "
+                            "is gone with the sandbox");
+        CHECK(notices[4].find("the sandbox had ended (it was made by an earlier release") !=
+              std::string::npos);
+        fixture.backend->unseen = 0; // the next machine's own
         CHECK(manager->acquire(work).notices.empty());
     }
 

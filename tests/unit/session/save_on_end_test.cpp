@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct Fixture : tests::ManagerFixture {
                                const std::stop_token& /*stop*/) {
             const auto& machine = sandbox.machine().record();
             CHECK(std::filesystem::exists(backend->alive(machine.data.at("key_hash"))));
+            if (during) {
+                during(leaving.id.session);
+            }
             if (full) {
                 throw Error(ErrorCode::no_space, "the disk is full", "make room");
             }
@@ -45,6 +49,7 @@ struct Fixture : tests::ManagerFixture {
         };
     }
 
+    std::function<void(const std::string& session)> during; ///< each save
     bool full = false;
     bool sticks = false; ///< no machine ends once files are saved
     std::vector<session::Leaving> saved;
@@ -128,7 +133,7 @@ TEST_SUITE("session/save_on_end")
         const auto collected = collect();
         REQUIRE(collected.failed.size() == 1);
         CHECK(collected.failed[0].find("the disk is full") != std::string::npos);
-        CHECK(told == std::vector<std::string>{"work: the disk is full"});
+        CHECK(told == std::vector<std::string>{"work: the disk is full"}); // at its end
         SUBCASE("until it can be")
         {
             full = false;
@@ -199,6 +204,55 @@ TEST_SUITE("session/save_on_end")
         CHECK(collected.saved.size() == 1);
         CHECK(collected.removed == std::vector<std::string>{"work"});
         CHECK_FALSE(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "saves wait for all that is quick, and what failed for the others")
+    {
+        const auto end_one = [&](const std::string& name) {
+            const session::SessionId id{"ann", name, {}};
+            (void)start()->acquire(id);
+            end_machine(id);
+        };
+        end_one("work");
+        full = true;
+        CHECK(collect().failed.size() == 1);
+        full = false;
+        const std::vector<std::string> others{"a", "b", "c", "d", "e"};
+        for (const auto& name : others) {
+            end_one(name);
+        }
+        std::vector<std::string> order;
+        during = [&](const std::string& name) {
+            order.push_back(name);
+            for (const auto& other : others) {
+                const auto state = nlohmann::json::parse(
+                    text_of(folder({"ann", other, {}}) + "/record.json"))["state"];
+                CHECK(state != "running");
+            }
+        };
+        const int before = backend->count("collect");
+        CHECK(collect().saved.size() == 6);
+        CHECK(backend->count("collect") == before + 1);
+        REQUIRE(order.size() == 6);
+        CHECK(order.back() == "work");
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "why something cannot be saved is told once for each reason")
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+        full = true;
+        for (int round = 0; round < 3; ++round) {
+            CHECK(collect().failed.size() == 1); // of each
+        }
+        CHECK(told == std::vector<std::string>{"work: the disk is full"});
+        during = [](const std::string&) { throw Error(ErrorCode::internal, "it is on fire"); };
+        (void)collect();
+        (void)collect();
+        during = nullptr;
+        (void)collect();
+        CHECK(told == std::vector<std::string>{"work: the disk is full", "work: it is on fire",
+                                               "work: the disk is full"});
     }
 
     TEST_CASE_FIXTURE(Fixture, "an unnamed session's files wait for the next collection")

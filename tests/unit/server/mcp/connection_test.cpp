@@ -42,8 +42,9 @@ std::atomic<int> running{0}; ///< calls that wait to be cancelled
 const auto told_guest = std::make_shared<test::Words>();
 
 tools::Result run_fake(const tools::Entry& tool, const json& arguments, const std::stop_token& stop,
-                       std::vector<std::string>& notices, const tools::Progress& progress)
+                       tools::Told& told, const tools::Progress& progress)
 {
+    auto& notices = told.notices;
     if (arguments.contains("say") && progress) {
         progress(arguments["say"].get<std::string>());
     }
@@ -53,6 +54,7 @@ tools::Result run_fake(const tools::Entry& tool, const json& arguments, const st
     }
     if (arguments.contains("notice")) {
         notices.emplace_back("noticed");
+        told.receipts.push_back(std::make_shared<sandbox::Receipt>(test::receipt(told_guest)));
     }
     if (arguments.contains("exit")) {
         notices.emplace_back("noticed");
@@ -91,9 +93,10 @@ struct Bench {
         configuration.instructions = [] { return std::string(5000, 'i'); };
         configuration.run = run_fake;
         configuration.lasting = [this] { return lasting.load(); };
-        configuration.untold = [this](std::vector<std::string> notices) {
+        configuration.untold = [this](tools::Told told) {
             const std::lock_guard lock(mutex);
-            untold = std::move(notices);
+            untold = std::move(told.notices);
+            untold_receipts = told.receipts.size();
         };
         configuration.report = [this](const CallReport& report) {
             const std::lock_guard lock(mutex);
@@ -129,6 +132,7 @@ struct Bench {
     std::mutex mutex;
     std::vector<std::string> outcomes;
     std::vector<std::string> untold;
+    std::size_t untold_receipts = 0;
     std::atomic<bool> lasting = true;
     std::unique_ptr<Service> service;
     std::unique_ptr<Connection> connection;
@@ -302,6 +306,7 @@ TEST_CASE("a cancelled call is stopped and has no answer, in both eras")
         CHECK(bench.dispatcher->drain(Deadline::after(3s)));
         CHECK(bench.sink->take().empty());
         CHECK(bench.untold == std::vector<std::string>{"noticed"});
+        CHECK(bench.untold_receipts == 1);
     }
 }
 
@@ -313,6 +318,12 @@ TEST_CASE("the guest hears whether the sender has the result of a command or nev
     {
         (void)bench.ask("tools/call", R"("name":"beta")", true);
         CHECK(*told_guest == test::Words{protocol::FrameType::acknowledge});
+    }
+    SUBCASE("answered, with what it was lent to tell")
+    {
+        (void)bench.ask("tools/call", R"("name":"beta","arguments":{"notice":1})", true);
+        CHECK(*told_guest ==
+              test::Words{protocol::FrameType::acknowledge, protocol::FrameType::acknowledge});
     }
     SUBCASE("cancelled, though the tool did its work")
     {

@@ -1,0 +1,36 @@
+#include "sandbox/session/replaced_mounts.hpp"
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace berth::session {
+
+void tell_of_mounts(Slot& slot, Lease& lease)
+{
+    // Of calls at once one looks: a disk that does not answer holds nobody else up.
+    const std::unique_lock look(slot.looking, std::try_to_lock);
+    if (!look) {
+        return;
+    }
+    auto replaced = lease.sandbox->machine().replaced_mounts();
+    std::string names;
+    for (const auto& source : replaced) {
+        names += (names.empty() ? "" : ", ") + source;
+    }
+    if (slot.told_replaced == replaced) {
+        return;
+    }
+    slot.told_replaced = std::move(replaced);
+    if (names.empty()) {
+        return;
+    }
+    lease.notices.push_back(
+        "the host has deleted or replaced what is mounted from " + names +
+        ": the sandbox still has the old one, whose changes do not come to what is at that path "
+        "now. `berth sessions kill " +
+        lease.sandbox->machine().record().id +
+        "` on the host ends the sandbox and keeps its home; the next call mounts the new one");
+}
+
+} // namespace berth::session
