@@ -2,9 +2,12 @@
 
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/options/paths.hpp"
+
+#include <climits>
 
 #include <algorithm>
 #include <array>
@@ -40,6 +43,32 @@ bool is_below(const std::string& root, const std::string& path)
 
 std::string expanded(const RawValue& templ, const session::SessionId& id,
                      const std::string& profile)
+/// What stands for a variable in a name that has `beside` bytes more. What is too long for a file
+/// system is cut, and told from others by a hash: `~` is in no coded value.
+std::string coded(const RawValue& templ, std::string_view value, std::size_t beside)
+{
+    constexpr std::size_t hash_size = 32;
+    auto name = as_component(value);
+    if (name.size() + beside <= NAME_MAX) {
+        return name;
+    }
+    if (beside + 1 + hash_size > NAME_MAX) {
+        refuse_workspace(templ, "a name in it is too long for a folder",
+                         "A name may have 255 bytes with what stands in braces: take less text "
+                         "beside that.");
+    }
+    name.resize(NAME_MAX - beside - 1 - hash_size);
+    return name + '~' + sha256_hex(value).substr(0, hash_size);
+}
+
+/// Of the name in `path` that has what is at `at`.
+std::size_t name_size(const std::string& path, std::size_t at)
+{
+    const auto begin = path.rfind('/', at);
+    const auto end = std::min(path.find('/', at), path.size());
+    return end - (begin == std::string::npos ? 0 : begin + 1);
+}
+
 {
     const std::array<std::pair<std::string_view, std::string_view>, 3> values{
         {{"{principal}", id.principal}, {"{session}", id.session}, {"{profile}", profile}}};
@@ -58,7 +87,7 @@ std::string expanded(const RawValue& templ, const session::SessionId& id,
                 refuse_workspace(templ, "there is no value for " + std::string(name),
                                  "Name the session (--session), or leave that out of the path.");
             }
-            const auto component = as_component(value);
+            const auto component = coded(templ, value, name_size(path, at) - name.size());
             path.replace(at, name.size(), component);
             at += component.size();
         }

@@ -185,6 +185,34 @@ TEST_SUITE("server/options/mount_roots")
             }
         }
         CHECK(sources == std::set<std::string>{folder + "/work"});
+    TEST_CASE("a name that is too long for a folder is cut, and two of them stay two")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/of-{session}/here\"\n", bench.root);
+        const auto of = [&](const std::string& name) {
+            bench.given.session = name;
+            const auto source = bench.make().sessions.mounts.at(0).source;
+            CHECK(fs::is_directory(source));
+            return fs::path(source).parent_path().filename().string();
+        };
+        const std::string longest(252, 'a');
+        CHECK(of(longest) == "of-" + longest); // as it always was
+        const auto cut = of(longest + "bcd");
+        CHECK(cut.size() == 255);
+        CHECK(cut.starts_with("of-" + std::string(219, 'a') + "~"));
+        CHECK(of(longest + "bce") != cut);
+        std::string umlauts;
+        for (int i = 0; i < 128; ++i) {
+            umlauts += "\u00fc"; // each six characters of a coded name
+        }
+        CHECK(of(umlauts).size() == 255);
+        bench.use("default_workspace = \"" + bench.root + "/" + std::string(240, 'x') +
+                      "{session}\"\n",
+                  bench.root);
+        bench.given.session = longest;
+        CHECK(has(bench.refusal(), "too long for a folder"));
+    }
+
     }
 
     TEST_CASE("a path that is none of a workspace is refused")
