@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace berth::server;
@@ -145,12 +146,35 @@ TEST_SUITE("server/options/mount_roots")
         CHECK(bench.make().sessions.mounts.front().source == bench.root + "/project");
     }
 
+    TEST_CASE("a workspace that root's sessions may only read is made so that they can")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{principal}/{profile}\"\n", bench.root);
+        bench.flag("principal", "ann");
+        bench.flag("mount_mode", "ro");
+        const auto mask = ::umask(077);
+        const auto source = bench.make().sessions.mounts.at(0).source;
+        ::umask(mask);
+        const auto mode = [](const std::string& path) {
+            struct stat status{};
+            REQUIRE(::stat(path.c_str(), &status) == 0);
+            return status.st_mode & 07777U;
+        };
+        CHECK(mode(source) == (::geteuid() == 0 ? 0755U : 0700U));
+        CHECK(mode(bench.root + "/ann") == 0700);
+        // One that was there is its owner's.
+        fs::permissions(source, fs::perms::owner_all);
+        CHECK(bench.make().sessions.mounts.size() == 1);
+        CHECK(mode(source) == 0700);
+    }
+
     TEST_CASE("no name leads out of its place, and no two to one")
     {
         const RawValue roots{.items = {"/srv"}, .origin = "file"};
         const RawValue templ{.items = {"/srv/{session}"}, .origin = "file"};
         const auto of = [&](const std::string& name) {
-            return MountRoots(roots).workspace(templ, {"ann", name, ""}, "p", true);
+            return MountRoots(roots).workspace(templ, {"ann", name, ""}, "p",
+                                               MountRoots::Missing::is_left);
         };
         CHECK(of("..") == "/srv/%2E.");
         CHECK(of("../../etc") == "/srv/%2E.%2F..%2Fetc");
@@ -161,30 +185,6 @@ TEST_SUITE("server/options/mount_roots")
         CHECK_THROWS_WITH_AS((void)of(""), doctest::Contains("no value for {session}"), Error);
     }
 
-    TEST_CASE("a link that comes while a workspace is made leads nowhere")
-    {
-        Roots bench;
-        bench.use("default_workspace = \"" + bench.root + "/{profile}//work/\"\n", bench.root);
-        const auto folder = bench.root + "/team";
-        const auto link = bench.root + "/link";
-        fs::create_directories(folder + "/work");
-        fs::create_directories(bench.root + "-else/work");
-        fs::create_symlink(bench.root + "-else", link);
-        const std::jthread other([&](const std::stop_token& stop) {
-            while (!stop.stop_requested()) {
-                (void)::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, link.c_str(),
-                                  RENAME_EXCHANGE);
-            }
-        });
-        std::set<std::string> sources;
-        for (int round = 0; round < 1000; ++round) {
-            try {
-                sources.insert(bench.make().sessions.mounts.front().source);
-            } catch (const Error& error) {
-                CHECK(error.code() == ErrorCode::invalid_argument);
-            }
-        }
-        CHECK(sources == std::set<std::string>{folder + "/work"});
     TEST_CASE("a name that is too long for a folder is cut, and two of them stay two")
     {
         Roots bench;
@@ -213,6 +213,30 @@ TEST_SUITE("server/options/mount_roots")
         CHECK(has(bench.refusal(), "too long for a folder"));
     }
 
+    TEST_CASE("a link that comes while a workspace is made leads nowhere")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{profile}//work/\"\n", bench.root);
+        const auto folder = bench.root + "/team";
+        const auto link = bench.root + "/link";
+        fs::create_directories(folder + "/work");
+        fs::create_directories(bench.root + "-else/work");
+        fs::create_symlink(bench.root + "-else", link);
+        const std::jthread other([&](const std::stop_token& stop) {
+            while (!stop.stop_requested()) {
+                (void)::renameat2(AT_FDCWD, folder.c_str(), AT_FDCWD, link.c_str(),
+                                  RENAME_EXCHANGE);
+            }
+        });
+        std::set<std::string> sources;
+        for (int round = 0; round < 1000; ++round) {
+            try {
+                sources.insert(bench.make().sessions.mounts.front().source);
+            } catch (const Error& error) {
+                CHECK(error.code() == ErrorCode::invalid_argument);
+            }
+        }
+        CHECK(sources == std::set<std::string>{folder + "/work"});
     }
 
     TEST_CASE("a path that is none of a workspace is refused")
@@ -221,8 +245,9 @@ TEST_SUITE("server/options/mount_roots")
         for (const std::string path : {"srv/a", "/srv/../etc", "/etc/{principal}", "/srv/{team}",
                                        "/srvx", "/srv/./a", "/srv/{principal}-{session}"}) {
             const RawValue templ{.items = {path}, .origin = "file"};
-            CHECK_THROWS_AS(
-                (void)MountRoots(roots).workspace(templ, {"ann", "work", ""}, "p", true), Error);
+            CHECK_THROWS_AS((void)MountRoots(roots).workspace(templ, {"ann", "work", ""}, "p",
+                                                              MountRoots::Missing::is_left),
+                            Error);
         }
     }
 
