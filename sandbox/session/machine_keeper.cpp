@@ -191,6 +191,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
         obtained.notices.push_back(std::move(notice));
     }
     registry_.touch(wanted.key);
+    obtained.record = std::move(record);
     return obtained;
 }
 
@@ -364,6 +365,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         throw;
     }
     obtained.seen = seen_in(record);
+    obtained.record = record;
     return obtained;
 }
 

@@ -49,7 +49,11 @@ class SessionManager::Implementation {
     void report_lost(const SessionId& id, const Lease& lease);
     void tell_again(const SessionId& id, std::vector<std::string> notices);
 
-    SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
+    SessionFacts facts(const SessionId& id)
+    {
+        const auto slot = slot_of(id);
+        return finder_.of(id, slot->key, slot->remembered());
+    }
 
     MachineKeeper& keeper() noexcept { return keeper_; }
 
@@ -206,6 +210,7 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
         slot.sandbox->leave_commands();
     }
     slot.seen = std::move(obtained.seen);
+    slot.record = std::move(obtained.record);
     for (auto& notice : obtained.notices) {
         slot.notices.push_back(std::move(notice));
     }
