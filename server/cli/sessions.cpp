@@ -19,16 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Nothing was done. For programs as `berth sessions kill` says it.
-void say_why(const Asked& asked, const std::string& reason, const std::string& remedy)
-{
-    if (asked.json) {
-        print_json({{"session", asked.name}, {"reason", reason}, {"remedy", remedy}});
-    } else {
-        complain(reason, remedy);
-    }
-}
-
 /// The key of a session that there is; nothing after having said that there is none.
 std::optional<std::string> key_of(session::SessionManager& sessions, const Asked& asked,
                                   const std::string& command)
@@ -58,6 +48,16 @@ std::chrono::seconds age_from(const std::string& text)
     constexpr double second = 1000;
     constexpr double most = 3650.0 * 24 * 3600 * second;
     const auto age = parse_duration(text);
+    if (!age || *age < 0 || *age > most || (*age > 0 && *age < second)) {
+        throw Error(ErrorCode::invalid_argument,
+                    "--homes-older-than \"" + text + "\" is not allowed",
+                    "Allowed: 1 s to 3650 d, with the units s, min, h, d, as in 3d; and 0s, which "
+                    "means all homes without a machine.");
+    }
+    return std::chrono::duration_cast<std::chrono::seconds>(
+        std::chrono::duration<double, std::milli>(*age));
+}
+
 bool has_machine_here(sandbox::Backend& backend, const std::string& key)
 {
     sandbox::MachineRecord record; // as of whatever the key has here
@@ -98,16 +98,6 @@ bool show_traces(session::SessionManager& sessions, const Asked& asked, const Er
     return true;
 }
 
-    if (!age || *age < 0 || *age > most || (*age > 0 && *age < second)) {
-        throw Error(ErrorCode::invalid_argument,
-                    "--homes-older-than \"" + text + "\" is not allowed",
-                    "Allowed: 1 s to 3650 d, with the units s, min, h, d, as in 3d; and 0s, which "
-                    "means all homes without a machine.");
-    }
-    return std::chrono::duration_cast<std::chrono::seconds>(
-        std::chrono::duration<double, std::milli>(*age));
-}
-
 std::string pause_sentence(const protocol::PauseReply& reply)
 {
     std::string text = reply.was_paused ? " is paused already" : " is paused";
@@ -125,6 +115,15 @@ std::string resume_sentence(const protocol::ResumeReply& reply)
 }
 
 } // namespace
+
+void say_why(const Asked& asked, const std::string& reason, const std::string& remedy)
+{
+    if (asked.json) {
+        print_json({{"session", asked.name}, {"reason", reason}, {"remedy", remedy}});
+    } else {
+        complain(reason, remedy);
+    }
+}
 
 int show_session(session::SessionManager& sessions, const Asked& asked, const Options& options)
 {
