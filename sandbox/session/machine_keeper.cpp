@@ -59,7 +59,7 @@ std::string settings_notice(const Settings& settings, const Record& record)
 
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong.
-std::vector<std::string> unseen_in(sandbox::Sandbox& sandbox)
+std::vector<std::string> claim_unseen(sandbox::Sandbox& sandbox)
 {
     try {
         protocol::InfoRequest request;
@@ -187,7 +187,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             obtained.notices.push_back(std::move(notice));
         }
     }
-    for (auto& notice : unseen_in(*obtained.sandbox)) {
+    for (auto& notice : claim_unseen(*obtained.sandbox)) {
         obtained.notices.push_back(std::move(notice));
     }
     registry_.touch(wanted.key);
