@@ -32,6 +32,15 @@ class Channel {
     virtual std::size_t receive(char* data, std::size_t size, const Deadline& deadline) = 0;
 
     virtual void shutdown() noexcept = 0;
+
+    /// Says that nothing more comes, and waits until the guest has closed its end as well: from
+    /// then on it does not count this connection. Gives up at the deadline. Not beside another
+    /// call, and nothing can be sent or received after it.
+    virtual void hang_up(const Deadline& deadline) noexcept
+    {
+        static_cast<void>(deadline);
+        shutdown();
+    }
 };
 
 } // namespace berth::sandbox

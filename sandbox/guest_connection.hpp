@@ -73,6 +73,9 @@ class GuestConnection {
     /// Ends the stream: a receive and a send in progress return with Error(session_lost).
     void shutdown() noexcept { channel_->shutdown(); }
 
+    /// See Channel::hang_up(). Nothing can be sent or received after it.
+    void hang_up(const Deadline& deadline) noexcept { channel_->hang_up(deadline); }
+
   private:
     void send(protocol::FrameType type, std::string_view payload, std::uint16_t operation,
               std::uint8_t flags);

@@ -36,6 +36,18 @@ void ConnectionPool::clear()
     idle_.clear();
 }
 
+void ConnectionPool::hang_up(const Deadline& deadline)
+{
+    std::vector<std::unique_ptr<GuestConnection>> gone;
+    {
+        const std::lock_guard lock(mutex_);
+        gone.swap(idle_);
+    }
+    for (const auto& connection : gone) {
+        connection->hang_up(deadline);
+    }
+}
+
 Receipt::Receipt() noexcept = default;
 
 Receipt::Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool)

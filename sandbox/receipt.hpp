@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
+
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -24,6 +26,8 @@ class ConnectionPool {
     /// Null is ignored.
     void give_back(std::unique_ptr<GuestConnection> connection);
     void clear();
+    /// The same, and the guest has seen them go, or the deadline has passed.
+    void hang_up(const Deadline& deadline);
 
   private:
     const std::size_t most_;

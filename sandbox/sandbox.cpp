@@ -18,6 +18,8 @@ using protocol::Operation;
 
 /// Of operations that do no work.
 constexpr std::chrono::seconds answer_time{10};
+/// For a guest that is busy to see that a connection is gone.
+constexpr std::chrono::seconds hang_up_time{1};
 /// Of what may take longer than it should: the start of a job, and its output, which may be
 /// gigabytes that a filter goes through.
 constexpr std::chrono::seconds read_time{120};
@@ -176,7 +178,8 @@ protocol::Terms Sandbox::change_terms(const protocol::Terms& wanted)
 
 bool Sandbox::retire()
 {
-    idle_->clear(); // one that has carried a call counts as a client's
+    // One that has carried a call counts as a client's, until the guest has seen it go.
+    idle_->hang_up(Deadline::after(hang_up_time));
     try {
         (void)ask_any_version(Operation::retire, Deadline::after(answer_time));
         return true;

@@ -3,9 +3,11 @@
 #include "sandbox/base/error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <system_error>
 
 #include <fcntl.h>
@@ -158,6 +160,19 @@ std::size_t UnixChannel::receive(char* data, std::size_t size, const Deadline& d
 void UnixChannel::shutdown() noexcept
 {
     ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+void UnixChannel::hang_up(const Deadline& deadline) noexcept
+{
+    ::shutdown(socket_.get(), SHUT_WR);
+    std::array<char, 4096> unread{};
+    try {
+        // The deadline here too: a guest that goes on sending is heard no longer.
+        while (receive(unread.data(), unread.size(), deadline) > 0 && !deadline.expired()) {
+        }
+    } catch (const std::exception&) {
+        return; // it broke, or the guest says nothing
+    }
 }
 
 } // namespace berth::sandbox

@@ -28,6 +28,7 @@ class UnixChannel : public Channel {
     void send(std::string_view bytes) override;
     std::size_t receive(char* data, std::size_t size, const Deadline& deadline) override;
     void shutdown() noexcept override;
+    void hang_up(const Deadline& deadline) noexcept override;
 
   private:
     UniqueFd socket_;

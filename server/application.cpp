@@ -24,12 +24,6 @@ bool concerns_operator(std::string_view outcome)
     return std::find(words.begin(), words.end(), outcome) != words.end();
 }
 
-/// What follows is what a command printed, in which a secret may be.
-std::string first_line(std::string_view message)
-{
-    return std::string(message.substr(0, message.find('\n')));
-}
-
 void report(const Options& options, const mcp::CallReport& call)
 {
     if (concerns_operator(call.outcome)) {
@@ -37,7 +31,7 @@ void report(const Options& options, const mcp::CallReport& call)
                                                           .code = std::string(call.outcome),
                                                           .tool = std::string(call.tool),
                                                           .session = options.session.session,
-                                                          .message = first_line(call.message)});
+                                                          .message = std::string(call.message)});
     }
     const bool fault = call.outcome == "internal";
     log::write(fault ? log::Level::error : log::Level::debug, "call",

@@ -3,6 +3,7 @@
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/mount_rules.hpp"
 #include "sandbox/local/own_folders.hpp"
+#include "sandbox/local/privilege.hpp"
 #include "sandbox/local/template_files.hpp"
 #include "sandbox/local/template_rules.hpp"
 #include "server/app.hpp"
@@ -15,6 +16,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 namespace {
 
@@ -35,6 +38,13 @@ void check_setting(const Options& options, std::string_view key, const std::func
     }
 }
 
+/// Whether what runs in a sandbox is none of the host's users.
+bool gives_own_uids()
+{
+    const berth::local::Settings usual;
+    return ::geteuid() == 0 && berth::local::no_own_uids(usual.uid_base, usual.uid_count).empty();
+}
+
 /// At the start: else the first call would be the first to say so.
 void check_places(const Options& options)
 {
@@ -47,8 +57,9 @@ void check_places(const Options& options)
             shown = berth::local::find_template_files(sessions.template_name).binds;
         });
     }
-    check_setting(options, "mount",
-                  [&] { (void)berth::local::checked_mounts(sessions.mounts, own, shown); });
+    check_setting(options, "mount", [&] {
+        (void)berth::local::checked_mounts(sessions.mounts, own, shown, gives_own_uids());
+    });
 }
 
 std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)

@@ -161,7 +161,7 @@ Error with_facts_of(const Error& original, Error error)
     for (const auto& [key, value] : original.details()) {
         error.with_detail(key, value);
     }
-    error.set_retryable(original.retryable());
+    error.set_retryable(original.retryable()).with_output(original.output());
     return error;
 }
 

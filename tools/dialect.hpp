@@ -75,7 +75,7 @@ struct Dialect {
 [[nodiscard]] nlohmann::json own_arguments(const DialectTool& line, const nlohmann::json& arguments,
                                            const Settings& settings);
 
-/// `error` with the details of the one that it is told in place of.
+/// `error` with the details and the output of the one that it is told in place of.
 [[nodiscard]] Error with_facts_of(const Error& original, Error error);
 
 /// As tool.run(), with arguments, texts and errors of the dialect. `tool.dialect` is not null.

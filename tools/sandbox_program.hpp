@@ -25,11 +25,12 @@ inline constexpr int program_missing = 127;
 struct ScriptOutput {
     int exit_code = 0;
     std::string out;
-    bool timed_out = false; ///< after script_seconds; `out` is what came until then
+    bool timed_out = false; ///< `out` is what came until then
     std::string complaint;  ///< the first line of its standard error, or how it ended; one line
 };
 
-inline constexpr std::int64_t script_seconds = 20;
+/// What a script is given: 20, or less where no command may have so much.
+[[nodiscard]] std::int64_t script_seconds(const Settings& settings);
 
 /// Runs `script` in the session's sandbox as its user, as bash_exec does, in / and without moving
 /// the working directory; nothing that it starts outlives it. Throws what bash_exec throws, and

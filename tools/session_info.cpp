@@ -1,6 +1,7 @@
 #include "tools/session_info.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
@@ -58,6 +59,11 @@ std::string SessionInfo::describe(const Settings& /*settings*/, sandbox::Backend
 Result SessionInfo::run(Context& context, const Args& /*args*/)
 {
     auto facts = context.sessions.facts(context.session);
+    if (!facts.trouble.empty()) {
+        context.notices.push_back("the registry of sessions cannot be asked now (" +
+                                  visible(facts.trouble) +
+                                  "): its part of this is as this server last knew it");
+    }
     // Without a machine: the limits that one would have here.
     Machine machine;
     // Only of a machine that is there: asking must not make one.

@@ -106,6 +106,12 @@ Error& Error::with_detail(std::string key, std::string value)
     return *this;
 }
 
+Error& Error::with_output(std::string output)
+{
+    output_ = std::move(output);
+    return *this;
+}
+
 Error& Error::set_retryable(bool retryable) noexcept
 {
     retryable_ = retryable;

@@ -57,7 +57,13 @@ class Error : public std::runtime_error {
         return details_;
     }
 
+    /// The last that a command printed which failed, in lines; empty: it is about none, or that
+    /// printed nothing. For whoever made the call alone: a secret may be in it, so neither a log
+    /// nor a book has it.
+    [[nodiscard]] const std::string& output() const noexcept { return output_; }
+
     Error& with_detail(std::string key, std::string value);
+    Error& with_output(std::string output);
     Error& set_retryable(bool retryable) noexcept;
 
   private:
@@ -65,6 +71,7 @@ class Error : public std::runtime_error {
     std::string hint_;
     bool retryable_;
     std::map<std::string, std::string> details_;
+    std::string output_;
 };
 
 /// An Error from errno: ENOENT becomes not_found, EACCES/EPERM permission_denied, ENOSPC no_space,

@@ -49,7 +49,7 @@ sandbox::Layer uid_layer(const LaunchSpec& plan, const std::string& no_own_uids)
 {
     const std::string uid = std::to_string(plan.host_uid);
     if (plan.privileged) {
-        return {"uid", true, "host uid " + uid + " belongs to this session alone"};
+        return {"uid", true, "host uid " + uid + " is no other session's of this state directory"};
     }
     return {"uid", false,
             "host uid " + uid +

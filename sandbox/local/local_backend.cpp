@@ -289,7 +289,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
-    checked.mounts = checked_mounts(spec.mounts, here.programs->own(), files.binds);
+    checked.mounts = checked_mounts(spec.mounts, here.programs->own(), files.binds, privileged_);
     return make_plan({.spec = checked,
                       .host = files,
                       .hidden = hidden,

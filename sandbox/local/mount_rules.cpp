@@ -81,6 +81,23 @@ void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner,
                   "make the " + kind + ' ' + place + " on the host, or mount it elsewhere");
 }
 
+/// Every look at it would fail. (A folder that may be entered but not listed can be of use.)
+void require_open_to_all(const std::string& path)
+{
+    struct stat status{};
+    if (::stat(path.c_str(), &status) != 0) {
+        throw errno_error(errno, "stat " + path);
+    }
+    const bool folder = S_ISDIR(status.st_mode);
+    if ((status.st_mode & (folder ? S_IXOTH : S_IROTH)) == 0) {
+        throw refusal("mount source " + path + ": its mode lets only its owner or group " +
+                          (folder ? "enter" : "read") +
+                          " it, and what runs in the sandbox has another uid",
+                      (folder ? "`chmod o+rx " : "`chmod o+r ") + path +
+                          "` on the host, or mount it writable (:rw, mount_mode)");
+    }
+}
+
 } // namespace
 
 void check_mount_target(const std::string& target)
@@ -103,7 +120,7 @@ void check_mount_target(const std::string& target)
 
 std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
                                            const std::vector<OwnFolder>& own,
-                                           const std::vector<Bind>& shown)
+                                           const std::vector<Bind>& shown, bool own_uids)
 {
     if (mounts.empty()) {
         return mounts;
@@ -112,6 +129,9 @@ std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
     for (const auto& mount : mounts) {
         check_mount_target(mount.target);
         check_source({.path = mount.source, .called = "mount source"}, own, table);
+        if (own_uids && !mount.writable) {
+            require_open_to_all(mount.source);
+        }
     }
     // Otherwise a parent that is mounted later would hide what is below it.
     std::sort(mounts.begin(), mounts.end(),

@@ -15,10 +15,12 @@ void check_mount_target(const std::string& target);
 
 /// Throws Error(invalid_argument) that says why when one may not be: its target as above, twice the
 /// same target, or without a place in the read-only mount, or the part of a template, that it lies
-/// in; its source as check_source() has it. `shown`: what the sandbox has besides. Returns them
-/// parents first.
+/// in; its source as check_source() has it. `shown`: what the sandbox has besides. `own_uids`: what
+/// runs inside is none of the users whose files these are, so a read-only source must be open to
+/// all (writable ones are mapped to their owner). Returns them parents first.
 [[nodiscard]] std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
                                                          const std::vector<OwnFolder>& own,
-                                                         const std::vector<Bind>& shown = {});
+                                                         const std::vector<Bind>& shown = {},
+                                                         bool own_uids = false);
 
 } // namespace berth::local

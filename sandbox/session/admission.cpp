@@ -148,24 +148,27 @@ std::optional<Record> Admission::machine_of(const std::string& key) const
     }
 }
 
+/// Of another host it cannot be told.
+bool Admission::is_running(const Record& record) const
+{
+    return record.state == State::running &&
+           (record.machine.backend != backend_.name() || is_elsewhere(settings_.place, record) ||
+            !backend_.is_gone(record.machine));
+}
+
 bool Admission::has_machine(const std::string& key, const Record& record) const
 {
-    if (record.state == State::running) {
-        // Of another host it cannot be told.
-        return record.machine.backend != backend_.name() || is_elsewhere(settings_.place, record) ||
-               !backend_.is_gone(record.machine);
-    }
     if (record.state != State::creating) {
-        return false;
+        return is_running(record);
     }
     try {
         // Whoever makes it has the lock, unless it died; or has made it since the record was read.
         const auto lock = registry_.lock(key, Deadline::after({}));
-        const auto now = registry_.find(key);
-        if (!now) {
+        const auto made = registry_.find(key);
+        if (!made) {
             registry_.erase(key); // it came to nothing, and the lock has made its folder anew
         }
-        return now && now->state == State::running && has_machine(key, *now);
+        return made && is_running(*made); // it may have been done since `record` was read
     } catch (const Error&) {
         return true;
     }

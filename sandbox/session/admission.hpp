@@ -29,6 +29,7 @@ class Admission {
                               const std::string& key) const;
     [[nodiscard]] std::optional<Record> machine_of(const std::string& key) const;
     [[nodiscard]] bool has_machine(const std::string& key, const Record& record) const;
+    [[nodiscard]] bool is_running(const Record& record) const;
 
     const Settings& settings_;
     sandbox::Backend& backend_;

@@ -105,11 +105,24 @@ SessionFacts FactFinder::describe(Record record) const
     return facts;
 }
 
-SessionFacts FactFinder::of(const SessionId& id, const std::string& key) const
+SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
+                            const std::optional<Record>& remembered) const
 {
+    std::optional<Record> record;
+    std::string trouble;
+    try {
+        record = registry_.find(key);
+    } catch (const Error& error) {
+        if (!remembered || error.code() != ErrorCode::sandbox_unavailable) {
+            throw;
+        }
+        record = remembered;
+        trouble = error.what();
+    }
     SessionFacts facts;
-    if (auto record = registry_.find(key)) {
+    if (record) {
         facts = describe(std::move(*record));
+        facts.trouble = std::move(trouble);
     } else {
         facts.principal = id.principal;
         facts.backend = backend_.name();

@@ -20,8 +20,11 @@ class FactFinder {
     FactFinder(const Settings& settings, sandbox::Backend& backend, Registry& registry,
                const MachineKeeper& keeper);
 
-    /// Of a session without a record: that it has no sandbox yet.
-    [[nodiscard]] SessionFacts of(const SessionId& id, const std::string& key) const;
+    /// Of a session without a record: that it has no sandbox yet. `remembered`: the record as this
+    /// server last had it, which tells where the books cannot be asked (SessionFacts::trouble);
+    /// without one that throws.
+    [[nodiscard]] SessionFacts of(const SessionId& id, const std::string& key,
+                                  const std::optional<Record>& remembered) const;
 
     /// By principal, then by name, as the books have them.
     [[nodiscard]] std::vector<SessionFacts> all() const;

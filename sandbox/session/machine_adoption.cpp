@@ -3,6 +3,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/occupation.hpp"
 #include "sandbox/session/record_state.hpp"
 
 #include <algorithm>
@@ -18,18 +19,6 @@ constexpr std::chrono::seconds attended_time{2};
 std::string name_of(const std::string& key, const std::optional<Record>& record)
 {
     return record && !record->id.session.empty() ? visible(record->id.session) : key;
-}
-
-std::string in_words(const protocol::InfoReply& info)
-{
-    const auto count = [](std::size_t number, const std::string& one) {
-        return number == 0 ? ""
-                           : (std::to_string(number) + ' ' + one + (number == 1 ? "" : "s") + ", ");
-    };
-    auto text = count(info.calls, "command in flight") + count(info.jobs.size(), "job") +
-                count(info.pause ? info.pause->clients : 0, "connection of a server");
-    text.resize(text.size() - std::min<std::size_t>(text.size(), 2));
-    return text;
 }
 
 [[noreturn]] void refuse_in_use(const std::string& name, const std::string& why,
@@ -254,12 +243,12 @@ void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
     }
     const bool attended = info.pause && info.pause->clients > 0;
     if (info.calls > 0 || (attended && !record.unnamed)) {
-        refuse_in_use(name, in_words(info),
+        refuse_in_use(name, occupation(info),
                       "Close the client that uses it, or `berth sessions kill " + name +
                           "`, then adopt it.");
     }
     if (!adoption.end_machine) {
-        refuse_in_use(name, in_words(info),
+        refuse_in_use(name, occupation(info),
                       "A machine cannot change its name; --end-machine ends it, with its jobs. Its "
                       "home is what is taken over.");
     }

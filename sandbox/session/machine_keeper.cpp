@@ -196,6 +196,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     }
     tell_unseen(obtained);
     registry_.touch(wanted.key);
+    obtained.record = std::move(record);
     return obtained;
 }
 
@@ -369,6 +370,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         throw;
     }
     obtained.seen = seen_in(record);
+    obtained.record = record;
     return obtained;
 }
 

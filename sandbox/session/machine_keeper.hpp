@@ -42,6 +42,7 @@ class MachineKeeper {
     struct Obtained {
         std::shared_ptr<sandbox::Sandbox> sandbox;
         Seen seen;
+        Record record; ///< as the books had it
         std::vector<std::string> notices;
         sandbox::Receipts receipts = {}; ///< acknowledged once the agent was told
     };

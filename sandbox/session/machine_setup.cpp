@@ -64,14 +64,15 @@ void require_success(const protocol::ExecuteReply& reply, const std::string& com
     }
     // The guest's own word on why it stopped it, as that the home has become too large.
     const auto why = reply.notice.empty() ? "" : " (" + visible(reply.notice) + ')';
-    throw Error(ErrorCode::sandbox_unavailable,
-                "the sandbox could not be set up: the command `" +
-                    visible_beginning(command, shown_command, "…") + "` of session.setup " +
-                    fate_of(reply, setup) + why +
-                    (said.empty() ? ", and printed nothing" : "; it printed at last:\n" + said),
-                "Nothing of this call was done. The operator corrects session.setup, or what the "
-                "command needs; the next call makes a fresh sandbox and runs it again. A home that "
-                "was there before is kept.");
+    throw Error(
+        Error(ErrorCode::sandbox_unavailable,
+              "the sandbox could not be set up: the command `" +
+                  visible_beginning(command, shown_command, "…") + "` of session.setup " +
+                  fate_of(reply, setup) + why + (said.empty() ? ", and printed nothing" : ""),
+              "Nothing of this call was done. The operator corrects session.setup, or what the "
+              "command needs; the next call makes a fresh sandbox and runs it again. A home that "
+              "was there before is kept.")
+            .with_output(said));
 }
 
 protocol::ExecuteReply run(sandbox::Sandbox& sandbox, const protocol::ExecuteRequest& request,

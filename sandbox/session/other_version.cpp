@@ -6,11 +6,11 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest_connection.hpp"
 #include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/occupation.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <exception>
 #include <string>
 #include <utility>
@@ -19,34 +19,14 @@ namespace berth::session {
 namespace {
 
 constexpr std::chrono::seconds occupation_time{5};
-/// Of the jobs in an error.
-constexpr std::size_t named = 3;
 
-/// What keeps it from being ended, as far as it says so.
-std::string occupation(sandbox::Sandbox& sandbox)
+std::string why_in_use(sandbox::Sandbox& sandbox)
 {
-    protocol::InfoReply info;
     try {
-        info = sandbox.look(Deadline::after(occupation_time));
+        return "it is in use: " + occupation(sandbox.look(Deadline::after(occupation_time)));
     } catch (const std::exception&) {
         return "it is in use";
     }
-    std::string jobs;
-    for (std::size_t i = 0; i < info.jobs.size(); ++i) {
-        const auto& job = info.jobs[i];
-        if (i == named) {
-            jobs += " and " + std::to_string(info.jobs.size() - named) + " more";
-            break;
-        }
-        jobs += (i == 0 ? "" : ", ") + job.job_id;
-        if (job.remaining) {
-            jobs += " (for " + std::to_string(*job.remaining / 1000 + 1) + " s more at most)";
-        }
-    }
-    if (!jobs.empty()) {
-        return "jobs run in it: " + jobs;
-    }
-    return info.calls > 0 ? "a command runs in it" : "another server uses it";
 }
 
 /// What it has besides its home ends with it. Nothing but this can be asked of it, not what its
@@ -100,7 +80,7 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
         throw Error(ErrorCode::busy,
                     "the sandbox of session '" + record.id.session +
                         "' was made by an earlier release of berth (" + refusal.what() +
-                        "), and cannot be replaced now: " + occupation(sandbox),
+                        "), and cannot be replaced now: " + why_in_use(sandbox),
                     "The first call after that has ended gets a fresh sandbox with the same home. "
                     "Or on the host " +
                         end + '.');

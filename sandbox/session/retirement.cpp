@@ -2,10 +2,8 @@
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
-#include <chrono>
 #include <exception>
 #include <iterator>
-#include <thread>
 #include <utility>
 
 // A machine that nobody uses gives way to one that is made as a server asks (docs/adr/0020).
@@ -30,11 +28,6 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
             sandbox::Sandbox sandbox(std::move(machine), record.token);
             last = last_notices(sandbox);
             ended = sandbox.retire();
-            // Who has just read what was printed counts as a client until the guest has seen it go.
-            for (int again = 0; !ended && !last.told.empty() && again < 3; ++again) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(20));
-                ended = sandbox.retire();
-            }
         }
     } catch (const std::exception&) {
         ended = false; // what is the matter with it the attempt to use it tells

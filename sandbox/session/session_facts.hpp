@@ -26,6 +26,7 @@ struct SessionFacts {
     sandbox::Network network = sandbox::Network::none;
     std::string template_name; ///< empty: the backend's own programs
     std::vector<sandbox::Mount> mounts;
+    std::string trouble; ///< why the books could not be asked: this is what the server remembers
 };
 
 /// What runs in a session's machine at this moment.

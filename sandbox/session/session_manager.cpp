@@ -51,7 +51,11 @@ class SessionManager::Implementation {
     void tell_again(const SessionId& id, std::vector<std::string> notices,
                     sandbox::Receipts receipts);
 
-    SessionFacts facts(const SessionId& id) { return finder_.of(id, slot_of(id)->key); }
+    SessionFacts facts(const SessionId& id)
+    {
+        const auto slot = slot_of(id);
+        return finder_.of(id, slot->key, slot->remembered());
+    }
 
     MachineKeeper& keeper() noexcept { return keeper_; }
 
@@ -181,6 +185,7 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
         slot.sandbox->leave_commands();
     }
     slot.seen = std::move(obtained.seen);
+    slot.record = std::move(obtained.record);
     for (auto& notice : obtained.notices) {
         slot.notices.push_back(std::move(notice));
     }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,12 +32,20 @@ struct Slot {
     /// must not think meanwhile that its last client has left.
     std::shared_ptr<sandbox::Sandbox> reported;
     MachineKeeper::Seen seen;
+    Record record; ///< of either, as the books had it when it was obtained
     std::vector<std::string> notices;
     sandbox::Receipts receipts; ///< of what some of them say
     BootClock::time_point touched;
 
     std::mutex looking; ///< held by the call that looks at the sources of mounts
     std::vector<std::string> told_replaced; ///< under `looking`; as the latest notice said
+
+    /// What is known without the books; nothing where there is no sandbox, nor was one.
+    [[nodiscard]] std::optional<Record> remembered()
+    {
+        const std::lock_guard lock(mutex);
+        return sandbox || reported ? std::optional(record) : std::nullopt;
+    }
 };
 
 /// One call's hold of the session's sandbox.

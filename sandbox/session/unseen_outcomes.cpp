@@ -64,25 +64,26 @@ std::string last_notice_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& 
            (printed.empty() ? ", and printed nothing" : "; it printed at last:\n" + printed);
 }
 
-/// Oldest first.
-std::vector<const protocol::JobEntry*> unseen_in(const protocol::InfoReply& info)
+/// Of those that nobody has seen, oldest first.
+struct Newest {
+    std::vector<const protocol::JobEntry*> jobs; ///< a few
+    std::size_t others = 0;
+};
+
+Newest newest_unseen(const protocol::InfoReply& info, bool also_running)
 {
-    std::vector<const protocol::JobEntry*> unseen;
+    Newest newest;
     for (const auto* jobs : {&info.ended, &info.jobs}) {
         for (const auto& job : *jobs) {
-            if (job.unseen) {
-                unseen.push_back(&job);
+            if (job.unseen && (also_running || job.status != "running")) {
+                newest.jobs.push_back(&job);
             }
         }
     }
-    return unseen;
-}
-
-std::vector<const protocol::JobEntry*> unseen_ended_in(const protocol::InfoReply& info)
-{
-    auto unseen = unseen_in(info);
-    std::erase_if(unseen, [](const auto* job) { return job->status == "running"; });
-    return unseen;
+    newest.others = newest.jobs.size() - std::min(newest.jobs.size(), told);
+    newest.jobs.erase(newest.jobs.begin(),
+                      newest.jobs.begin() + static_cast<std::ptrdiff_t>(newest.others));
+    return newest;
 }
 
 std::string nor_those_of(std::size_t commands)
@@ -95,14 +96,13 @@ std::string nor_those_of(std::size_t commands)
 
 std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
 {
-    const auto unseen = unseen_in(info);
+    const auto newest = newest_unseen(info, /*also_running=*/true);
     std::vector<std::string> notices;
-    const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
-    for (std::size_t i = untold; i < unseen.size(); ++i) {
-        notices.push_back(notice_of(*unseen[i]));
+    for (const auto* job : newest.jobs) {
+        notices.push_back(notice_of(*job));
     }
-    if (untold > 0) {
-        notices.push_back(nor_those_of(untold) + ": session_info lists them among the jobs");
+    if (newest.others > 0) {
+        notices.push_back(nor_those_of(newest.others) + ": session_info lists them among the jobs");
     }
     return notices;
 }
@@ -110,28 +110,26 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
 LastNotices last_notices(sandbox::Sandbox& sandbox)
 {
     const auto info = sandbox.info();
-    const auto unseen = unseen_ended_in(info);
+    const auto newest = newest_unseen(info, /*also_running=*/false);
     LastNotices notices;
-    const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
-    for (std::size_t i = untold; i < unseen.size(); ++i) {
-        notices.told.push_back(last_notice_of(sandbox, *unseen[i]));
+    for (const auto* job : newest.jobs) {
+        notices.told.push_back(last_notice_of(sandbox, *job));
     }
-    if (untold > 0) {
-        notices.untold = nor_those_of(untold) + all_gone;
+    if (newest.others > 0) {
+        notices.untold = nor_those_of(newest.others) + all_gone;
     }
     return notices;
 }
 
 std::vector<std::string> parting_notices(const protocol::InfoReply& info)
 {
-    const auto unseen = unseen_ended_in(info);
+    const auto newest = newest_unseen(info, /*also_running=*/false);
     std::vector<std::string> notices;
-    const std::size_t untold = unseen.size() > told ? unseen.size() - told : 0;
-    for (std::size_t i = untold; i < unseen.size(); ++i) {
-        notices.push_back(reached_nobody(*unseen[i]) + end_of(*unseen[i]) + gone_with_it);
+    for (const auto* job : newest.jobs) {
+        notices.push_back(reached_nobody(*job) + end_of(*job) + gone_with_it);
     }
-    if (untold > 0) {
-        notices.push_back(nor_those_of(untold) + all_gone);
+    if (newest.others > 0) {
+        notices.push_back(nor_those_of(newest.others) + all_gone);
     }
     return notices;
 }

@@ -22,9 +22,10 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
     collect_leftovers(sessions);
     const auto what = sessions.find_home_key(asked.id, asked.name);
     if (!what) {
-        complain("there is no session \"" + one_line(asked.name) + "\" of " +
-                     one_line(asked.id.principal) + ", and no home of that key",
-                 advice_on_missing(sessions, asked.id, "adopt"));
+        say_why(asked,
+                "there is no session \"" + one_line(asked.name) + "\" of " +
+                    one_line(asked.id.principal) + ", and no home of that key",
+                advice_on_missing(sessions, asked.id, "adopt"));
         return 1;
     }
     const auto adopted = sessions.adopt(*what, adoption);

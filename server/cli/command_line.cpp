@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -204,25 +205,59 @@ Commands add_commands(CLI::App& app, CommandLine& line)
     return commands;
 }
 
+/// What may be typed.
+struct Known {
+    std::vector<std::string> commands{"help"};
+    std::map<std::string, std::vector<std::string>>
+        options; ///< "--json": the commands that take it
+};
+
+Known known_to(const CLI::App& app)
+{
+    Known known;
+    std::deque<std::pair<const CLI::App*, std::string>> rest{{&app, "berth"}};
+    for (; !rest.empty(); rest.pop_front()) {
+        const auto [at, path] = rest.front();
+        for (const auto* option : at->get_options()) {
+            for (const auto& name : option->get_lnames()) {
+                known.options["--" + name].push_back('`' + path + '`');
+            }
+        }
+        for (const auto* command : at->get_subcommands(nullptr)) {
+            known.commands.push_back(command->get_name());
+            rest.emplace_back(command, path + ' ' + command->get_name());
+        }
+    }
+    return known;
+}
+
+std::vector<std::string> names_of(const std::map<std::string, std::vector<std::string>>& options)
+{
+    std::vector<std::string> names;
+    names.reserve(options.size());
+    for (const auto& [name, commands] : options) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+/// Of an option that there is, for another command.
+std::string advice_on_place(const std::string& option, const std::vector<std::string>& commands)
+{
+    constexpr std::size_t shown = 3;
+    std::string text = option + " is an option of ";
+    for (std::size_t i = 0; i < std::min(commands.size(), shown); ++i) {
+        text += (i == 0 ? "" : ", ") + commands[i];
+    }
+    return text + (commands.size() > shown ? " and others." : ".");
+}
+
 /// What was probably meant by the word that the parser complains of.
 std::string advice(const CLI::App& app, const std::vector<std::string>& words,
                    const CLI::ParseError& error)
 {
-    std::vector<std::string> commands{"help"};
-    std::vector<std::string> options;
-    std::deque<const CLI::App*> rest{&app};
-    for (; !rest.empty(); rest.pop_front()) {
-        for (const auto* option : rest.front()->get_options()) {
-            for (const auto& name : option->get_lnames()) {
-                options.push_back("--" + name);
-            }
-        }
-        for (const auto* command : rest.front()->get_subcommands(nullptr)) {
-            commands.push_back(command->get_name());
-            rest.push_back(command);
-        }
-    }
-    const auto is_command = [&](const std::string& word) {
+    const auto [commands, options] = known_to(app);
+    const auto is_command = [&commands = commands](const std::string& word) {
         return std::find(commands.begin(), commands.end(), word) != commands.end();
     };
     const std::string complaint = error.what();
@@ -238,7 +273,10 @@ std::string advice(const CLI::App& app, const std::vector<std::string>& words,
         if (!is_extra && !is_in_its_place) {
             continue;
         }
-        const auto near = nearest(name, name.starts_with('-') ? options : commands);
+        if (const auto known = options.find(name); known != options.end()) {
+            return advice_on_place(name, known->second);
+        }
+        const auto near = nearest(name, name.starts_with('-') ? names_of(options) : commands);
         if (!near.empty()) {
             return "Did you mean " + near + "?";
         }

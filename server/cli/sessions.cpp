@@ -19,16 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Nothing was done. For programs as `berth sessions kill` says it.
-void say_why(const Asked& asked, const std::string& reason, const std::string& remedy)
-{
-    if (asked.json) {
-        print_json({{"session", asked.name}, {"reason", reason}, {"remedy", remedy}});
-    } else {
-        complain(reason, remedy);
-    }
-}
-
 /// The key of a session that there is; nothing after having said that there is none.
 std::optional<std::string> key_of(session::SessionManager& sessions, const Asked& asked,
                                   const std::string& command)
@@ -68,6 +58,46 @@ std::chrono::seconds age_from(const std::string& text)
         std::chrono::duration<double, std::milli>(*age));
 }
 
+bool has_machine_here(sandbox::Backend& backend, const std::string& key)
+{
+    sandbox::MachineRecord record; // as of whatever the key has here
+    record.backend = backend.name();
+    record.data["key_hash"] = key;
+    return !backend.is_gone(record);
+}
+
+/// What this host alone knows of a session whose books cannot be asked; false where that is
+/// nothing.
+bool show_traces(session::SessionManager& sessions, const Asked& asked, const Error& error)
+{
+    auto& backend = sessions.backend();
+    auto key = session::key_hash(asked.id);
+    auto home = backend.find_home(key);
+    if (home.empty()) {
+        key = asked.name;
+        home = backend.find_home(key);
+    }
+    if (home.empty()) {
+        return false;
+    }
+    const bool lives = has_machine_here(backend, key);
+    if (asked.json) {
+        print_json({{"session", asked.name},
+                    {"key", key},
+                    {"state", "unknown"},
+                    {"home", home},
+                    {"machine_here", lives},
+                    {"reason", error.what()},
+                    {"remedy", error.hint()}});
+    } else {
+        print("Session " + one_line(asked.name) +
+              ": the books cannot be asked\nhome: " + visible(home) +
+              "\nmachine: " + (lives ? "lives on this host" : "none lives on this host"));
+        complain(error.what(), error.hint());
+    }
+    return true;
+}
+
 std::string pause_sentence(const protocol::PauseReply& reply)
 {
     std::string text = reply.was_paused ? " is paused already" : " is paused";
@@ -86,10 +116,27 @@ std::string resume_sentence(const protocol::ResumeReply& reply)
 
 } // namespace
 
+void say_why(const Asked& asked, const std::string& reason, const std::string& remedy)
+{
+    if (asked.json) {
+        print_json({{"session", asked.name}, {"reason", reason}, {"remedy", remedy}});
+    } else {
+        complain(reason, remedy);
+    }
+}
+
 int show_session(session::SessionManager& sessions, const Asked& asked, const Options& options)
 {
-    const auto key = key_of(sessions, asked, "show");
-    const auto sight = key ? sessions.show(*key) : std::nullopt;
+    std::optional<session::Sight> sight;
+    try {
+        const auto key = key_of(sessions, asked, "show");
+        sight = key ? sessions.show(*key) : std::nullopt;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::sandbox_unavailable ||
+            !show_traces(sessions, asked, error)) {
+            throw;
+        }
+    }
     if (!sight) {
         return 1;
     }

@@ -21,6 +21,9 @@ struct Asked {
     bool json = false;
 };
 
+/// Tells that nothing was done, for people on stderr.
+void say_why(const Asked& asked, const std::string& reason, const std::string& remedy);
+
 [[nodiscard]] int show_session(session::SessionManager& sessions, const Asked& asked,
                                const Options& options);
 [[nodiscard]] int pause_session(session::SessionManager& sessions, const Asked& asked);

@@ -96,6 +96,12 @@ void leave_out(json& data, std::string_view members)
     }
 }
 
+std::string message_of(const Error& error)
+{
+    return error.what() +
+           (error.output().empty() ? "" : "; it printed at last:\n" + error.output());
+}
+
 json error_object(const std::exception& failure, std::string_view tool,
                   const tools::Dialect* dialect)
 {
@@ -109,7 +115,7 @@ json error_object(const std::exception& failure, std::string_view tool,
                 {"retryable", false}};
     }
     json object{{"code", to_string(error->code())},
-                {"message", error->what()},
+                {"message", message_of(*error)},
                 {"hint", hint_for(*error, tool, dialect)},
                 {"retryable", error->retryable()}};
     if (!error->details().empty()) {

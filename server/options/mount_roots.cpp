@@ -2,19 +2,24 @@
 
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/options/paths.hpp"
 
+#include <climits>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 namespace berth::server {
 namespace {
@@ -38,6 +43,32 @@ bool is_below(const std::string& root, const std::string& path)
         "default_workspace = \"" + templ.items.front() + "\" (" + templ.origin + "): " + why, hint);
 }
 
+/// What stands for a variable in a name that has `beside` bytes more. What is too long for a file
+/// system is cut, and told from others by a hash: `~` is in no coded value.
+std::string coded(const RawValue& templ, std::string_view value, std::size_t beside)
+{
+    constexpr std::size_t hash_size = 32;
+    auto name = as_component(value);
+    if (name.size() + beside <= NAME_MAX) {
+        return name;
+    }
+    if (beside + 1 + hash_size > NAME_MAX) {
+        refuse_workspace(templ, "a name in it is too long for a folder",
+                         "A name may have 255 bytes with what stands in braces: take less text "
+                         "beside that.");
+    }
+    name.resize(NAME_MAX - beside - 1 - hash_size);
+    return name + '~' + sha256_hex(value).substr(0, hash_size);
+}
+
+/// Of the name in `path` that has what is at `at`.
+std::size_t name_size(const std::string& path, std::size_t at)
+{
+    const auto begin = path.rfind('/', at);
+    const auto end = std::min(path.find('/', at), path.size());
+    return end - (begin == std::string::npos ? 0 : begin + 1);
+}
+
 std::string expanded(const RawValue& templ, const session::SessionId& id,
                      const std::string& profile)
 {
@@ -58,7 +89,7 @@ std::string expanded(const RawValue& templ, const session::SessionId& id,
                 refuse_workspace(templ, "there is no value for " + std::string(name),
                                  "Name the session (--session), or leave that out of the path.");
             }
-            const auto component = as_component(value);
+            const auto component = coded(templ, value, name_size(path, at) - name.size());
             path.replace(at, name.size(), component);
             at += component.size();
         }
@@ -70,16 +101,19 @@ std::string expanded(const RawValue& templ, const session::SessionId& id,
     return path;
 }
 
-/// Each folder on the way opened as what it is: a link that somebody put there would lead out.
-UniqueFd make_below(const std::string& root, const fs::path& rest)
+/// Each folder on the way opened as what it is: a link that somebody put there would lead out. One
+/// that is there already keeps its mode, which is its owner's to say.
+bool make_below(const std::string& root, const fs::path& rest, bool open_to_all)
 {
+    constexpr mode_t readable = 0755;
     UniqueFd folder(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    bool made = false;
     for (const auto& name : rest) {
         if (folder && !name.empty() && name != ".") {
-            folder = open_or_make_subdirectory(folder.get(), name.string());
+            folder = open_or_make_subdirectory(folder.get(), name.string(), &made);
         }
     }
-    return folder;
+    return folder && (!made || !open_to_all || ::fchmod(folder.get(), readable) == 0);
 }
 
 } // namespace
@@ -135,7 +169,7 @@ void MountRoots::require(const std::string& source, const std::string& said,
 }
 
 std::string MountRoots::workspace(const RawValue& templ, const session::SessionId& id,
-                                  const std::string& profile, bool only_looks) const
+                                  const std::string& profile, Missing missing) const
 {
     const auto said = fs::path(expanded(templ, id, profile));
     auto path = said.lexically_normal(); // without doubled slashes
@@ -154,7 +188,8 @@ std::string MountRoots::workspace(const RawValue& templ, const session::SessionI
                                               "), written without symbolic links",
                          roots_hint);
     }
-    if (!only_looks && !make_below(*root, path.lexically_relative(*root))) {
+    if (missing != Missing::is_left &&
+        !make_below(*root, path.lexically_relative(*root), missing == Missing::is_made_open)) {
         const std::string why = std::generic_category().message(errno);
         refuse_workspace(templ, "the folder " + visible(path.string()) + " cannot be made: " + why,
                          "Each folder below " + *root +

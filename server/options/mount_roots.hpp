@@ -23,12 +23,18 @@ class MountRoots {
     void require(const std::string& source, const std::string& said,
                  const std::string& what = "mount of") const;
 
+    /// What becomes of a workspace that is missing.
+    enum class Missing {
+        is_left,
+        is_made,      ///< with the folders on the way, for the server's user alone
+        is_made_open, ///< the same, but all users may enter and read the workspace itself
+    };
+
     /// The folder that `default_workspace` means for a session, with {principal}, {session} and
-    /// {profile} in it; made, readable for nobody else, where it is missing. Absolute, as it is
-    /// below the root, and none of it was a link: do not follow one that came since.
-    /// `only_looks`: not made. Throws Error(invalid_argument).
+    /// {profile} in it. Absolute, as it is below the root, and none of it was a link: do not follow
+    /// one that came since. Throws Error(invalid_argument).
     [[nodiscard]] std::string workspace(const RawValue& templ, const session::SessionId& id,
-                                        const std::string& profile, bool only_looks) const;
+                                        const std::string& profile, Missing missing) const;
 
   private:
     [[nodiscard]] const std::string* root_of(const std::string& path) const;

@@ -205,9 +205,15 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
     if (text.empty() || is_taken || has_no_name) {
         return;
     }
-    sandbox::Mount mount{.source = roots.workspace(raw, id, layers.profile(), given.only_looks),
+    const bool writable = layers.choice("mount_mode") != "ro";
+    // The commands of root's sessions have other uids, which a mount that is not writable does not
+    // map to that of the folder.
+    const auto missing = given.only_looks                ? MountRoots::Missing::is_left
+                         : !writable && ::geteuid() == 0 ? MountRoots::Missing::is_made_open
+                                                         : MountRoots::Missing::is_made;
+    sandbox::Mount mount{.source = roots.workspace(raw, id, layers.profile(), missing),
                          .target = workspace_target,
-                         .writable = layers.choice("mount_mode") != "ro"};
+                         .writable = writable};
     if (!given.only_looks) {
         // The place it leads to is not taken: a session that may write above could have put a link
         // there since it was made, to a folder outside of the roots or of somebody else. The

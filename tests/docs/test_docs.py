@@ -78,7 +78,8 @@ class Configuration(unittest.TestCase):
     def test_the_sample_file_is_taken_whole(self):
         sample = sample_below("## A file")
         with tempfile.TemporaryDirectory(prefix="berth-docs-") as folder:
-            # Mounts must exist on this host.
+            # Mounts must exist on this host, and be open to what root's sandboxes run.
+            os.chmod(folder, 0o755)
             sample = re.sub(r"/srv/[a-z]+:", f"{folder}:", sample)
             file = pathlib.Path(folder) / "config.toml"
             file.write_text(sample)

@@ -4,7 +4,9 @@ no password in anything that is said."""
 
 import contextlib
 import json
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -88,6 +90,58 @@ class RedisTest(unittest.TestCase):
         self.assertEqual(self.run_command(server, "cat ~/file"), "kept\n")
         self.assertEqual(self.run_command(other, "echo works"), "works\n")
         self.assertEqual(len(self.guests()), 2)
+
+    def test_without_redis_what_is_known_of_a_session_is_told(self):
+        server = self.start("live")
+        self.run_command(server, "cd /tmp; sleep 300 >/dev/null 2>&1 &")
+        before = server.call_tool("session_info")
+        self.redis.kill()
+        told = server.call_tool("session_info")
+        self.assertFalse(told.is_error, told)
+        for fact in ("sandbox_id", "state", "created", "network", "limits", "mounts", "cwd", "layers"):
+            self.assertEqual(told.data[fact], before.data[fact], fact)
+        self.assertEqual(len(told.data["jobs"]), 1)
+        self.assertEqual(before.notices, [])
+        (notice,) = told.notices
+        self.assertIn("the registry of sessions cannot be asked now (", notice)
+        self.assertIn(self.redis.url, notice)
+        # The machine goes: that is seen without the books, also by whoever has met it on a call.
+        for guest in self.guests():
+            os.kill(guest, signal.SIGKILL)
+        while self.guests():
+            time.sleep(0.02)
+        self.assertEqual(server.call_tool("session_info").data["state"], "lost")
+        self.assertTrue(server.call_tool("bash_exec", {"command": "true"}).is_error)
+        self.assertEqual(server.call_tool("session_info").data["state"], "lost")
+        # A server that never had it has nothing to tell.
+        refused = self.start("live").call_tool("session_info")
+        self.assertEqual(refused.error["code"], "sandbox_unavailable")
+
+    def test_without_redis_the_command_line_shows_what_this_host_knows(self):
+        self.run_command(self.start("live"), "true")
+        (home,) = self.states[0].path.glob("sessions/*/home")
+        self.redis.kill()
+        status, text, error = self.command_line("sessions", "show", "live")
+        self.assertEqual(status, 1)
+        self.assertIn("Session live: the books cannot be asked\n", text)
+        self.assertIn(f"home: {home}\n", text)
+        self.assertIn("machine: lives on this host\n", text)
+        self.assertIn(self.redis.url, error)
+        status, text, error = self.command_line("sessions", "show", "live", "--json")
+        data = json.loads(text)
+        self.assertEqual((status, data["state"], data["home"], data["machine_here"]),
+                         (1, "unknown", str(home), True))
+        self.assertNotIn(self.redis.url, error)
+        self.assertIn(self.redis.url, data["reason"])
+        for guest in self.guests():
+            os.kill(guest, signal.SIGKILL)
+        while self.guests():
+            time.sleep(0.02)
+        self.assertIn("machine: none lives on this host\n",
+                      self.command_line("sessions", "show", home.parent.name)[1])
+        status, text, error = self.command_line("sessions", "show", "other")
+        self.assertEqual((status, text), (1, ""))
+        self.assertIn(self.redis.url, error)
 
     def test_an_unnamed_session_ends_with_its_server(self):
         server = self.stack.enter_context(Berth("--registry", self.redis.url, state=self.states[0]))

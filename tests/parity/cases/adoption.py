@@ -98,7 +98,10 @@ class AdoptionTest(ParityTest):
         self.output("echo theirs > file")
         self.command_line("sessions", "adopt", "work", "--session", "kept", status=1)
         self.assertEqual(self.output("cat file"), "theirs\n")
-        self.command_line("sessions", "adopt", "never-there", "--session", "third", status=1)
+        told = self.adopt("never-there", "--session", "third", status=1)
+        self.assertEqual(told["session"], "never-there")
+        self.assertIn("and no home of that key", told["reason"])
+        self.assertTrue(told["remedy"])
         self.command_line("sessions", "adopt", "work", status=2)
 
     def test_an_unnamed_session_is_taken_from_its_server(self):

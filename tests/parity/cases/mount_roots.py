@@ -41,10 +41,33 @@ class MountRootsTest(ParityTest):
         self.command_line("sessions", "kill", "one", "--purge", "--config", str(self.file))
         self.assertEqual((self.root / "one" / "more").read_text(), "x")
 
-    def test_without_roots_a_profile_mounts_nothing(self):
-        self.write(False, f'mount = ["{self.root}:/mnt/srv"]')
-        ended = subprocess.run([binary_path(BACKENDS[backend()]), "serve", "--config", str(self.file)],
+    def test_a_workspace_that_may_only_be_read_can_be(self):
+        self.write(True, f'default_workspace = "{self.root}/{{session}}"\nmount_mode = "ro"')
+        self.serve("one")
+        (self.root / "one" / "file").write_text("of the host\n")
+        self.assertEqual(self.output("ls /workspace; cat /workspace/file"), "file\nof the host\n")
+        self.assertNotEqual(self.run_command("touch /workspace/more").data["exit_code"], 0)
+
+    def test_a_workspace_that_cannot_be_read_is_refused(self):
+        self.write(True, f'default_workspace = "{self.root}/{{session}}"\nmount_mode = "ro"')
+        (self.root / "one").mkdir(0o700)
+        if os.geteuid() != 0:  # commands run as the folder's owner
+            self.serve("one")
+            self.assertEqual(self.output("ls /workspace"), "")
+            return
+        self.assertIn(f"`chmod o+rx {self.root}/one`", self.not_served("--session", "one"))
+
+    def not_served(self, *arguments):
+        """What a server says that does not start."""
+        ended = subprocess.run([binary_path(BACKENDS[backend()]), "serve", "--config", str(self.file),
+                                *arguments],
+                               env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)},
                                stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         self.assertNotEqual(ended.returncode, 0)
-        self.assertIn("profiles may mount nothing, since no allowed_mount_roots are given", ended.stderr)
-        self.assertIn("lists the folders below which it may be", ended.stderr)
+        return ended.stderr
+
+    def test_without_roots_a_profile_mounts_nothing(self):
+        self.write(False, f'mount = ["{self.root}:/mnt/srv"]')
+        said = self.not_served()
+        self.assertIn("profiles may mount nothing, since no allowed_mount_roots are given", said)
+        self.assertIn("lists the folders below which it may be", said)

@@ -55,6 +55,24 @@ TEST_CASE("of a cgroup namespace no more is told than it hides")
     CHECK(detail().ends_with(", those of cgroup v1 by berth's names for them"));
 }
 
+TEST_CASE("a host uid is told for what it is: no other session's of one state directory")
+{
+    LaunchSpec plan;
+    plan.host_uid = 2'000'007;
+    const auto detail = [&] {
+        for (const auto& layer : layers_of(plan, {}, {}, "why not", "")) {
+            if (layer.name == "uid") {
+                return (layer.in_force ? "in force: " : "missing: ") + layer.detail;
+            }
+        }
+        return std::string();
+    };
+    CHECK(detail() == "missing: host uid 2000007 is that of the user who runs berth; only root can "
+                      "give each session its own (why not)");
+    plan.privileged = true;
+    CHECK(detail() == "in force: host uid 2000007 is no other session's of this state directory");
+}
+
 TEST_CASE("whose limit the quota of the home is, where it is limited")
 {
     LaunchSpec plan;

@@ -208,6 +208,40 @@ TEST_CASE("a source does not hold the place of a private folder that is not ther
     }
 }
 
+TEST_CASE("what root's sandboxes may only read must be open to all, or could not be read")
+{
+    const TemporaryTree host;
+    host.add("folder/file", "x");
+    const auto folder = host.path() + "/folder";
+    const auto file = folder + "/file";
+    const auto refusal = [&](const std::string& source, bool writable, bool own_uids) {
+        try {
+            (void)checked_mounts({{source, "/mnt/x", writable}}, {}, {}, own_uids);
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::invalid_argument);
+            return error.what() + ("; " + error.hint());
+        }
+        return std::string();
+    };
+    namespace fs = std::filesystem;
+    fs::permissions(folder, fs::perms::owner_all | fs::perms::group_all);
+    fs::permissions(file, fs::perms::owner_read | fs::perms::group_read);
+    CHECK(refusal(folder, false, true) ==
+          "mount source " + folder +
+              ": its mode lets only its owner or group enter it, and what runs in the sandbox has "
+              "another uid; `chmod o+rx " +
+              folder + "` on the host, or mount it writable (:rw, mount_mode)");
+    CHECK(refusal(file, false, true).find("chmod o+r " + file) != std::string::npos);
+    for (const auto& source : {folder, file}) {
+        CHECK(refusal(source, true, true).empty());
+        CHECK(refusal(source, false, false).empty());
+    }
+    fs::permissions(folder, fs::perms::others_exec, fs::perm_options::add);
+    fs::permissions(file, fs::perms::others_read, fs::perm_options::add);
+    CHECK(refusal(folder, false, true).empty());
+    CHECK(refusal(file, false, true).empty());
+}
+
 TEST_CASE("mounts come parents first and never twice at one place")
 {
     const TemporaryTree host;

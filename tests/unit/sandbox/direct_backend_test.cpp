@@ -116,6 +116,16 @@ std::string line_of(const std::string& file, const std::string& name)
 
 } // namespace
 
+TEST_CASE("direct: whoever has just made a call can retire the machine")
+{
+    for (int round = 0; round < 10; ++round) {
+        Direct direct;
+        CHECK(direct.sandbox->execute(command("true"), {}).exit_code == 0);
+        CHECK(direct.sandbox->retire());
+        CHECK(direct.ended());
+    }
+}
+
 TEST_CASE("direct: ping, info, execute, write and read")
 {
     Direct direct;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -54,6 +55,34 @@ TEST_CASE("nobody listens: the session is lost; a socket file that was left is r
     CHECK(error_of([&] {
               (void)connect_unix(folder / std::string(300, 'x'), Deadline::after(1s));
           }) == ErrorCode::backend_error);
+}
+
+TEST_CASE("hanging up waits until the other end is closed, or for the deadline")
+{
+    const auto pair = [] {
+        std::array<int, 2> ends{};
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+        return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+    };
+    auto [ours, theirs] = pair();
+    bool closed = false;
+    std::thread peer([&closed, end = std::move(theirs)]() mutable {
+        std::array<char, 16> buffer{};
+        while (::recv(end.get(), buffer.data(), buffer.size(), 0) > 0) {
+        }
+        (void)::send(end.get(), "late", 4, MSG_NOSIGNAL);
+        std::this_thread::sleep_for(50ms);
+        closed = true;
+        end.reset();
+    });
+    UnixChannel channel(std::move(ours));
+    channel.hang_up(Deadline::after(20s));
+    CHECK(closed);
+    peer.join();
+    auto [mine, silent] = pair();
+    const auto begun = std::chrono::steady_clock::now();
+    UnixChannel(std::move(mine)).hang_up(Deadline::after(50ms));
+    CHECK(std::chrono::steady_clock::now() - begun >= 50ms);
 }
 
 TEST_CASE("a listener that does not accept: connect gives up at the deadline")

@@ -235,7 +235,7 @@ TEST_SUITE("session/other_version")
             CHECK(text.find("'work' was made by an earlier release of berth (the guest (") !=
                   text.npos);
             CHECK(text.find("speaks protocol 0, the server (") != text.npos);
-            CHECK(text.find("jobs run in it: job-1-7c3e (for 91 s more at most)") != text.npos);
+            CHECK(text.find("it is in use: 1 job (job-1-7c3e for 91 s more at most)") != text.npos);
             CHECK(error.hint().find("`berth sessions kill work`") != std::string::npos);
         }
         CHECK(fixture.backend->machines() == 1);

@@ -78,12 +78,13 @@ TEST_CASE("names of tools are exchanged as words, not within paths, quotes and l
     CHECK(words("") == "");
 }
 
-TEST_CASE("an error keeps code, details and whether it may be tried again")
+TEST_CASE("an error keeps code, details, output and whether it may be tried again")
 {
     auto original = berth::Error(berth::ErrorCode::busy, "full", "wait");
-    original.with_detail("n", "1").set_retryable(false);
+    original.with_detail("n", "1").set_retryable(false).with_output("printed");
     const auto told = with_facts_of(original, berth::Error(berth::ErrorCode::busy, "voll"));
     CHECK(std::string(told.what()) == "voll");
     CHECK(told.details().at("n") == "1");
+    CHECK(told.output() == "printed");
     CHECK_FALSE(told.retryable());
 }

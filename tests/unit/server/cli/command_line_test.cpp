@@ -221,6 +221,14 @@ TEST_CASE("what is mistyped is told with what was probably meant")
     }
     CHECK(hint({"--sesion", "x"}).find("Did you mean --session?") != std::string::npos);
     CHECK(hint({"serve", "--netwrok=host"}).find("Did you mean --network?") != std::string::npos);
+    // What there is, but not here.
+    CHECK(hint({"sessions", "show", "x", "--purge"}) ==
+          "berth: not expected: --purge\n--purge is an option of `berth sessions kill`.\n");
+    CHECK(hint({"serve", "--json"}).find("--json is an option of `berth call`, ") !=
+          std::string::npos);
+    CHECK(hint({"serve", "--json"}).find(" and others.") != std::string::npos);
+    CHECK(hint({"sessions", "show", "x", "--prge"}).find("Did you mean --purge?") !=
+          std::string::npos);
     // In the order in which they were typed.
     CHECK(hint({"x", "--sesion"}).starts_with("berth: not expected: x --sesion\n"));
     CHECK(hint({"serve", "--sesion", "x"}).starts_with("berth: not expected: --sesion x\n"));

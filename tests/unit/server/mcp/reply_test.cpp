@@ -49,6 +49,16 @@ TEST_CASE("an outcome that a dialect calls an error is one, with the whole of it
     CHECK_FALSE(reply["_meta"].contains("berth/error"));
 }
 
+TEST_CASE("what a failed command printed is told to whoever called, behind the message")
+{
+    Error error(ErrorCode::sandbox_unavailable, "it failed", "mend it");
+    error.with_output("one\ntwo");
+    const auto reply = json::parse(tool_failure(error, {}, Era::modern, plain));
+    const std::string message = "it failed; it printed at last:\none\ntwo";
+    CHECK(reply["_meta"]["berth/error"]["message"] == message);
+    CHECK(reply["content"][0]["text"] == message + "\nmend it");
+}
+
 TEST_CASE("a hint that an error does not bring names the tools of the dialect")
 {
     Identity claude = plain;

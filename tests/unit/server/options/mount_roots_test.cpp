@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace berth::server;
@@ -145,12 +146,35 @@ TEST_SUITE("server/options/mount_roots")
         CHECK(bench.make().sessions.mounts.front().source == bench.root + "/project");
     }
 
+    TEST_CASE("a workspace that root's sessions may only read is made so that they can")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{principal}/{profile}\"\n", bench.root);
+        bench.flag("principal", "ann");
+        bench.flag("mount_mode", "ro");
+        const auto mask = ::umask(077);
+        const auto source = bench.make().sessions.mounts.at(0).source;
+        ::umask(mask);
+        const auto mode = [](const std::string& path) {
+            struct stat status{};
+            REQUIRE(::stat(path.c_str(), &status) == 0);
+            return status.st_mode & 07777U;
+        };
+        CHECK(mode(source) == (::geteuid() == 0 ? 0755U : 0700U));
+        CHECK(mode(bench.root + "/ann") == 0700);
+        // One that was there is its owner's.
+        fs::permissions(source, fs::perms::owner_all);
+        CHECK(bench.make().sessions.mounts.size() == 1);
+        CHECK(mode(source) == 0700);
+    }
+
     TEST_CASE("no name leads out of its place, and no two to one")
     {
         const RawValue roots{.items = {"/srv"}, .origin = "file"};
         const RawValue templ{.items = {"/srv/{session}"}, .origin = "file"};
         const auto of = [&](const std::string& name) {
-            return MountRoots(roots).workspace(templ, {"ann", name, ""}, "p", true);
+            return MountRoots(roots).workspace(templ, {"ann", name, ""}, "p",
+                                               MountRoots::Missing::is_left);
         };
         CHECK(of("..") == "/srv/%2E.");
         CHECK(of("../../etc") == "/srv/%2E.%2F..%2Fetc");
@@ -159,6 +183,34 @@ TEST_SUITE("server/options/mount_roots")
         CHECK(of("a%20b") == "/srv/a%2520b");
         CHECK(of("{principal}") == "/srv/%7Bprincipal%7D");
         CHECK_THROWS_WITH_AS((void)of(""), doctest::Contains("no value for {session}"), Error);
+    }
+
+    TEST_CASE("a name that is too long for a folder is cut, and two of them stay two")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/of-{session}/here\"\n", bench.root);
+        const auto of = [&](const std::string& name) {
+            bench.given.session = name;
+            const auto source = bench.make().sessions.mounts.at(0).source;
+            CHECK(fs::is_directory(source));
+            return fs::path(source).parent_path().filename().string();
+        };
+        const std::string longest(252, 'a');
+        CHECK(of(longest) == "of-" + longest); // as it always was
+        const auto cut = of(longest + "bcd");
+        CHECK(cut.size() == 255);
+        CHECK(cut.starts_with("of-" + std::string(219, 'a') + "~"));
+        CHECK(of(longest + "bce") != cut);
+        std::string umlauts;
+        for (int i = 0; i < 128; ++i) {
+            umlauts += "\u00fc"; // each six characters of a coded name
+        }
+        CHECK(of(umlauts).size() == 255);
+        bench.use("default_workspace = \"" + bench.root + "/" + std::string(240, 'x') +
+                      "{session}\"\n",
+                  bench.root);
+        bench.given.session = longest;
+        CHECK(has(bench.refusal(), "too long for a folder"));
     }
 
     TEST_CASE("a link that comes while a workspace is made leads nowhere")
@@ -193,8 +245,9 @@ TEST_SUITE("server/options/mount_roots")
         for (const std::string path : {"srv/a", "/srv/../etc", "/etc/{principal}", "/srv/{team}",
                                        "/srvx", "/srv/./a", "/srv/{principal}-{session}"}) {
             const RawValue templ{.items = {path}, .origin = "file"};
-            CHECK_THROWS_AS(
-                (void)MountRoots(roots).workspace(templ, {"ann", "work", ""}, "p", true), Error);
+            CHECK_THROWS_AS((void)MountRoots(roots).workspace(templ, {"ann", "work", ""}, "p",
+                                                              MountRoots::Missing::is_left),
+                            Error);
         }
     }
 

@@ -1,0 +1,61 @@
+#include "sandbox/session/occupation.hpp"
+
+#include "sandbox/base/visible.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace berth::session {
+namespace {
+
+/// Of the jobs, by their ids.
+constexpr std::size_t most_named = 3;
+
+std::string number_of(std::uint64_t count, const std::string& one, const std::string& many)
+{
+    return std::to_string(count) + ' ' + (count == 1 ? one : many);
+}
+
+std::string jobs_in_words(const std::vector<protocol::JobEntry>& jobs)
+{
+    constexpr std::uint64_t second = 1000;
+    const auto shown = std::min(jobs.size(), most_named);
+    auto text = number_of(jobs.size(), "job", "jobs") + " (";
+    for (std::size_t i = 0; i < shown; ++i) {
+        const auto& job = jobs[i];
+        text += (i == 0 ? "" : ", ") + visible(job.job_id);
+        if (job.remaining) {
+            text += " for " + std::to_string(*job.remaining / second + 1) + " s more at most";
+        }
+    }
+    if (jobs.size() > shown) {
+        text += " and " + std::to_string(jobs.size() - shown) + " more";
+    }
+    return text + ')';
+}
+
+} // namespace
+
+std::string occupation(const protocol::InfoReply& info)
+{
+    std::vector<std::string> parts;
+    if (info.calls > 0) {
+        parts.push_back(number_of(info.calls, "command in flight", "commands in flight"));
+    }
+    if (!info.jobs.empty()) {
+        parts.push_back(jobs_in_words(info.jobs));
+    }
+    if (info.pause && info.pause->clients > 0) {
+        parts.push_back(
+            number_of(info.pause->clients, "connection of a server", "connections of servers"));
+    }
+    std::string text;
+    for (const auto& part : parts) {
+        text += (text.empty() ? "" : ", ") + part;
+    }
+    return text.empty() ? "its guest does not say by what" : text;
+}
+
+} // namespace berth::session
