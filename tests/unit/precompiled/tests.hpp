@@ -1,19 +1,20 @@
-// What most unit tests include, read once instead of 240 times where the compiler gains by it (clang:
-// two fifths of their time; GCC: a tenth, so not there). Each test still includes what it uses: the
-// g++ build has nothing of this.
+// What most unit tests include, read once instead of 240 times where the compiler gains by it
+// (clang: two fifths of their time; GCC: a tenth, so not there). Each test still includes what it
+// uses: the g++ build has nothing of this.
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <set>
