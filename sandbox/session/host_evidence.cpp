@@ -62,10 +62,11 @@ std::unique_ptr<Registry::Hold> MachineKeeper::lock(const std::string& key,
     return std::make_unique<HoldOfBoth>(std::move(books), std::move(host));
 }
 
-/// Whether a machine of the key lives, or may, whatever the books say.
+/// Whether a machine of the key lives here, or may, whatever the books say. Also where these are
+/// files: a server with other books may have made one in this state directory.
 bool MachineKeeper::has_unrecorded(const std::string& key) const
 {
-    return are_books_elsewhere() && !backend_.is_gone(interrupted(key));
+    return backend_.is_bound_to_host() && !backend_.is_gone(interrupted(key));
 }
 
 bool MachineKeeper::is_confirmed(const std::string& key, const Record& record) const

@@ -266,7 +266,7 @@ void MachineKeeper::destroy(const sandbox::MachineRecord& machine, bool purge,
 /// only where machines are bound to this host; others are found by their creation's number.
 void MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock)
 {
-    if (are_books_elsewhere()) {
+    if (are_books_elsewhere() || has_unrecorded(key)) {
         destroy(interrupted(key), purge, lock);
     }
 }

@@ -58,6 +58,33 @@ TEST_SUITE("session/leftovers")
         CHECK(std::filesystem::exists(home) == had_home);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "who ends a session ends a machine too that other books know of")
+    {
+        const auto books = session::make_file_registry(settings.state_directory);
+        const auto key = key_hash(work);
+        (void)start()->acquire(work);
+        const auto first = books->find(key);
+        REQUIRE(first);
+        REQUIRE(start()->kill(work, false));
+        (void)start()->acquire(work);
+        REQUIRE(backend->count("create") == 2);
+        // As where the second was made by a server whose books are in a Redis.
+        SUBCASE("one that is lost")
+        {
+            books->put(key, *first);
+        }
+        SUBCASE("one that has ended")
+        {
+            auto ended = *first;
+            ended.state = session::State::ended;
+            books->put(key, ended);
+        }
+        REQUIRE(start()->kill(work, true));
+        CHECK(backend->is_gone(
+            {.id = {}, .backend = {}, .generation = {}, .data = {{"key_hash", key}}}));
+        CHECK_FALSE(std::filesystem::exists(backend->home(key)));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "records in a state directory that others may write to are not read")
     {
         // Whoever put these there could have this server attach to a machine of theirs, and end
