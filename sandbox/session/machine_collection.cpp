@@ -63,9 +63,9 @@ bool MachineKeeper::is_ours(const Record& record) const
 /// session ends with its server and with nothing else.
 bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& record) const
 {
-    return (are_books_elsewhere() && record.state == State::running &&
-            !backend_.is_gone(record.machine)) ||
-           has_unrecorded(key);
+    return are_books_elsewhere() &&
+           ((record.state == State::running && !backend_.is_gone(record.machine)) ||
+            has_unrecorded(key));
 }
 
 Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)
