@@ -206,6 +206,7 @@ class CommandLineTest(Bench):
         with tempfile.TemporaryDirectory() as state, tempfile.TemporaryDirectory() as folder:
             below = os.path.join(folder, "below")
             os.mkdir(below)
+            os.chmod(folder, 0o755)  # else root's sandboxes could not read it
             for mode, where, told in (("rw", folder, 1), ("rw", below, 1), ("ro", folder, 0),
                                       ("rw", state, 0)):
                 done = subprocess.run(
@@ -348,6 +349,7 @@ class CommandLineTest(Bench):
                                   capture_output=True, text=True, timeout=30,
                                   env={**os.environ, "BERTH_STATE_DIR": str(self.state.path / "s")})
         with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)  # else root's sandboxes could not read it
             for target in ("/etc", "/usr/share/x", "/proc", "/home/user"):
                 done = start(f"{folder}:{target}")
                 self.assertEqual(done.returncode, 2, done.stderr)
