@@ -215,13 +215,14 @@ std::string request_line(const std::string& tool, json arguments)
     return rpc::to_text(request) + '\n';
 }
 
-std::string served(const Application& application)
+/// The tools that there are, unless the message has named them.
+std::string served(const Application& application, const std::string& message)
 {
     std::string names;
     for (const auto* tool : application.catalog().served) {
         names += (names.empty() ? "" : ", ") + std::string(tool->name);
     }
-    return "Served are: " + names + '.';
+    return message.ends_with(names) ? "" : "Served are: " + names + '.';
 }
 
 /// Whether the result speaks of a job or of files that the caller would look for later.
@@ -238,7 +239,8 @@ bool speaks_of_later(const json& result)
 int show(const json& reply, const Application& application, bool as_json)
 {
     if (reply.contains("error")) {
-        complain(reply["error"].value("message", "the call failed"), served(application));
+        const auto message = reply["error"].value("message", "the call failed");
+        complain(message, served(application, message));
         return 1;
     }
     const auto& result = reply.at("result");

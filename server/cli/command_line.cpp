@@ -241,9 +241,14 @@ std::vector<std::string> names_of(const std::map<std::string, std::vector<std::s
     return names;
 }
 
-/// Of an option that there is, for another command.
-std::string advice_on_place(const std::string& option, const std::vector<std::string>& commands)
+/// Of an option that there is, for another command or in front of this one. `typed`: it, as in
+/// `commands`.
+std::string advice_on_place(const std::string& option, const std::vector<std::string>& commands,
+                            const std::string& typed)
 {
+    if (std::find(commands.begin(), commands.end(), typed) != commands.end()) {
+        return option + " belongs behind " + typed + '.';
+    }
     constexpr std::size_t shown = 3;
     std::string text = option + " is an option of ";
     for (std::size_t i = 0; i < std::min(commands.size(), shown); ++i) {
@@ -252,41 +257,69 @@ std::string advice_on_place(const std::string& option, const std::vector<std::st
     return text + (commands.size() > shown ? " and others." : ".");
 }
 
+/// The command that the parser has come to, and the words to it, each with a blank after it.
+std::pair<const CLI::App*, std::string> reached(const CLI::App& app)
+{
+    std::pair<const CLI::App*, std::string> at{&app, ""};
+    for (auto found = app.get_subcommands(); !found.empty(); found = at.first->get_subcommands()) {
+        at = {found.front(), at.second + found.front()->get_name() + ' '};
+    }
+    return at;
+}
+
+/// Where one of a group's commands had to follow and none did: the word that stands in its place.
+std::string word_for_command(const CLI::App& app, const CLI::ParseError& error)
+{
+    const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+    const auto extras = app.remaining(true);
+    const bool is_group = !reached(app).first->get_subcommands(nullptr).empty();
+    return code == CLI::ExitCodes::RequiredError && is_group && !extras.empty() &&
+                   !extras.front().starts_with('-')
+               ? extras.front()
+               : "";
+}
+
+/// Of a command that is not complete.
+std::string advice_on_rest(const CLI::App& app, const CLI::ParseError& error)
+{
+    const auto [at, path] = reached(app);
+    std::vector<std::string> names;
+    std::string list;
+    for (const auto* command : at->get_subcommands(nullptr)) {
+        names.push_back(command->get_name());
+        list += (list.empty() ? ": " : ", ") + names.back();
+    }
+    const auto near = nearest(word_for_command(app, error), names);
+    return near.empty() ? "`berth " + path + "--help` lists what may follow" + list + "."
+                        : "Did you mean " + near + "?";
+}
+
 /// What was probably meant by the word that the parser complains of.
 std::string advice(const CLI::App& app, const std::vector<std::string>& words,
                    const CLI::ParseError& error)
 {
     const auto [commands, options] = known_to(app);
-    const auto is_command = [&commands = commands](const std::string& word) {
-        return std::find(commands.begin(), commands.end(), word) != commands.end();
-    };
     const std::string complaint = error.what();
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const auto name = words[i].substr(0, words[i].find('='));
+    if (code == CLI::ExitCodes::RequiredError) {
+        return advice_on_rest(app, error);
+    }
+    for (const auto& word : words) {
+        const auto name = word.substr(0, word.find('='));
         const bool is_extra =
             code == CLI::ExitCodes::ExtrasError && complaint.find(name) != std::string::npos;
-        // A command that wants one of its own after it does not say what it found instead.
-        const bool is_in_its_place = code == CLI::ExitCodes::RequiredError && i > 0 &&
-                                     is_command(words[i - 1]) && !is_command(name) &&
-                                     !name.starts_with('-');
-        if (!is_extra && !is_in_its_place) {
+        if (!is_extra) {
             continue;
         }
         if (const auto known = options.find(name); known != options.end()) {
-            return advice_on_place(name, known->second);
+            const auto path = "berth " + reached(app).second;
+            return advice_on_place(name, known->second,
+                                   '`' + path.substr(0, path.size() - 1) + '`');
         }
         const auto near = nearest(name, name.starts_with('-') ? names_of(options) : commands);
-        if (!near.empty()) {
+        if (!near.empty() && near != name) { // a command that stands where none may
             return "Did you mean " + near + "?";
         }
-    }
-    std::string path;
-    for (auto word = words.begin(); word != words.end() && is_command(*word); ++word) {
-        path += *word + ' ';
-    }
-    if (code == CLI::ExitCodes::RequiredError && !path.empty()) {
-        return "`berth " + path + "--help` lists what may follow.";
     }
     return "`berth --help` lists commands and flags.";
 }
@@ -295,6 +328,9 @@ std::string advice(const CLI::App& app, const std::vector<std::string>& words,
 std::string complaint_of(const CLI::App& app, const std::vector<std::string>& words,
                          const CLI::ParseError& error)
 {
+    if (const auto word = word_for_command(app, error); !word.empty()) {
+        return "there is no command \"" + reached(app).second + word + '"';
+    }
     auto extras = app.remaining(true);
     std::string typed;
     for (const auto& word : words) {
@@ -311,12 +347,24 @@ std::string complaint_of(const CLI::App& app, const std::vector<std::string>& wo
     return "not expected:" + typed;
 }
 
-/// `berth help call` is `berth call --help`.
-std::vector<std::string> words_of(int argc, const char* const* argv)
+/// "help" where the name of a command is looked for: after flags and what they are given.
+std::vector<std::string>::const_iterator find_help(const CLI::App& app,
+                                                   const std::vector<std::string>& words)
 {
-    std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-    if (!words.empty() && words.front() == "help") {
-        words.erase(words.begin());
+    auto word = words.begin();
+    while (word != words.end() && word->starts_with('-')) {
+        const auto* option = app.get_option_no_throw(*word);
+        const bool takes_next = option != nullptr && option->get_items_expected_max() > 0;
+        word += takes_next && word + 1 != words.end() ? 2 : 1;
+    }
+    return word != words.end() && *word == "help" ? word : words.end();
+}
+
+/// `berth help call` is `berth call --help`.
+std::vector<std::string> without_help(const CLI::App& app, std::vector<std::string> words)
+{
+    if (const auto help = find_help(app, words); help != words.end()) {
+        words.erase(help);
         words.emplace_back("--help");
     }
     return words;
@@ -326,12 +374,13 @@ std::vector<std::string> words_of(int argc, const char* const* argv)
 /// of the command that it should be one of.
 bool complain_of_topic(const CLI::App& app, const std::vector<std::string>& words)
 {
-    if (words.empty() || words.front() != "help") {
+    auto word = find_help(app, words);
+    if (word == words.end()) {
         return false;
     }
     std::string path;
     const auto* at = &app;
-    for (auto word = words.begin() + 1; word != words.end() && !word->starts_with('-'); ++word) {
+    for (++word; word != words.end() && !word->starts_with('-'); ++word) {
         if (at == &app && *word == "help") {
             continue; // the parser does not know it
         }
@@ -354,10 +403,11 @@ bool complain_of_topic(const CLI::App& app, const std::vector<std::string>& word
 /// The exit status, where there is nothing to do but what this has printed.
 std::optional<int> read_words(CLI::App& app, int argc, const char* const* argv)
 {
-    if (complain_of_topic(app, {argv + std::min(argc, 1), argv + argc})) {
+    const std::vector<std::string> typed(argv + std::min(argc, 1), argv + argc);
+    if (complain_of_topic(app, typed)) {
         return usage_status;
     }
-    const auto words = words_of(argc, argv);
+    const auto words = without_help(app, typed);
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend())); // as the parser wants it
     } catch (const CLI::Success& help) {                                   // --help is one

@@ -85,10 +85,13 @@ int kill_session(session::SessionManager& sessions, const Asked& asked, bool pur
     if (!ended) {
         ended = sessions.kill_listed(asked.name, purge, files);
     }
+    // What could not be saved keeps the home.
+    const bool purged = ended && purge && ended.trouble.empty();
     const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name);
     if (asked.json) {
         print_json({{"session", id.session},
                     {"killed", ended.ended},
+                    {"purged", purged},
                     {"saved", ended.saved ? saved_json(*ended.saved) : json()},
                     {"unsaved", ended.trouble},
                     {"reason", why.reason},
@@ -97,6 +100,7 @@ int kill_session(session::SessionManager& sessions, const Asked& asked, bool pur
         complain(why.reason, why.remedy);
     } else {
         print("session " + one_line(id.session) + " has ended" +
+              (purged ? ", and its home is removed" : "") +
               (ended.saved ? "; " + saved_sentence(*ended.saved) : ""));
         if (!ended.trouble.empty()) {
             complain("what session.save_on_end names could not be saved: " + ended.trouble,

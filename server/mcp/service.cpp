@@ -211,7 +211,14 @@ std::string Service::known_as(const std::string& wanted) const
         names.emplace_back(tool->name);
     }
     const auto near = nearest(asked, names);
-    return near.empty() ? "" : "; did you mean " + near + "?";
+    if (!near.empty()) {
+        return "; did you mean " + near + "?";
+    }
+    std::string list;
+    for (const auto& each : names) {
+        list += (list.empty() ? "; there are " : ", ") + each;
+    }
+    return list;
 }
 
 void Service::call(const std::shared_ptr<rpc::Call>& call, Era era, Repetition& repetition)

@@ -74,7 +74,8 @@ class Service {
     [[nodiscard]] Text instructions();
     [[nodiscard]] Text tools_text();
     [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
-    /// What a tool that there is not was probably meant to be, for the end of a message; or empty.
+    /// What a tool that there is not was probably meant to be, else those there are, for the end of
+    /// a message.
     [[nodiscard]] std::string known_as(const std::string& wanted) const;
     void run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
              Repetition& repetition, const tools::Progress& progress);

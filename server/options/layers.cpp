@@ -147,9 +147,9 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
         if (!asked) {
             return value;
         }
-        if (profile_.locked.contains(key) && asked->items != value.items) {
+        if (const auto by = locked_by(key); !by.empty() && asked->items != value.items) {
             refuse(definition, *asked,
-                   '"' + joined(value.items) + "\", which " + value.origin + " has locked");
+                   '"' + joined(value.items) + "\", which profile " + by + " has locked");
         }
     }
     if (asked) {
@@ -159,6 +159,12 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
         return value->second;
     }
     return {.items = items(definition, definition.fallback), .origin = "default"};
+}
+
+std::string Layers::locked_by(const std::string& key) const
+{
+    const auto found = profile_.locked.find(key);
+    return found == profile_.locked.end() ? "" : found->second;
 }
 
 std::string Layers::text(std::string_view key) const

@@ -66,11 +66,9 @@ class Layers {
 
     [[nodiscard]] const std::string& profile() const noexcept { return profile_.name; }
 
-    /// By the profile: no flag or variable changes it.
-    [[nodiscard]] bool is_locked(const std::string& key) const
-    {
-        return profile_.locked.contains(key);
-    }
+    /// The profile that has locked it, so that no flag or variable changes it: the one in force or
+    /// one that it extends, whoever of them says the value. Empty: it is not locked.
+    [[nodiscard]] std::string locked_by(const std::string& key) const;
 
     [[nodiscard]] std::vector<Setting> settings() const;
 

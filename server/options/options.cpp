@@ -193,10 +193,12 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
     const bool is_taken =
         std::any_of(mounts.begin(), mounts.end(),
                     [](const sandbox::Mount& mount) { return mount.target == workspace_target; });
-    if (!text.empty() && is_taken && layers.is_locked("default_workspace")) {
+    const auto locked_by = layers.locked_by("default_workspace");
+    if (!text.empty() && is_taken && !locked_by.empty()) {
         throw Error(ErrorCode::invalid_argument,
                     std::string("mount (") + layers.raw("mount").origin + "): " + workspace_target +
-                        " is the place of default_workspace, which " + raw.origin + " has locked",
+                        " is the place of default_workspace, which profile " + locked_by +
+                        " has locked",
                     "Mount the folder elsewhere, or take another profile.");
     }
     // Who lists, ends or clears up sessions names none of them as his own.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -143,7 +144,7 @@ Profiles::Profiles(const std::map<std::string, RawValue>& values)
         profile.values[std::string(each.key)] = {.items = {std::string(each.value)},
                                                  .origin = "profile " + profile.name};
         if (each.locked) {
-            profile.locked.emplace(each.key);
+            profile.locked.emplace(each.key, profile.name);
         }
     }
     for (const auto& [path, value] : values) {
@@ -202,7 +203,7 @@ void Profiles::add(const std::string& path, const RawValue& value)
     } else if (key == "locked") {
         for (const auto& item : value.items) {
             require_key(item, value.origin);
-            profile.locked.insert(item);
+            profile.locked.emplace(item, name);
         }
     } else if (key.starts_with("max.")) {
         const auto of = key.substr(4);
@@ -223,7 +224,7 @@ void Profiles::check() const
 {
     for (const auto& [name, profile] : profiles_) {
         const auto whole = resolve({.items = {name}, .origin = "profiles." + name});
-        for (const auto& key : profile.locked) {
+        for (const auto& [key, by] : profile.locked) {
             if (!whole.values.contains(key)) {
                 throw Error(ErrorCode::invalid_argument,
                             "profile " + name + " locks " + key + " and does not say what it is",

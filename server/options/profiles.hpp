@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 
 namespace berth::server {
@@ -14,7 +13,8 @@ struct Profile {
     std::string name;
     std::map<std::string, RawValue> values; ///< by key, as in the file
     std::map<std::string, RawValue> most;   ///< by key: whoever asks for more gets this
-    std::set<std::string> locked;           ///< keys of `values` that nobody may change
+    /// Keys of `values` that nobody may change, each with the profile that says so.
+    std::map<std::string, std::string> locked;
 };
 
 /// The profiles there are: berth's own, and those of the file's tables [profiles.NAME]. In names

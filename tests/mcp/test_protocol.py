@@ -176,6 +176,10 @@ class ProtocolTest(Bench):
             with self.subTest(wanted), self.assertRaises(RpcError) as refused:
                 berth.call_tool(wanted, {})
             self.assertEqual(refused.exception.message, f"Unknown tool: {wanted}; {told}")
+        with self.assertRaises(RpcError) as refused:
+            berth.call_tool("nosuch", {})
+        served = ", ".join(tool["name"] for tool in berth.request("tools/list")["tools"])
+        self.assertEqual(refused.exception.message, f"Unknown tool: nosuch; there are {served}")
 
     def test_arguments_that_are_null_are_none(self):
         berth = self.start()

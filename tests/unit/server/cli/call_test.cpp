@@ -94,6 +94,9 @@ TEST_SUITE("server/cli/call")
         CHECK(out.empty());
         CHECK(err.find("Unknown tool: sesion_info") != std::string::npos);
         CHECK(err.find("read_file, session_info") != std::string::npos);
+        call("nosuch", "{}");
+        CHECK(status == 1);
+        CHECK(err == "berth: Unknown tool: nosuch; there are read_file, session_info\n"); // once
         call("bash_exec", "{}");
         CHECK(status == 1);
         CHECK(err.find("bash_exec is not served") != std::string::npos);

@@ -173,6 +173,12 @@ TEST_CASE("version and help are found where people look for them")
     CHECK(parse({"help", "sessions"}).out == parse({"sessions", "--help"}).out);
     CHECK(parse({"help", "sessions", "kill"}).out == parse({"sessions", "kill", "--help"}).out);
     CHECK(parse({"help", "call", "read_file"}).out == parse({"help", "call"}).out);
+    // After the settings, too.
+    const auto call = parse({"call", "--help"}).out;
+    CHECK(parse({"--state-dir", "/x", "help", "call"}).out == call);
+    CHECK(parse({"--state-dir=/x", "--session", "help", "help", "call"}).out == call);
+    CHECK(parse({"--state-dir", "/x", "help"}).out == help.out);
+    CHECK(parse({"--session", "help", "call", "help"}).line->tool == "help");
 }
 
 TEST_CASE("the help of call has every tool, and a call to copy")
@@ -191,6 +197,8 @@ TEST_CASE("help on what is no command is refused, at every depth")
          {std::pair{Words{"help", "nosuch"},
                     "berth: there is no command \"nosuch\"\n`berth --help` lists them.\n"},
           std::pair{Words{"help", "help", "nosuch"},
+                    "berth: there is no command \"nosuch\"\n`berth --help` lists them.\n"},
+          std::pair{Words{"--state-dir", "/x", "help", "nosuch"},
                     "berth: there is no command \"nosuch\"\n`berth --help` lists them.\n"},
           std::pair{Words{"help", "sessions", "nosuch"},
                     "berth: there is no command \"sessions nosuch\"\n`berth sessions --help` lists "
@@ -219,6 +227,18 @@ TEST_CASE("what is mistyped is told with what was probably meant")
     for (const Words& words : {Words{"sessions", "kill", "--purge"}, Words{"sessions", "--json"}}) {
         CHECK(hint(words).find("Did you mean") == std::string::npos);
     }
+    // Of a group the word that is none of its commands is named, and those there are.
+    const std::string listed = "\n`berth sessions --help` lists what may follow: list, kill, show, "
+                               "pause, resume, adopt, gc.\n";
+    const std::string none = "berth: there is no command \"sessions nosuch\"";
+    CHECK(hint({"--state-dir", "/x", "sessions", "nosuch"}) == none + listed);
+    CHECK(hint({"sessions", "nosuch", "x"}) == none + listed);
+    CHECK(hint({"--state-dir", "/x", "sessions", "lst"}) ==
+          "berth: there is no command \"sessions lst\"\nDid you mean list?\n");
+    CHECK(hint({"sessions"}).ends_with(listed));
+    CHECK(hint({"--state-dir", "/x", "call"}).find("`berth call --help` lists what may follow.") !=
+          std::string::npos);
+    CHECK(hint({"sessions", "help", "list"}).find("Did you mean") == std::string::npos);
     CHECK(hint({"--sesion", "x"}).find("Did you mean --session?") != std::string::npos);
     CHECK(hint({"serve", "--netwrok=host"}).find("Did you mean --network?") != std::string::npos);
     // What there is, but not here.
@@ -227,6 +247,8 @@ TEST_CASE("what is mistyped is told with what was probably meant")
     CHECK(hint({"serve", "--json"}).find("--json is an option of `berth call`, ") !=
           std::string::npos);
     CHECK(hint({"serve", "--json"}).find(" and others.") != std::string::npos);
+    CHECK(hint({"--json", "sessions", "list"}) ==
+          "berth: not expected: --json\n--json belongs behind `berth sessions list`.\n");
     CHECK(hint({"sessions", "show", "x", "--prge"}).find("Did you mean --purge?") !=
           std::string::npos);
     // In the order in which they were typed.

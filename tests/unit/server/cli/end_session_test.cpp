@@ -61,6 +61,7 @@ TEST_CASE_FIXTURE(Fixture, "what was saved at the end is told")
     const auto told = json::parse(captured(STDOUT_FILENO, [&] {
         CHECK(cli::kill_session(sessions, {work, "work", true}, true, save) == 0);
     }));
+    CHECK(told["purged"] == true);
     CHECK(told["saved"]["folder"] == "/sessions/work");
     CHECK(told["saved"]["files"] == 2);
     CHECK(told["unsaved"] == "");
@@ -82,13 +83,14 @@ TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
     const auto told = json::parse(captured(STDOUT_FILENO, [&] {
         CHECK(cli::kill_session(sessions, {work, "work", true}, true, save) == 1);
     }));
+    CHECK(told["purged"] == false);
     CHECK(told["saved"].is_null());
     CHECK(told["unsaved"] == "the disk is full");
     CHECK(told["remedy"] == "make room");
     CHECK(captured(STDOUT_FILENO, [&] {
               CHECK(cli::kill_session(sessions, {work, "work"}, true, session::AtEnd::give_up) ==
                     0);
-          }) == "session work has ended\n");
+          }) == "session work has ended, and its home is removed\n");
     CHECK(sessions.list().empty());
 }
 
@@ -109,6 +111,7 @@ TEST_CASE_FIXTURE(Fixture, "there has to be something to end")
         CHECK(cli::kill_session(sessions, {{"ann", "none", {}}, "none", true}, false, save) == 1);
     }));
     CHECK(told["killed"] == false);
+    CHECK(told["purged"] == false);
     CHECK(told["reason"] == "there is no session \"none\" of ann");
     CHECK(told["remedy"].get<std::string>().find("`berth sessions list`") != std::string::npos);
     const auto again = captured(STDERR_FILENO, [&] {
@@ -130,8 +133,9 @@ TEST_CASE_FIXTURE(Fixture, "a session that has ended is told as that by whatever
         CHECK(told["killed"] == false);
         CHECK(told["reason"] == "session " + name + " has ended already; its home is kept");
     }
-    (void)captured(STDOUT_FILENO,
-                   [&] { CHECK(cli::kill_session(sessions, {work, "work"}, true, save) == 0); });
+    CHECK(captured(STDOUT_FILENO, [&] {
+              CHECK(cli::kill_session(sessions, {work, "work"}, true, save) == 0);
+          }) == "session work has ended, and its home is removed\n");
     CHECK(captured(STDERR_FILENO, [&] {
               (void)cli::kill_session(sessions, {work, "work"}, false, save);
           }).find("there is no session") != std::string::npos);

@@ -23,6 +23,16 @@ TEST_SUITE("server/cli/hidden_passwords")
         CHECK(hide_passwords("rediss://ann:hunter2@h?x=a@b") == "rediss://ann:***@b");
     }
 
+    TEST_CASE("the form of an address is no password")
+    {
+        const std::string form = "Allowed: redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE] or "
+                                 "unix://[USER[:PASSWORD]@]/PATH[?db=DATABASE].";
+        CHECK(hide_passwords(form) == form);
+        CHECK(hide_passwords("redis://[USER[:PASSWORD]@]ann:hunter2@h") ==
+              "redis://[USER[:PASSWORD]@]ann:***@h");
+        CHECK(hide_passwords("redis://[ann:hunter2@h") == "redis://[ann:***@h");
+    }
+
     TEST_CASE("what has none is shown as it is")
     {
         for (const std::string text :

@@ -273,7 +273,7 @@ TEST_SUITE("server/options/mount_roots")
                   bench.root);
         bench.flag("mount", bench.root + "/project:/workspace/");
         CHECK(has(bench.refusal(), "/workspace is the place of default_workspace"));
-        CHECK(has(bench.refusal(), "has locked"));
+        CHECK(has(bench.refusal(), "which profile team has locked"));
         bench.flag("mount", bench.root + "/project:/mnt/project");
         CHECK(bench.make().sessions.mounts.size() == 2);
     }

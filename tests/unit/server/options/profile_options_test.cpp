@@ -57,6 +57,17 @@ TEST_CASE("what a profile locks nobody changes")
     CHECK(bench.make().sessions.mounts.size() == 1);
 }
 
+TEST_CASE("who locks is named, not who says the value")
+{
+    Bench bench;
+    bench.file("profile = \"d\"\n[profiles.c]\nextends = \"langbot-default\"\n"
+               "locked = [\"local.pids\"]\n[profiles.d]\nextends = \"c\"\n");
+    bench.variables["BERTH_LOCAL_PIDS"] = "9";
+    CHECK(has(bench.refusal(), "Allowed: \"128\", which profile c has locked."));
+    bench.variables["BERTH_PROFILE"] = "c";
+    CHECK(has(bench.refusal(), "Allowed: \"128\", which profile c has locked."));
+}
+
 TEST_CASE("no limit at all is above every maximum")
 {
     Bench bench;

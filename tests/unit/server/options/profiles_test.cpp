@@ -13,6 +13,7 @@ using namespace berth::server;
 namespace {
 
 using Values = std::map<std::string, RawValue>;
+using Locks = std::map<std::string, std::string>;
 
 RawValue text(const std::string& value)
 {
@@ -76,7 +77,7 @@ TEST_SUITE("server/options/profiles")
             CHECK(profile.values.at("network").origin == "profile " + profile.name);
         }
         CHECK(resolve({}, "offline-readonly").locked ==
-              std::set<std::string>{"mount_mode", "network"});
+              Locks{{"mount_mode", "offline-readonly"}, {"network", "offline-readonly"}});
         CHECK(resolve({}, "network-basic").locked.empty());
     }
 
@@ -91,7 +92,7 @@ TEST_SUITE("server/options/profiles")
         CHECK(profile.values.at("local.memory").items.at(0) == "4GiB");
         CHECK(profile.values.at("network").origin == "profile my-ci, /c.toml:7");
         CHECK(profile.most.at("exec.max_timeout").items.at(0) == "10min");
-        CHECK(profile.locked == std::set<std::string>{"network"});
+        CHECK(profile.locked == Locks{{"network", "my-ci"}});
     }
 
     TEST_CASE("what a profile says holds before what it extends, and locks add up")
@@ -108,7 +109,9 @@ TEST_SUITE("server/options/profiles")
         CHECK(value("local.pids") == "10");
         CHECK(value("local.cpus") == "3");
         CHECK(value("local.memory") == "256MiB");
-        CHECK(profile.locked == std::set<std::string>{"local.cpus", "mount_mode", "network"});
+        CHECK(profile.locked == Locks{{"local.cpus", "far"},
+                                      {"mount_mode", "offline-readonly"},
+                                      {"network", "offline-readonly"}});
     }
 
     TEST_CASE("mistakes are told, of profiles that nobody uses too")
