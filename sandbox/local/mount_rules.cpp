@@ -66,8 +66,8 @@ void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner,
     if (there && ::fstat(there.get(), &found) != 0) {
         throw errno_error(errno, "stat " + place);
     }
-    if (there ? S_ISDIR(found.st_mode) == S_ISDIR(wanted.st_mode) : outer.writable && !is_linked) {
-        return;
+    if (there ? S_ISDIR(found.st_mode) == S_ISDIR(wanted.st_mode) : outer.writable) {
+        return; // a link on the way the launcher names
     }
     if (is_linked) {
         throw refusal("mount target " + inner.target + " leads through a symbolic link in the " +
