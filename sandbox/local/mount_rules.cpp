@@ -48,6 +48,20 @@ UniqueFd open_place(const std::string& source, const std::string& below)
     return folder ? UniqueFd(sys::openat2(folder.get(), below.c_str(), how)) : UniqueFd();
 }
 
+/// The first one, as a beginning of `below`; the whole of that where it has gone meanwhile.
+std::string link_on_the_way(const std::string& source, const std::string& below)
+{
+    for (std::size_t end = 0; end < below.size();) {
+        end = std::min(below.find('/', end + 1), below.size());
+        struct stat found{};
+        auto beginning = below.substr(0, end);
+        if (::lstat((source + beginning).c_str(), &found) == 0 && S_ISLNK(found.st_mode)) {
+            return beginning;
+        }
+    }
+    return below;
+}
+
 /// The launcher makes the folder or file that a mount covers; in a read-only mount it cannot.
 /// `called`: what the outer one is.
 void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner,
@@ -67,11 +81,12 @@ void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner,
         throw errno_error(errno, "stat " + place);
     }
     if (there ? S_ISDIR(found.st_mode) == S_ISDIR(wanted.st_mode) : outer.writable) {
-        return; // a link on the way the launcher names
+        return; // of a link in that one the launcher tells
     }
     if (is_linked) {
-        throw refusal("mount target " + inner.target + " leads through a symbolic link in the " +
-                          called + ' ' + outer.target + " (on the host " + place + ')',
+        const auto link = link_on_the_way(outer.source, below);
+        throw refusal("mount target " + inner.target + " cannot be reached: " + outer.target +
+                          link + " (on the host " + outer.source + link + ") is a symbolic link",
                       "name where the link leads inside of the sandbox, or mount it elsewhere");
     }
     const std::string kind = S_ISDIR(wanted.st_mode) ? "folder" : "file";
