@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <string>
@@ -65,7 +66,7 @@ TEST_CASE("hanging up waits until the other end is closed, or for the deadline")
         return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
     };
     auto [ours, theirs] = pair();
-    bool closed = false;
+    std::atomic<bool> closed = false;
     std::thread peer([&closed, end = std::move(theirs)]() mutable {
         std::array<char, 16> buffer{};
         while (::recv(end.get(), buffer.data(), buffer.size(), 0) > 0) {
