@@ -15,8 +15,9 @@ namespace {
 std::optional<std::chrono::seconds> seconds_in(std::string_view text)
 {
     std::int64_t number = 0;
-    const auto* const end = text.data() + text.size();
-    const auto [read, error] = std::from_chars(text.data(), end, number);
+    const auto* const begin = text.data();
+    const auto* const end = begin + text.size();
+    const auto [read, error] = std::from_chars(begin, end, number);
     return error == std::errc() && read == end ? std::optional(std::chrono::seconds(number))
                                                : std::nullopt;
 }

@@ -235,6 +235,7 @@ void Commands::State::seen(const std::string& job_id)
 std::vector<UnseenMark*> Commands::State::marks()
 {
     std::vector<UnseenMark*> all;
+    all.reserve(commands.size() + ended.size());
     for (const auto& [id, command] : commands) {
         all.push_back(&command->unseen());
     }

@@ -61,12 +61,12 @@ namespace {
 [[noreturn]] void refuse(const std::string& why,
                          std::optional<std::chrono::system_clock::time_point> first_end)
 {
-    throw Error(ErrorCode::busy, why,
-                (first_end ? "Try again after " + rfc3339(*first_end) +
-                                 ", when one ends if nobody uses it until then; "
-                           : std::string("Try again when one has ended; ")) +
-                    "or `berth sessions kill NAME` on the host ends one and keeps its home.")
-        .set_retryable(true);
+    throw Error(Error(ErrorCode::busy, why,
+                      (first_end ? "Try again after " + rfc3339(*first_end) +
+                                       ", when one ends if nobody uses it until then; "
+                                 : std::string("Try again when one has ended; ")) +
+                          "or `berth sessions kill NAME` on the host ends one and keeps its home.")
+                    .set_retryable(true));
 }
 
 } // namespace

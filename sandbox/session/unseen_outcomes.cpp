@@ -98,6 +98,7 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
 {
     const auto newest = newest_unseen(info, /*also_running=*/true);
     std::vector<std::string> notices;
+    notices.reserve(newest.jobs.size() + 1);
     for (const auto* job : newest.jobs) {
         notices.push_back(notice_of(*job));
     }
@@ -125,6 +126,7 @@ std::vector<std::string> parting_notices(const protocol::InfoReply& info)
 {
     const auto newest = newest_unseen(info, /*also_running=*/false);
     std::vector<std::string> notices;
+    notices.reserve(newest.jobs.size() + 1);
     for (const auto* job : newest.jobs) {
         notices.push_back(reached_nobody(*job) + end_of(*job) + gone_with_it);
     }

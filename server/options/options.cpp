@@ -255,7 +255,7 @@ std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given
 /// What it means is the backend's to say; of `local` it is a folder of this host.
 std::string pick_template(const Layers& layers, const Given& given)
 {
-    const auto text = layers.text("template");
+    auto text = layers.text("template");
     if (text.empty() || given.only_looks) {
         return text;
     }

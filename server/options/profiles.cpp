@@ -105,6 +105,13 @@ const Definition& require_key(const std::string& key, const std::string& origin)
     return *definition;
 }
 
+[[noreturn]] void refuse_lock(const std::string& profile, const std::string& key)
+{
+    throw Error(ErrorCode::invalid_argument,
+                "profile " + profile + " locks " + key + " and does not say what it is",
+                "Give it a value in [profiles." + profile + "].");
+}
+
 } // namespace
 
 void refuse_key(const std::string& key, const std::string& origin)
@@ -226,9 +233,7 @@ void Profiles::check() const
         const auto whole = resolve({.items = {name}, .origin = "profiles." + name});
         for (const auto& [key, by] : profile.locked) {
             if (!whole.values.contains(key)) {
-                throw Error(ErrorCode::invalid_argument,
-                            "profile " + name + " locks " + key + " and does not say what it is",
-                            "Give it a value in [profiles." + name + "].");
+                refuse_lock(name, key);
             }
         }
     }
