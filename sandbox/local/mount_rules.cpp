@@ -81,7 +81,7 @@ void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner,
         throw errno_error(errno, "stat " + place);
     }
     if (there ? S_ISDIR(found.st_mode) == S_ISDIR(wanted.st_mode) : outer.writable) {
-        return; // of a link in that one the launcher tells
+        return; // where it may be written to, the launcher makes the place, or tells of a link
     }
     if (is_linked) {
         const auto link = link_on_the_way(outer.source, below);

@@ -162,7 +162,7 @@ bool Admission::has_machine(const std::string& key, const Record& record) const
         return is_running(record);
     }
     try {
-        // Whoever makes it has the lock, unless it died; or has made it since the record was read.
+        // Whoever makes it has the lock, unless it died.
         const auto lock = registry_.lock(key, Deadline::after({}));
         const auto made = registry_.find(key);
         if (!made) {

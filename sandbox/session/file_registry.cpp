@@ -2,6 +2,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/session/key.hpp"
 #include "sandbox/session/machine_marks.hpp"
 #include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/registry.hpp"
@@ -27,7 +28,6 @@ namespace {
 constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 constexpr std::size_t max_record = 1UL << 20U;
 constexpr std::size_t max_use = 256;
-constexpr std::size_t key_size = 64;
 
 // What is in a session's folder beside what the backend keeps there.
 constexpr const char* record_name = "record.json";

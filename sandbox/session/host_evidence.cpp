@@ -62,9 +62,7 @@ std::unique_ptr<Registry::Hold> MachineKeeper::lock(const std::string& key,
     return std::make_unique<HoldOfBoth>(std::move(books), std::move(host));
 }
 
-/// Whether a machine of the key lives here, or may, whatever the books say. Also where these are
-/// files: a server with other books may have made one in this state directory.
-bool MachineKeeper::has_unrecorded(const std::string& key) const
+bool MachineKeeper::lives_here(const std::string& key) const
 {
     return backend_.is_bound_to_host() && !backend_.is_gone(interrupted(key));
 }
@@ -72,7 +70,7 @@ bool MachineKeeper::has_unrecorded(const std::string& key) const
 bool MachineKeeper::is_confirmed(const std::string& key, const Record& record) const
 {
     return !are_books_elsewhere() ||
-           (!record.mark.empty() && record.mark == host_.mark(key) && !has_unrecorded(key));
+           (!record.mark.empty() && record.mark == host_.mark(key) && !lives_here(key));
 }
 
 /// Whether the host has heard of a later use than the record tells of.

@@ -3,6 +3,7 @@
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/session/key.hpp"
 #include "sandbox/session/session_lock.hpp"
 #include "sandbox/state_directory.hpp"
 
@@ -25,7 +26,6 @@ namespace {
 constexpr const char* host_lock_name = "lock";
 constexpr const char* mark_name = "last-wanted";
 constexpr std::size_t max_mark = 256;
-constexpr std::size_t folder_name_size = 64;
 
 constexpr const char* host_folder_hint =
     "The state directory must be a folder that you may write to; --state-dir or BERTH_STATE_DIR "
@@ -136,7 +136,7 @@ std::vector<std::string> HostFolders::bare() const
     }
     auto keys = directory_names(sessions.get());
     std::erase_if(keys, [&](const std::string& key) {
-        if (key.size() != folder_name_size) {
+        if (key.size() != key_size) {
             return true;
         }
         const UniqueFd folder = open_folder_at(sessions.get(), key);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace berth::session {
@@ -18,5 +19,8 @@ struct SessionId {
 /// SHA-256 over principal and session, unambiguous ("a","bc" and "ab","c" differ): names the
 /// session's folder, so no two sessions ever share one.
 [[nodiscard]] std::string key_hash(const SessionId& id);
+
+/// Of what key_hash() gives, in characters.
+inline constexpr std::size_t key_size = 64;
 
 } // namespace berth::session

@@ -65,7 +65,7 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
 {
     return are_books_elsewhere() &&
            ((record.state == State::running && !backend_.is_gone(record.machine)) ||
-            has_unrecorded(key));
+            lives_here(key));
 }
 
 Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)

@@ -262,11 +262,12 @@ void MachineKeeper::destroy(const sandbox::MachineRecord& machine, bool purge,
 }
 
 /// Books that lost a record, or came back with one of a while ago, may not know of a machine that
-/// lives: its home is not given to a second one beside it. Only who shares books needs to look, and
-/// only where machines are bound to this host; others are found by their creation's number.
+/// lives, nor do files of one that a server with other books has made in this state directory: its
+/// home is not given to a second one beside it. Only where machines are bound to this host; others
+/// are found by their creation's number.
 void MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock)
 {
-    if (are_books_elsewhere() || has_unrecorded(key)) {
+    if (are_books_elsewhere() || lives_here(key)) {
         destroy(interrupted(key), purge, lock);
     }
 }

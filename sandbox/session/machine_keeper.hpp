@@ -103,6 +103,10 @@ class MachineKeeper {
     /// this backend, host and state directory.
     [[nodiscard]] bool is_ours(const Record& record) const;
 
+    /// Whether a machine of the key lives on this host, or may, whatever the books say: also where
+    /// these are files, a server with other books may have made one in this state directory.
+    [[nodiscard]] bool lives_here(const std::string& key) const;
+
     /// Whether the session of the key has a sandbox of that id, or is an unnamed one of that name.
     [[nodiscard]] bool is_shown_as(const std::string& key, const std::string& shown) const noexcept;
 
@@ -164,7 +168,6 @@ class MachineKeeper {
     void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool are_books_elsewhere() const;
     [[nodiscard]] bool is_foreign(const std::string& key) const;
-    [[nodiscard]] bool has_unrecorded(const std::string& key) const;
     void clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;

@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/session/key.hpp"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +21,6 @@ namespace {
 
 constexpr const char* marks_name = "marks";
 constexpr const char* complete_name = "marks/complete";
-constexpr std::size_t marked_size = 64;
 constexpr std::size_t tag_size = 16;
 
 std::string mark_path(const std::string& key)
@@ -105,7 +105,7 @@ std::optional<std::vector<std::string>> marked_keys(int state)
         throw_errno("open the folder of marks");
     }
     auto names = directory_names(folder.get());
-    std::erase_if(names, [](const std::string& name) { return name.size() != marked_size; });
+    std::erase_if(names, [](const std::string& name) { return name.size() != key_size; });
     return names;
 }
 
@@ -123,6 +123,9 @@ std::vector<std::string> marked_as_of(int state, const std::string& principal,
                                       const std::vector<std::string>& keys)
 {
     const UniqueFd folder = open_marks(state);
+    if (!folder) {
+        return keys; // nobody knows whose they are
+    }
     const auto tag = principal_tag(principal);
     std::vector<std::string> found;
     std::copy_if(keys.begin(), keys.end(), std::back_inserter(found), [&](const std::string& key) {

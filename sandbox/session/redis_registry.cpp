@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/session/key.hpp"
 #include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/redis_books.hpp"
 #include "sandbox/session/redis_client.hpp"
@@ -24,7 +25,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t max_record = 1UL << 20U;
-constexpr std::size_t key_size = 64;
 constexpr std::size_t nonce_size = 32;
 
 /// Who waits for a lock asks again after so long.

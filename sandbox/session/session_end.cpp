@@ -62,7 +62,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
             record->machine = interrupted(key); // a record without content
         }
         return record &&
-               (manner.purge || record->state != State::ended || has_unrecorded(key) ||
+               (manner.purge || record->state != State::ended || lives_here(key) ||
                 (manner.files == AtEnd::save && owes_files(*record))) &&
                (!manner.condition || manner.condition(*record));
     };
@@ -91,7 +91,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
 {
     const bool owed = manner.files != AtEnd::give_up && owes_files(record);
     const bool purge = manner.purge && !owed;
-    const bool unrecorded = record.state == State::ended && has_unrecorded(key);
+    const bool unrecorded = record.state == State::ended && lives_here(key);
     const bool known =
         (record.state == State::running || record.state == State::ended) && !record.saving.begun;
     // Where the books are elsewhere the home goes with whatever they do not know of.

@@ -81,7 +81,7 @@ class SessionManager::Implementation {
     [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
 
   private:
-    void tell_unsaved(const std::string& session, const Ended& ended) const;
+    Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
     std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
@@ -251,23 +251,24 @@ Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEn
         throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
                     "try again in a few seconds");
     }
-    auto ended = keeper_.end(
-        slot->key,
-        {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
-    tell_unsaved(slot->id.session, ended);
+    auto ended = end(slot->key, slot->id.session, purge, files);
     const std::lock_guard lock(slot->mutex);
     slot->sandbox.reset();
     slot->reported.reset();
     return ended;
 }
 
-/// The collections that try again do not tell a reason that is known.
-void SessionManager::Implementation::tell_unsaved(const std::string& session,
-                                                  const Ended& ended) const
+/// `session`: what it is told as. The collections that try again do not tell a reason that is
+/// known, this does.
+Ended SessionManager::Implementation::end(const std::string& key, const std::string& session,
+                                          bool purge, AtEnd files)
 {
+    auto ended = keeper_.end(
+        key, {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
     if (!ended.trouble.empty() && settings_.on_unsaved) {
         settings_.on_unsaved(session, ended.trouble);
     }
+    return ended;
 }
 
 std::optional<std::string> SessionManager::Implementation::listed_key(const std::string& shown)
@@ -282,13 +283,7 @@ std::optional<std::string> SessionManager::Implementation::listed_key(const std:
 Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
     const auto key = listed_key(shown);
-    if (!key) {
-        return {};
-    }
-    auto ended = keeper_.end(
-        *key, {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
-    tell_unsaved(shown, ended);
-    return ended;
+    return key ? end(*key, shown, purge, files) : Ended();
 }
 
 std::optional<std::string> SessionManager::Implementation::find_key(const SessionId& id,
@@ -401,9 +396,13 @@ std::optional<std::string> SessionManager::find_key(const SessionId& id, const s
 std::optional<std::string> SessionManager::find_home_key(const SessionId& id,
                                                          const std::string& shown)
 {
-    if (auto key = implementation_->find_key(id, shown)) {
-        return key;
-    }
+    auto key = implementation_->find_key(id, shown);
+    return key ? std::move(key) : key_of_home(id, shown);
+}
+
+std::optional<std::string> SessionManager::key_of_home(const SessionId& id,
+                                                       const std::string& shown)
+{
     for (const auto& key : {key_hash(id), shown}) {
         if (key.size() == key_hash(id).size() &&
             !implementation_->backend().find_home(key).empty()) {
@@ -411,6 +410,11 @@ std::optional<std::string> SessionManager::find_home_key(const SessionId& id,
         }
     }
     return std::nullopt;
+}
+
+bool SessionManager::lives_here(const std::string& key)
+{
+    return implementation_->keeper().lives_here(key);
 }
 
 Adopted SessionManager::adopt(const std::string& what, const Adoption& adoption)

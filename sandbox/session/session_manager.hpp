@@ -77,6 +77,13 @@ class SessionManager {
     [[nodiscard]] std::optional<std::string> find_home_key(const SessionId& id,
                                                            const std::string& shown);
 
+    /// Of such a home alone, without asking the books.
+    [[nodiscard]] std::optional<std::string> key_of_home(const SessionId& id,
+                                                         const std::string& shown);
+
+    /// Whether a machine of the key lives on this host, or may, without asking the books.
+    [[nodiscard]] bool lives_here(const std::string& key);
+
     /// Gives the home of such a key to another session, and ends its machine for it. Of machines
     /// that are bound to no host `what` may also be the id of one that somebody made elsewhere.
     /// Throws Error: docs/sessions.md has what is refused.

@@ -298,12 +298,12 @@ std::string advice_on_rest(const CLI::App& app, const CLI::ParseError& error)
 std::string advice(const CLI::App& app, const std::vector<std::string>& words,
                    const CLI::ParseError& error)
 {
-    const auto [commands, options] = known_to(app);
     const std::string complaint = error.what();
     const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
     if (code == CLI::ExitCodes::RequiredError) {
         return advice_on_rest(app, error);
     }
+    const auto [commands, options] = known_to(app);
     for (const auto& word : words) {
         const auto name = word.substr(0, word.find('='));
         const bool is_extra =

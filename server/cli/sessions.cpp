@@ -58,32 +58,19 @@ std::chrono::seconds age_from(const std::string& text)
         std::chrono::duration<double, std::milli>(*age));
 }
 
-bool has_machine_here(sandbox::Backend& backend, const std::string& key)
-{
-    sandbox::MachineRecord record; // as of whatever the key has here
-    record.backend = backend.name();
-    record.data["key_hash"] = key;
-    return !backend.is_gone(record);
-}
-
 /// What this host alone knows of a session whose books cannot be asked; false where that is
 /// nothing.
 bool show_traces(session::SessionManager& sessions, const Asked& asked, const Error& error)
 {
-    auto& backend = sessions.backend();
-    auto key = session::key_hash(asked.id);
-    auto home = backend.find_home(key);
-    if (home.empty()) {
-        key = asked.name;
-        home = backend.find_home(key);
-    }
-    if (home.empty()) {
+    const auto key = sessions.key_of_home(asked.id, asked.name);
+    if (!key) {
         return false;
     }
-    const bool lives = has_machine_here(backend, key);
+    const auto home = sessions.backend().find_home(*key);
+    const bool lives = sessions.lives_here(*key);
     if (asked.json) {
         print_json({{"session", asked.name},
-                    {"key", key},
+                    {"key", *key},
                     {"state", "unknown"},
                     {"home", home},
                     {"machine_here", lives},

@@ -10,10 +10,11 @@ LIMIT = 16 * MEBIBYTE
 
 class QuotaTest(ParityTest):
     environment = {"BERTH_SESSION_QUOTA": str(LIMIT)}
+    enforced_by = "accounting"
 
     def test_it_is_told(self):
         data = self.run_command("head -c 4M /dev/urandom > data").data["quota"]
-        self.assertEqual((data["limit_bytes"], data["enforced_by"]), (LIMIT, "accounting"))
+        self.assertEqual((data["limit_bytes"], data["enforced_by"]), (LIMIT, self.enforced_by))
         self.assertGreaterEqual(data["used_bytes"], 4 * MEBIBYTE)
         self.assertLess(data["used_bytes"], 5 * MEBIBYTE)
         info = self.call("session_info")
