@@ -1,5 +1,7 @@
 #include "sandbox/guest/answer_book.hpp"
 
+#include "sandbox/base/release_memory.hpp"
+
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -89,7 +91,7 @@ void AnswerBook::drop_answer(Entry& entry)
 {
     kept_.erase(entry.kept);
     bytes_ -= entry.answer.payload.size();
-    entry.answer = {};
+    release_memory(entry.answer); // its name may be known for long
     entry.standing = Standing::let_go;
 }
 

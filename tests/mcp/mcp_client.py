@@ -371,3 +371,12 @@ def resident_kilobytes(pid):
 
 def peak_kilobytes(pid):
     return _status_kilobytes(pid, "VmHWM")
+
+
+def own_kilobytes(pid):
+    """Without the pages of its program: how many of those are mapped is up to the page cache."""
+    return _status_kilobytes(pid, "RssAnon")
+
+
+def own_peak_kilobytes(pid):
+    return peak_kilobytes(pid) - sum(_status_kilobytes(pid, of) for of in ("RssFile", "RssShmem"))

@@ -13,7 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 
 from host import entering
-from mcp_client import Berth, binary_path, peak_kilobytes, resident_kilobytes
+from mcp_client import Berth, binary_path, own_kilobytes, own_peak_kilobytes
 from schema import input_schema, mistakes, output_schema
 from state_directory import StateDirectory
 

@@ -1,5 +1,6 @@
 #include "sandbox/guest/exec/output.hpp"
 
+#include "sandbox/base/release_memory.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 
@@ -115,7 +116,7 @@ void OutputStream::keep_newest()
         spill_all();
     }
     is_job_ = true;
-    shown_ = protocol::FoldedText(0, 0);
+    release_memory(shown_, protocol::FoldedText(0, 0));
     log_.rotate();
     if (!pipe_) {
         log_.close();
@@ -165,7 +166,7 @@ std::uint64_t OutputStream::widest() const
 
 void OutputStream::drop_kept() noexcept
 {
-    shown_ = protocol::FoldedText(0, 0);
+    release_memory(shown_, protocol::FoldedText(0, 0));
     newest_.drop();
 }
 
