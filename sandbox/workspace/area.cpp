@@ -39,11 +39,36 @@ void lock(int fd, int operation)
     }
 }
 
+/// Whoever else may write there could put a folder of their own in a principal's place: they would
+/// have what agents save, and agents would load what they put there.
+void judge(int top, const std::string& root)
+{
+    struct stat status{};
+    if (::fstat(top, &status) != 0) {
+        throw store_error(errno, "look at the workspace in " + root);
+    }
+    if (status.st_uid != ::geteuid()) {
+        throw Error(ErrorCode::permission_denied,
+                    "the workspace's directory " + root + " belongs to another user, uid " +
+                        std::to_string(status.st_uid),
+                    "The operator gives --workspace (BERTH_WORKSPACE) a folder of the server's "
+                    "own user.");
+    }
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        throw Error(ErrorCode::permission_denied,
+                    "the workspace's directory " + root + " may be written to by other users",
+                    "The operator runs `chmod go-w '" + root +
+                        "'`, or, where others need it so, gives --workspace (BERTH_WORKSPACE) a "
+                        "folder of its own.");
+    }
+}
+
 } // namespace
 
 Area make_area(const std::string& root, const std::string& principal)
 {
     const UniqueFd top = open_or_make_directory(root);
+    judge(top.get(), root);
     Area area;
     area.own = open_or_make_subdirectory(top.get(), sha256_hex(principal));
     if (area.own) {
@@ -59,8 +84,11 @@ Area make_area(const std::string& root, const std::string& principal)
 Area open_area(const std::string& root, const std::string& principal)
 {
     Area area;
-    const std::string path = root + "/" + sha256_hex(principal);
-    area.own.reset(::open(path.c_str(), directory_flags));
+    const UniqueFd top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (top) {
+        judge(top.get(), root);
+        area.own.reset(::openat(top.get(), sha256_hex(principal).c_str(), directory_flags));
+    }
     if (area.own) {
         area.files.reset(::openat(area.own.get(), "files", directory_flags));
     }

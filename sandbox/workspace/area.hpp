@@ -13,10 +13,11 @@ struct Area {
     UniqueFd temporary; ///< what is being written; never listed, swept after a crash
 };
 
-/// Makes what is missing. Throws Error.
+/// Makes what is missing. Throws Error, permission_denied where `root` belongs to, or may be
+/// written to by, another user than the server's.
 [[nodiscard]] Area make_area(const std::string& root, const std::string& principal);
 
-/// Makes nothing: all invalid when the principal has stored nothing yet. Throws Error.
+/// Makes nothing: all invalid when the principal has stored nothing yet. Throws the same.
 [[nodiscard]] Area open_area(const std::string& root, const std::string& principal);
 
 /// Who reads an area holds it shared, who changes the tree of its files holds it exclusively, in
