@@ -86,6 +86,7 @@ SessionFacts FactFinder::describe(Record record) const
     if (const auto home = record.machine.data.find("home"); home != record.machine.data.end()) {
         facts.home = home->second;
     }
+    facts.host = record.place ? record.place->host : "";
     facts.why = std::string(record.why) + home_sentence(settings_, record);
     const bool running = record.state == State::running;
     const Conditions& usual = settings_;

@@ -21,6 +21,7 @@ struct SessionFacts {
     std::string last_used;
     std::string why;  ///< when it ends
     std::string home; ///< on the host, for the operator's own eyes; empty when none
+    std::string host; ///< whose machine it is, in books that several hosts write in; else empty
     /// Of the machine that runs, else of the one that a call would get now.
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;

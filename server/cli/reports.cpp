@@ -50,7 +50,8 @@ json session_json(const session::SessionFacts& facts)
             {"created", facts.created},
             {"last_used", facts.last_used},
             {"lifetime", facts.why},
-            {"home", facts.home}};
+            {"home", facts.home},
+            {"host", facts.host}};
 }
 
 std::string advice_on_missing(session::SessionManager& sessions, const session::SessionId& id,
@@ -127,11 +128,19 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
         print_json(list);
         return 0;
     }
+    const bool several_hosts =
+        std::ranges::any_of(all, [](const auto& facts) { return !facts.host.empty(); });
     std::vector<std::vector<std::string>> rows{
         {"SESSION", "PRINCIPAL", "BACKEND", "STATE", "LAST USED", "SANDBOX"}};
     for (const auto& facts : all) {
         rows.push_back({one_line(facts.session), one_line(facts.principal), or_dash(facts.backend),
                         facts.state, or_dash(facts.last_used), or_dash(facts.sandbox_id)});
+    }
+    if (several_hosts) {
+        rows.front().emplace_back("HOST");
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            rows[i + 1].push_back(or_dash(one_line(all[i].host)));
+        }
     }
     print(all.empty() ? "no sessions" : table(std::move(rows)));
     return 0;

@@ -175,6 +175,10 @@ class RedisTest(unittest.TestCase):
         self.assertIn("on the host here", refused.error["message"])
         self.run_command(here, "true")
         self.assertEqual(len(self.guests()), 1)
+        header, row = self.command_line("sessions", "list", state=1)[1].splitlines()
+        self.assertEqual((header.split()[-1], row.split()[-1]), ("HOST", "here"))
+        (listed,) = json.loads(self.command_line("sessions", "list", "--json", state=1)[1])
+        self.assertEqual(listed["host"], "here")
 
     def test_the_books_can_be_listed_and_are_empty_after_a_purge(self):
         self.run_command(self.start("listed"), "true")
