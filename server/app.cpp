@@ -21,6 +21,8 @@
 #include "server/version.hpp"
 #include "tools/dialect.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -239,6 +241,18 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     return run_on_sessions(line, options, sessions);
 }
 
+/// To whoever asked for JSON in JSON: a program reads standard output, and would have nothing. What
+/// `berth call` prints there is the tool's.
+void tell_of_failure(const cli::CommandLine& line, std::string_view code, const std::string& reason,
+                     const std::string& remedy)
+{
+    if (line.json && line.command != "call") {
+        cli::print_json({{"code", code}, {"reason", reason}, {"remedy", remedy}});
+    } else {
+        cli::complain(reason, remedy);
+    }
+}
+
 int run_line(const cli::CommandLine& line, const Composition& composition)
 {
     if (line.command == "version") {
@@ -262,12 +276,13 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
         }
         return run_with_backend(line, std::move(options), composition);
     } catch (const Error& error) {
-        cli::complain(error.what(), error.hint());
+        tell_of_failure(line, to_string(error.code()), error.what(), error.hint());
         return error.code() == ErrorCode::invalid_argument ? 2 : 1;
     } catch (const std::exception& error) {
         const auto limit = host_limit(error);
-        cli::complain(limit ? limit->reason + " (" + error.what() + ')' : error.what(),
-                      limit ? limit->remedy : std::string());
+        tell_of_failure(line, to_string(ErrorCode::internal),
+                        limit ? limit->reason + " (" + error.what() + ')' : error.what(),
+                        limit ? limit->remedy : std::string());
         return 1;
     }
 }

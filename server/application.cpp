@@ -1,5 +1,6 @@
 #include "server/application.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "server/instructions.hpp"
 #include "server/log.hpp"
 #include "server/recent_errors.hpp"
@@ -42,12 +43,24 @@ void report(const Options& options, const mcp::CallReport& call)
                 {"error", fault ? call.message : ""}});
 }
 
+/// Each call will say so too, to the agent; whoever looks at the log need not wait for one.
+void warn_of_unavailable(const sandbox::Availability& availability)
+{
+    if (!availability.available) {
+        log::write(log::Level::warning, "no sandbox can be made now",
+                   {{"error", availability.reason}, {"hint", availability.remedy}});
+    }
+}
+
 /// Of the machine that there is, else of the one that a call would get.
 session::SessionFacts facts_of_session(const Options& options, session::SessionManager& sessions)
 {
     try {
         return sessions.facts(options.session);
-    } catch (const std::exception&) { // each call will say why
+    } catch (const std::exception& error) {
+        const auto* known = dynamic_cast<const Error*>(&error);
+        log::write(log::Level::warning, "sessions cannot be used now",
+                   {{"error", error.what()}, {"hint", known != nullptr ? known->hint() : ""}});
         session::SessionFacts facts;
         facts.limits = options.sessions.limits;
         facts.network = options.sessions.network;
@@ -78,6 +91,7 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
         return make_description(tool, *settings(), sessions_.backend());
     };
     configuration.instructions = [this] {
+        warn_of_unavailable(sessions_.backend().availability());
         return make_instructions(present_options(), facts_of_session(options_, sessions_),
                                  sessions_.backend(), catalog_);
     };

@@ -27,6 +27,8 @@ constexpr std::size_t shown_errors = 10;
 /// Everything that is told, gathered once.
 struct Status {
     sandbox::Availability availability;
+    std::string trouble; ///< why the books of sessions cannot be asked; empty: they could be
+    std::string trouble_remedy;
     std::size_t known = 0;
     std::vector<session::Activity> running;
     std::vector<RecentError> errors;
@@ -44,9 +46,10 @@ Status gather(session::SessionManager& sessions, const Options& options)
     const auto unless_told = [&](const auto& action) {
         try {
             action();
-        } catch (const Error&) {
+        } catch (const Error& error) {
             if (status.availability.available) {
-                throw;
+                status.trouble = error.what();
+                status.trouble_remedy = error.hint();
             }
         }
     };
@@ -163,10 +166,15 @@ void print_status(const Status& status, std::string_view backend, const std::str
                 or_dash(visible(status.availability.remedy)) + '\n';
     }
     text += "state      " + visible(state) + '\n';
-    text += "sessions   " + std::to_string(status.running.size()) + " running, " +
-            std::to_string(status.known) + " known\n";
-    text += "commands   " + std::to_string(status.commands) + " in flight\n";
-    text += "jobs       " + std::to_string(status.jobs) + '\n' + jobs_text(status);
+    if (status.trouble.empty()) {
+        text += "sessions   " + std::to_string(status.running.size()) + " running, " +
+                std::to_string(status.known) + " known\n";
+        text += "commands   " + std::to_string(status.commands) + " in flight\n";
+        text += "jobs       " + std::to_string(status.jobs) + '\n' + jobs_text(status);
+    } else {
+        text += "sessions   not known: " + visible(status.trouble) + "\nremedy     " +
+                or_dash(visible(status.trouble_remedy)) + '\n';
+    }
     text += std::string("errors     ") +
             (status.errors.empty() ? "none lately" : "the latest, newest first:") + '\n' +
             errors_text(status);
@@ -183,10 +191,12 @@ int show_status(session::SessionManager& sessions, const Options& options, bool 
     const auto status = gather(sessions, options);
     const auto& availability = status.availability;
     if (as_json) {
+        const bool known = status.trouble.empty();
         print_json({{"enabled", true},
                     {"available", availability.available},
-                    {"reason", availability.reason},
-                    {"remedy", availability.remedy},
+                    {"reason", known ? availability.reason : status.trouble},
+                    {"remedy", known ? availability.remedy : status.trouble_remedy},
+                    {"sessions_known", known},
                     {"backend", sessions.backend().name()},
                     {"state_dir", options.sessions.state_directory},
                     {"sessions", status.known},
@@ -200,7 +210,7 @@ int show_status(session::SessionManager& sessions, const Options& options, bool 
     } else {
         print_status(status, sessions.backend().name(), options.sessions.state_directory);
     }
-    return availability.available ? 0 : 1;
+    return availability.available && status.trouble.empty() ? 0 : 1;
 }
 
 } // namespace berth::server::cli

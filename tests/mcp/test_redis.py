@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -145,6 +146,39 @@ class RedisTest(unittest.TestCase):
         status, text, error = self.command_line("sessions", "show", "other")
         self.assertEqual((status, text), (1, ""))
         self.assertIn(self.redis.url, error)
+
+    def test_without_redis_the_status_tells_what_needs_no_books(self):
+        self.run_command(self.start("live"), "true")
+        self.redis.kill()
+        status, text, error = self.command_line("status")
+        self.assertEqual(status, 1)
+        self.assertNotIn(self.redis.url, error)
+        self.assertRegex(text, r"available +yes\n")
+        self.assertRegex(text, r"sessions +not known: .*" + re.escape(self.redis.url))
+        self.assertRegex(text, r"errors +none lately\n")
+        status, text, error = self.command_line("status", "--json")
+        data = json.loads(text)
+        self.assertEqual((status, data["available"], data["sessions_known"]), (1, True, False))
+        self.assertIn(self.redis.url, data["reason"])
+        self.assertEqual(data["recent_errors"], [])
+
+    def test_a_server_that_begins_without_redis_says_so_in_its_log(self):
+        self.redis.kill()
+        server = self.start("live")
+        server.close()
+        self.assertIn("sessions cannot be used now", server.stderr)
+        self.assertIn(self.redis.url, server.stderr)
+
+    def test_a_failure_is_told_in_json_to_whoever_asked_for_it(self):
+        self.redis.kill()
+        for arguments in (["list"], ["gc"], ["kill", "x"], ["pause", "x"]):
+            with self.subTest(arguments):
+                status, text, error = self.command_line("sessions", *arguments, "--json")
+                data = json.loads(text)
+                self.assertEqual((status, data["code"]), (1, "sandbox_unavailable"))
+                self.assertNotIn(self.redis.url, error)
+                self.assertIn(self.redis.url, data["reason"])
+                self.assertTrue(data["remedy"])
 
     def test_an_unnamed_session_ends_with_its_server(self):
         server = self.stack.enter_context(Berth("--registry", self.redis.url, state=self.states[0]))
