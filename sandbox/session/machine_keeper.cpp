@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <utility>
 
 namespace berth::session {
@@ -67,11 +66,11 @@ void tell_unseen(MachineKeeper::Obtained& obtained)
         request.claim_unseen = true;
         request.acknowledge = true;
         auto receipt = std::make_shared<sandbox::Receipt>();
-        auto notices = unseen_notices(obtained.sandbox->info({}, request, receipt.get()));
-        std::move(notices.begin(), notices.end(), std::back_inserter(obtained.notices));
+        Told unseen{.notices = unseen_notices(obtained.sandbox->info({}, request, receipt.get()))};
         if (*receipt) {
-            obtained.receipts.push_back(std::move(receipt));
+            unseen.receipts.push_back(std::move(receipt));
         }
+        obtained.told.add(std::move(unseen));
     } catch (const sandbox::OtherVersion&) {
         throw;
     } catch (const std::exception&) {
@@ -188,10 +187,10 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             // A session that was deleted, by whomever, and made again counts its machines anew.
             const bool deleted =
                 record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
-            obtained.notices.emplace_back(deleted ? deleted_notice : replaced_notice);
+            obtained.told.notices.emplace_back(deleted ? deleted_notice : replaced_notice);
         }
         if (auto notice = settings_notice(settings_, record); !notice.empty()) {
-            obtained.notices.push_back(std::move(notice));
+            obtained.told.notices.push_back(std::move(notice));
         }
     }
     tell_unseen(obtained);
@@ -330,7 +329,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         notice = deleted_notice; // whoever removed its home was stopped before its record went
     }
     if (!notice.empty()) {
-        obtained.notices.push_back(std::move(notice));
+        obtained.told.notices.push_back(std::move(notice));
     }
     return obtained;
 }
@@ -360,7 +359,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     try {
         if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.stop);
             !notice.empty()) {
-            obtained.notices.push_back(std::move(notice));
+            obtained.told.notices.push_back(std::move(notice));
         }
         apply(record, Event::created);
         registry_.put(wanted.key, record);

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
@@ -48,8 +47,7 @@ class SessionManager::Implementation {
 
     Lease acquire(const SessionId& id, const std::stop_token& stop);
     void report_lost(const SessionId& id, const Lease& lease);
-    void tell_again(const SessionId& id, std::vector<std::string> notices,
-                    sandbox::Receipts receipts);
+    void tell_again(const SessionId& id, Told told);
 
     SessionFacts facts(const SessionId& id)
     {
@@ -131,8 +129,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
             return std::nullopt;
         }
         sandbox = slot->sandbox;
-        lease.notices = std::exchange(slot->notices, {});
-        lease.receipts = std::exchange(slot->receipts, {});
+        lease.add(std::exchange(slot->untold, {}));
         const auto now = BootClock::now();
         touch = now - slot->touched >= touch_interval;
         if (touch) {
@@ -164,7 +161,7 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
         const std::lock_guard lock(slot.mutex);
         wanted.seen = slot.seen;
     }
-    std::vector<std::string> told;
+    Told told;
     wanted.told = &told;
     wanted.stop = stop;
     MachineKeeper::Obtained obtained;
@@ -173,12 +170,13 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
     } catch (...) {
         keeper_.drop_unused(slot.key);
         const std::lock_guard lock(slot.mutex);
-        std::move(told.begin(), told.end(), std::back_inserter(slot.notices));
+        slot.untold.add(std::move(told));
         throw;
     }
     obtained.sandbox->attend();
     const std::lock_guard lock(slot.mutex);
-    std::move(told.begin(), told.end(), std::back_inserter(slot.notices));
+    slot.untold.add(std::move(told));
+    slot.untold.add(std::move(obtained.told));
     slot.sandbox = std::move(obtained.sandbox);
     slot.reported.reset();
     if (leaving_ && !slot.unnamed) {
@@ -186,11 +184,6 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
     }
     slot.seen = std::move(obtained.seen);
     slot.record = std::move(obtained.record);
-    for (auto& notice : obtained.notices) {
-        slot.notices.push_back(std::move(notice));
-    }
-    std::move(obtained.receipts.begin(), obtained.receipts.end(),
-              std::back_inserter(slot.receipts));
     slot.touched = BootClock::now();
 }
 
@@ -232,15 +225,12 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     }
 }
 
-void SessionManager::Implementation::tell_again(const SessionId& id,
-                                                std::vector<std::string> notices,
-                                                sandbox::Receipts receipts)
+void SessionManager::Implementation::tell_again(const SessionId& id, Told told)
 {
     const auto slot = slot_of(id);
     const std::lock_guard lock(slot->mutex);
-    slot->notices.insert(slot->notices.begin(), std::make_move_iterator(notices.begin()),
-                         std::make_move_iterator(notices.end()));
-    std::move(receipts.begin(), receipts.end(), std::back_inserter(slot->receipts));
+    told.add(std::exchange(slot->untold, {})); // which came later
+    slot->untold = std::move(told);
 }
 
 Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEnd files)
@@ -377,10 +367,9 @@ void SessionManager::report_lost(const SessionId& id, const Lease& lease)
     implementation_->report_lost(id, lease);
 }
 
-void SessionManager::tell_again(const SessionId& id, std::vector<std::string> notices,
-                                sandbox::Receipts receipts)
+void SessionManager::tell_again(const SessionId& id, Told told)
 {
-    implementation_->tell_again(id, std::move(notices), std::move(receipts));
+    implementation_->tell_again(id, std::move(told));
 }
 
 Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd files)
