@@ -416,15 +416,4 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     return spec;
 }
 
-bool MachineKeeper::is_shown_as(const std::string& key, const std::string& shown) const noexcept
-{
-    try {
-        const auto record = registry_.find(key);
-        return record && !shown.empty() &&
-               (record->machine.id == shown || (record->unnamed && record->id.session == shown));
-    } catch (const std::exception&) {
-        return false; // damaged: by its key alone
-    }
-}
-
 } // namespace berth::session

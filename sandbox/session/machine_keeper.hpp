@@ -107,9 +107,6 @@ class MachineKeeper {
     /// these are files, a server with other books may have made one in this state directory.
     [[nodiscard]] bool lives_here(const std::string& key) const;
 
-    /// Whether the session of the key has a sandbox of that id, or is an unnamed one of that name.
-    [[nodiscard]] bool is_shown_as(const std::string& key, const std::string& shown) const noexcept;
-
     /// Removes what is kept of a session of which there is no record: a claim, a lock, a folder
     /// without a home. For one that came to nothing.
     void drop_unused(const std::string& key) noexcept;

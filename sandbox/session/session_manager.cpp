@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/fact_finder.hpp"
+#include "sandbox/session/key_finder.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/redis_registry.hpp"
@@ -10,7 +11,6 @@
 #include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/slot.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -41,7 +41,7 @@ class SessionManager::Implementation {
         : settings_(std::move(settings)), backend_(std::move(backend)),
           registry_(make_registry(settings_)), keeper_(settings_, *backend_, *registry_),
           collector_(settings_, *backend_, *registry_, keeper_),
-          finder_(settings_, *backend_, *registry_, keeper_)
+          finder_(settings_, *backend_, *registry_, keeper_), key_finder_(*backend_, *registry_)
     {
     }
 
@@ -59,8 +59,9 @@ class SessionManager::Implementation {
 
     [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
 
+    [[nodiscard]] const KeyFinder& key_finder() const noexcept { return key_finder_; }
+
     Ended kill(const SessionId& id, bool purge, AtEnd files);
-    std::optional<std::string> find_key(const SessionId& id, const std::string& shown);
     Ended kill_listed(const std::string& shown, bool purge, AtEnd files);
 
     Collected collect(const Deadline& deadline, const std::stop_token& stop, const Homes& homes)
@@ -80,7 +81,6 @@ class SessionManager::Implementation {
 
   private:
     Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
-    std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
     void obtain(Slot& slot, const std::stop_token& stop);
@@ -92,6 +92,7 @@ class SessionManager::Implementation {
     MachineKeeper keeper_;
     Collector collector_;
     FactFinder finder_;
+    KeyFinder key_finder_;
     std::mutex mutex_; ///< guards slots_ and collecting_
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
     std::atomic<bool> closed_{false};
@@ -261,27 +262,10 @@ Ended SessionManager::Implementation::end(const std::string& key, const std::str
     return ended;
 }
 
-std::optional<std::string> SessionManager::Implementation::listed_key(const std::string& shown)
-{
-    const auto keys = registry_->keys();
-    const auto key = std::find_if(keys.begin(), keys.end(), [&](const std::string& each) {
-        return each == shown || keeper_.is_shown_as(each, shown);
-    });
-    return key == keys.end() ? std::nullopt : std::optional(*key);
-}
-
 Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
-    const auto key = listed_key(shown);
+    const auto key = key_finder_.listed(shown);
     return key ? end(*key, shown, purge, files) : Ended();
-}
-
-std::optional<std::string> SessionManager::Implementation::find_key(const SessionId& id,
-                                                                    const std::string& shown)
-{
-    const auto key = key_hash(id);
-    const auto keys = registry_->keys();
-    return std::find(keys.begin(), keys.end(), key) != keys.end() ? key : listed_key(shown);
 }
 
 void SessionManager::Implementation::start_collector(const Homes& homes)
@@ -379,26 +363,20 @@ Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd fi
 
 std::optional<std::string> SessionManager::find_key(const SessionId& id, const std::string& shown)
 {
-    return implementation_->find_key(id, shown);
+    return implementation_->key_finder().find(id, shown);
 }
 
 std::optional<std::string> SessionManager::find_home_key(const SessionId& id,
                                                          const std::string& shown)
 {
-    auto key = implementation_->find_key(id, shown);
+    auto key = find_key(id, shown);
     return key ? std::move(key) : key_of_home(id, shown);
 }
 
 std::optional<std::string> SessionManager::key_of_home(const SessionId& id,
                                                        const std::string& shown)
 {
-    for (const auto& key : {key_hash(id), shown}) {
-        if (key.size() == key_hash(id).size() &&
-            !implementation_->backend().find_home(key).empty()) {
-            return key;
-        }
-    }
-    return std::nullopt;
+    return implementation_->key_finder().of_home(id, shown);
 }
 
 bool SessionManager::lives_here(const std::string& key)
