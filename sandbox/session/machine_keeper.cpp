@@ -1,6 +1,7 @@
 #include "sandbox/session/machine_keeper.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/guest_connection.hpp"
@@ -31,24 +32,11 @@ MachineKeeper::Seen seen_in(const Record& record)
     return {record.machine.generation, record.epoch, rfc3339(record.created)};
 }
 
-std::string joined(const std::vector<std::string>& flags)
-{
-    std::string text;
-    for (const auto& flag : flags) {
-        text += (text.empty() ? "" : " ") + flag;
-    }
-    return text;
-}
-
 /// Of a machine that is not what this server was told to make; empty when all is well.
 std::string settings_notice(const Settings& settings, const Record& record)
 {
-    std::string keys;
-    if (record.made_with) {
-        for (const auto& key : differences(settings, *record.made_with)) {
-            keys += (keys.empty() ? "" : ", ") + key;
-        }
-    }
+    const auto keys =
+        record.made_with ? joined(differences(settings, *record.made_with)) : std::string();
     return keys.empty()
                ? keys
                : "the sandbox was made with other settings than this server asks for (" + keys +
@@ -106,11 +94,11 @@ void MachineKeeper::require_no_excess(const Record& record) const
     if (!record.made_with) {
         return;
     }
-    const auto has = joined(excess(settings_, *record.made_with));
+    const auto has = joined(excess(settings_, *record.made_with), " ");
     if (has.empty()) {
         return;
     }
-    const auto wanted = joined(instead(settings_, *record.made_with));
+    const auto wanted = joined(instead(settings_, *record.made_with), " ");
     const auto& name = record.id.session;
     throw Error(ErrorCode::sandbox_unavailable,
                 "the sandbox of session '" + name + "' was made with " + has +
