@@ -97,7 +97,7 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     };
     configuration.lasting = [this] { return sessions_.backend().availability().available; };
     configuration.untold = [this](tools::Told told) {
-        sessions_.tell_again(options_.session, std::move(told.notices), std::move(told.receipts));
+        sessions_.tell_again(options_.session, std::move(told));
     };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, tools::Told& told,
@@ -145,14 +145,14 @@ tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& a
                            .session = options_.session,
                            .anonymous = options_.session.principal.empty(),
                            .stop = stop,
-                           .notices = {},
+                           .told = {},
                            .progress = progress};
     try {
         auto result = tools::run_tool(tool, context, arguments);
-        told = {std::move(context.notices), std::move(context.receipts)};
+        told = std::move(context.told);
         return result;
     } catch (...) {
-        told = {std::move(context.notices), std::move(context.receipts)};
+        told = std::move(context.told);
         throw;
     }
 }

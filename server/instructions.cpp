@@ -1,5 +1,6 @@
 #include "server/instructions.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/options/values.hpp"
@@ -150,11 +151,8 @@ std::string make_instructions(const Options& options, const session::SessionFact
     if (options.read_only) {
         text += "\nThe operator allows reading only: tools that change anything are not served.";
     } else if (!catalog.left_out.empty()) {
-        std::string names;
-        for (const auto& [name, why] : catalog.left_out) {
-            names += (names.empty() ? "" : ", ") + name;
-        }
-        text += "\nNot served here: " + names + '.';
+        text += "\nNot served here: " +
+                joined(catalog.left_out, ", ", [](const auto& each) { return each.first; }) + '.';
     }
     if (const auto reason = disabled_reason(backend); !reason.empty()) {
         text = "DISABLED: the sandbox cannot be made on this host, so the tools that need it fail "

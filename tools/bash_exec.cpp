@@ -255,7 +255,7 @@ Result BashExec::run(Context& context, const Args& args)
         }
     });
     if (!reply.notice.empty()) {
-        context.notices.push_back(reply.notice);
+        context.told.notices.push_back(reply.notice);
     }
     auto limit =
         quota_met(reply.quota, {reply.out.head, reply.out.tail, reply.err.head, reply.err.tail});
@@ -263,7 +263,7 @@ Result BashExec::run(Context& context, const Args& args)
         limit = quota_warning(reply.quota);
     }
     if (!limit.empty()) {
-        context.notices.push_back(std::move(limit));
+        context.told.notices.push_back(std::move(limit));
     }
     auto result = render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
     result.receipt = std::move(receipt);

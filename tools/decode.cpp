@@ -1,5 +1,6 @@
 #include "tools/decode.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
@@ -72,15 +73,6 @@ std::optional<std::int64_t> whole_number(const json& value)
         return number > 0 ? largest : -largest;
     }
     return static_cast<std::int64_t>(number);
-}
-
-std::string join(const std::vector<std::string>& words, std::string_view separator)
-{
-    std::string text;
-    for (const auto& word : words) {
-        text += (text.empty() ? "" : std::string(separator)) + word;
-    }
-    return text;
 }
 
 std::string element(std::string_view key, std::size_t index)
@@ -331,7 +323,7 @@ std::optional<std::size_t> Decoder::word_index(std::string_view key,
         return static_cast<std::size_t>(found - words.begin());
     }
     const std::vector<std::string> choices(words.begin(), words.end());
-    const std::string expected = "one of " + join(choices, ", ");
+    const std::string expected = "one of " + joined(choices);
     const auto near = value->is_string()
                           ? near_word(value->get_ref<const std::string&>(), key, choices, spellings)
                           : "";
@@ -378,7 +370,7 @@ std::optional<Error> Decoder::unknown_member() const
                          visible(at(name)) + ": there is no argument of this name" +
                              (near.empty() ? "" : "; did you mean " + near + "?"),
                          known_.empty() ? "It takes no arguments."
-                                        : "It takes: " + join(known_, ", ") + ".");
+                                        : "It takes: " + joined(known_) + ".");
         }
     }
     return std::nullopt;
@@ -397,14 +389,14 @@ Error Decoder::missing_members() const
     const std::string hint =
         has_content ? "If the call was cut off because it was too long, send the content in "
                       "pieces: write_file with a part of it, then more calls with mode append."
-                    : "Send the call again with " + join(missing_, ", ") +
+                    : "Send the call again with " + joined(missing_) +
                           "; a call that is too long arrives cut off.";
     if (arrived.empty()) {
         return {ErrorCode::invalid_argument,
-                where + "no arguments arrived; needed: " + join(missing_, ", "), hint};
+                where + "no arguments arrived; needed: " + joined(missing_), hint};
     }
     return {ErrorCode::invalid_argument,
-            where + "missing: " + join(missing_, ", ") + "; arrived: " + join(arrived, ", "), hint};
+            where + "missing: " + joined(missing_) + "; arrived: " + joined(arrived), hint};
 }
 
 std::optional<Error> Decoder::problem()

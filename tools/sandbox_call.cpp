@@ -1,6 +1,5 @@
 #include "tools/sandbox_call.hpp"
 
-#include <iterator>
 #include <utility>
 
 namespace berth::tools {
@@ -8,11 +7,7 @@ namespace berth::tools {
 session::Lease lease_sandbox(Context& context)
 {
     auto lease = context.sessions.acquire(context.session, context.stop);
-    auto told = std::exchange(lease.notices, {});
-    context.notices.insert(context.notices.end(), std::make_move_iterator(told.begin()),
-                           std::make_move_iterator(told.end()));
-    context.receipts.insert(context.receipts.end(), lease.receipts.begin(), lease.receipts.end());
-    lease.receipts.clear();
+    context.told.add(std::exchange(static_cast<session::Told&>(lease), {}));
     return lease;
 }
 

@@ -6,7 +6,7 @@
 
 namespace berth::tools {
 
-/// The session's sandbox; what its agent must be told is in `context.notices` then.
+/// The session's sandbox; what its agent must be told is in `context.told` then.
 [[nodiscard]] session::Lease lease_sandbox(Context& context);
 
 /// Throws Error(session_lost) with what to do next, in place of what `cause` says.
@@ -16,7 +16,7 @@ namespace berth::tools {
 [[noreturn]] void refuse_unsent(Context& context, const session::Lease& lease, const Error& cause);
 
 /// Runs `call(sandbox::Sandbox&)` on the session's sandbox, which is made if need be. What the
-/// agent must be told goes to `context.notices`. Nothing that may have begun is retried: a command
+/// agent must be told goes to `context.told`. Nothing that may have begun is retried: a command
 /// that ran half way must not run twice, and only the agent knows whether that would do harm. So
 /// `call` makes one request; where that did not reach the guest, since somebody had ended the
 /// machine, it is made once more, on a fresh one.

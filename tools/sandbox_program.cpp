@@ -74,7 +74,7 @@ ScriptOutput run_script(Context& context, const SandboxScript& script)
     auto reply = with_sandbox(
         context, [&](sandbox::Sandbox& sandbox) { return sandbox.execute(request, context.stop); });
     if (!reply.notice.empty()) {
-        context.notices.push_back(reply.notice);
+        context.told.notices.push_back(reply.notice);
     }
     if (reply.fate == protocol::Fate::cancelled) {
         throw Error(ErrorCode::cancelled, "the call was cancelled",

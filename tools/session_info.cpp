@@ -60,9 +60,9 @@ Result SessionInfo::run(Context& context, const Args& /*args*/)
 {
     auto facts = context.sessions.facts(context.session);
     if (!facts.trouble.empty()) {
-        context.notices.push_back("the registry of sessions cannot be asked now (" +
-                                  visible(facts.trouble) +
-                                  "): its part of this is as this server last knew it");
+        context.told.notices.push_back("the registry of sessions cannot be asked now (" +
+                                       visible(facts.trouble) +
+                                       "): its part of this is as this server last knew it");
     }
     // Without a machine: the limits that one would have here.
     Machine machine;

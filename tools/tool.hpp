@@ -45,11 +45,8 @@ struct Settings {
 /// characters. Never blocks; of what comes faster than a client is told, the last is.
 using Progress = std::function<void(std::string message)>;
 
-/// What the agent must be told once, at the top of a result.
-struct Told {
-    std::vector<std::string> notices;
-    sandbox::Receipts receipts; ///< acknowledged once the agent has read them
-};
+/// At the top of a result.
+using Told = session::Told;
 
 /// What a call has beside its arguments. Lives for one call.
 struct Context {
@@ -57,10 +54,9 @@ struct Context {
     workspace::Store& workspace;
     const Settings& settings;
     session::SessionId session;
-    bool anonymous = false;           ///< no principal: workspace tools refuse
-    std::stop_token stop;             ///< the client cancelled, or the server stops
-    std::vector<std::string> notices; ///< filled by tools: told to the agent once
-    sandbox::Receipts receipts = {};  ///< of what some of them say
+    bool anonymous = false; ///< no principal: workspace tools refuse
+    std::stop_token stop;   ///< the client cancelled, or the server stops
+    Told told;              ///< filled by tools
     /// Empty unless the client wants to see how far the call is.
     Progress progress = {};
 };
@@ -135,7 +131,7 @@ struct Entry {
 [[nodiscard]] const Entry* find_tool(std::string_view name);
 
 /// Runs the tool in its session, in the dialect it is served in, and retries nothing. Notices of
-/// the lease and of the call are collected in `context.notices`. `arguments`: an object; of
+/// the lease and of the call are collected in `context.told`. `arguments`: an object; of
 /// anything else, and of what was cut off (cut_off.hpp), nothing is run.
 [[nodiscard]] Result run_tool(const Entry& tool, Context& context, const nlohmann::json& arguments);
 

@@ -2,10 +2,10 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/session/key.hpp"
 #include "sandbox/session/machine_marks.hpp"
 #include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/registry.hpp"
+#include "sandbox/session/session_folders.hpp"
 #include "sandbox/session/session_lock.hpp"
 #include "sandbox/state_directory.hpp"
 
@@ -25,7 +25,6 @@
 namespace berth::session {
 namespace {
 
-constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
 constexpr std::size_t max_record = 1UL << 20U;
 constexpr std::size_t max_use = 256;
 
@@ -37,10 +36,6 @@ constexpr const char* lock_name = "lock";
 constexpr const char* claim_name = "server";
 
 constexpr std::chrono::seconds abandoned_after{60};
-
-constexpr const char* state_hint =
-    "The state directory must be a folder that you may write to; --state-dir or BERTH_STATE_DIR "
-    "names another.";
 
 class FileHold : public Registry::Hold {
   public:
@@ -94,13 +89,13 @@ bool is_damage(const std::system_error& error)
 class FileRegistry : public Registry {
   public:
     explicit FileRegistry(std::string state_directory)
-        : state_directory_(std::move(state_directory)), sessions_(state_directory_ + "/sessions")
+        : state_directory_(std::move(state_directory)), folders_(state_directory_)
     {
     }
 
     std::unique_ptr<Hold> lock(const std::string& key, const Deadline& deadline) override
     {
-        UniqueFd fd = lock_file([&] { return make_folder(key); }, lock_name, deadline);
+        UniqueFd fd = lock_file([&] { return folders_.make(key); }, lock_name, deadline);
         if (!fd) {
             throw Error(ErrorCode::busy, "the session is being made or ended by another server",
                         "try again in a few seconds");
@@ -110,7 +105,8 @@ class FileRegistry : public Registry {
 
     std::unique_ptr<Hold> claim(const std::string& key) override
     {
-        UniqueFd fd = lock_file([&] { return make_folder(key); }, claim_name, Deadline::after({}));
+        UniqueFd fd =
+            lock_file([&] { return folders_.make(key); }, claim_name, Deadline::after({}));
         return fd ? std::make_unique<FileHold>(path(key) + "/" + claim_name, std::move(fd))
                   : nullptr;
     }
@@ -121,7 +117,7 @@ class FileRegistry : public Registry {
         // it and of its token may not belong together, and is read again.
         constexpr int rounds = 1000;
         for (int round = 0; round < rounds; ++round) {
-            const UniqueFd folder = open_folder(key);
+            const UniqueFd folder = folders_.open(key);
             if (!folder) {
                 return std::nullopt;
             }
@@ -154,7 +150,7 @@ class FileRegistry : public Registry {
     void put(const std::string& key, const Record& record) override
     {
         const UniqueFd state = sandbox::open_state_directory(state_directory_);
-        const UniqueFd folder = make_folder(state.get(), key);
+        const UniqueFd folder = folders_.make(state.get(), key);
         const auto last_used = std::max(record.last_used, noted_use(folder.get()));
         for (const char* name : {record_name, token_name, use_name}) {
             if (is_folder(folder.get(), name)) { // no file can be renamed over it
@@ -169,9 +165,9 @@ class FileRegistry : public Registry {
             write_file_atomically(folder.get(), token_name, record.token, 0600, false);
             write_file_atomically(folder.get(), record_name, encode(record), 0600, false);
         } catch (const std::system_error& error) {
-            throw sandbox::write_error(error.code().value(),
-                                       "the session's record cannot be written",
-                                       "write the session's record in " + path(key), state_hint);
+            throw sandbox::write_error(
+                error.code().value(), "the session's record cannot be written",
+                "write the session's record in " + path(key), SessionFolders::hint());
         }
         if (has_no_machine(record)) {
             clear_mark(state.get(), key);
@@ -186,7 +182,7 @@ class FileRegistry : public Registry {
     void erase(const std::string& key) override
     {
         const UniqueFd state = sandbox::find_state_directory(state_directory_);
-        const UniqueFd folder = open_folder(key);
+        const UniqueFd folder = folders_.open(key);
         if (!folder) {
             return;
         }
@@ -212,7 +208,7 @@ class FileRegistry : public Registry {
     {
         set_last_use(key, nullptr);
         try {
-            const UniqueFd folder = open_folder(key);
+            const UniqueFd folder = folders_.open(key);
             if (folder && ::faccessat(folder.get(), record_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
                 note(folder.get(), HostTime::now());
             }
@@ -223,7 +219,7 @@ class FileRegistry : public Registry {
 
     std::vector<std::string> keys() override
     {
-        return folders(
+        return folders_.keys(
             [](int sessions, const std::string& name) { return has_record(sessions, name); });
     }
 
@@ -247,7 +243,7 @@ class FileRegistry : public Registry {
     std::vector<std::string> abandoned() override
     {
         const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-        return folders([&](int sessions, const std::string& name) {
+        return folders_.keys([&](int sessions, const std::string& name) {
             struct stat status{};
             return !has_record(sessions, name) &&
                    ::fstatat(sessions, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -256,7 +252,7 @@ class FileRegistry : public Registry {
     }
 
   private:
-    [[nodiscard]] std::string path(const std::string& key) const { return sessions_ + "/" + key; }
+    [[nodiscard]] std::string path(const std::string& key) const { return folders_.path(key); }
 
     /// Of the record that is there: another server may have noted a use since this one was read.
     static std::chrono::system_clock::time_point noted_use(int folder)
@@ -312,52 +308,11 @@ class FileRegistry : public Registry {
         }
     }
 
-    /// Empty when it does not exist. The directory is judged each time, before anything in it is
-    /// believed: whoever can write to it could leave a record of a machine of their own there, and
-    /// have root's server end any process as one that is left over.
-    [[nodiscard]] UniqueFd open_sessions() const
-    {
-        const UniqueFd state = sandbox::find_state_directory(state_directory_);
-        return state ? open_below(state.get(), "sessions", sessions_) : UniqueFd{};
-    }
-
-    [[nodiscard]] UniqueFd open_folder(const std::string& key) const
-    {
-        const UniqueFd sessions = open_sessions();
-        return sessions ? open_below(sessions.get(), key.c_str(), path(key)) : UniqueFd{};
-    }
-
-    template <class Wanted>
-    [[nodiscard]] std::vector<std::string> folders(const Wanted& wanted) const
-    {
-        const UniqueFd sessions = open_sessions();
-        if (!sessions) {
-            return {};
-        }
-        std::vector<std::string> found;
-        for (auto& name : directory_names(sessions.get())) {
-            if (name.size() == key_size && wanted(sessions.get(), name)) {
-                found.push_back(std::move(name));
-            }
-        }
-        std::sort(found.begin(), found.end());
-        return found;
-    }
-
     [[nodiscard]] static bool has_record(int sessions, const std::string& name)
     {
         struct stat status{};
         return ::fstatat(sessions, (name + "/" + record_name).c_str(), &status,
                          AT_SYMLINK_NOFOLLOW) == 0;
-    }
-
-    [[nodiscard]] static UniqueFd open_below(int parent, const char* name, const std::string& path)
-    {
-        UniqueFd folder(::openat(parent, name, directory_flags));
-        if (!folder && errno != ENOENT) {
-            throw sandbox::access_error(errno, "open " + path, state_hint);
-        }
-        return folder;
     }
 
     /// Once for a state directory that an earlier release has made. Meanwhile a machine may end,
@@ -385,25 +340,6 @@ class FileRegistry : public Registry {
         } catch (const DamagedRecord&) {
             return; // nobody knows of a machine
         }
-    }
-
-    [[nodiscard]] UniqueFd make_folder(const std::string& key) const
-    {
-        return make_folder(sandbox::open_state_directory(state_directory_).get(), key);
-    }
-
-    [[nodiscard]] UniqueFd make_folder(int state, const std::string& key) const
-    {
-        const UniqueFd sessions = open_or_make_subdirectory(state, "sessions");
-        UniqueFd folder;
-        if (sessions) {
-            folder = open_or_make_subdirectory(sessions.get(), key);
-        }
-        if (!folder) {
-            throw sandbox::write_error(errno, "the session's folder cannot be made",
-                                       "make the session's folder " + path(key), state_hint);
-        }
-        return folder;
     }
 
     [[nodiscard]] static Record read_record(int file, int folder)
@@ -441,10 +377,10 @@ class FileRegistry : public Registry {
         const std::string place = "the session's record " + path(key) + "/" + record_name;
         const auto* failed = dynamic_cast<const std::system_error*>(&why);
         if (failed != nullptr && !is_damage(*failed)) {
-            throw Error(
-                sandbox::access_error(failed->code().value(), "read " + place,
-                                      std::string("Try again in a few seconds. ") + state_hint)
-                    .set_retryable(true));
+            throw Error(sandbox::access_error(failed->code().value(), "read " + place,
+                                              std::string("Try again in a few seconds. ") +
+                                                  SessionFolders::hint())
+                            .set_retryable(true));
         }
         throw DamagedRecord(ErrorCode::backend_error, place + " cannot be used: " + why.what(),
                             "end the session with `berth sessions kill " + key +
@@ -452,7 +388,7 @@ class FileRegistry : public Registry {
     }
 
     std::string state_directory_;
-    std::string sessions_;
+    SessionFolders folders_;
 };
 
 } // namespace

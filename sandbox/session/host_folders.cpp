@@ -3,7 +3,7 @@
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/session/key.hpp"
+#include "sandbox/session/session_folders.hpp"
 #include "sandbox/session/session_lock.hpp"
 #include "sandbox/state_directory.hpp"
 
@@ -26,10 +26,6 @@ namespace {
 constexpr const char* host_lock_name = "lock";
 constexpr const char* mark_name = "last-wanted";
 constexpr std::size_t max_mark = 256;
-
-constexpr const char* host_folder_hint =
-    "The state directory must be a folder that you may write to; --state-dir or BERTH_STATE_DIR "
-    "names another.";
 
 /// Whoever is just beginning has a younger one.
 constexpr std::chrono::seconds bare_after{60};
@@ -55,23 +51,12 @@ HostFolders::HostFolders(std::string state_directory) : state_directory_(std::mo
 
 std::string HostFolders::path(const std::string& key) const
 {
-    return state_directory_ + "/sessions/" + key;
+    return SessionFolders(state_directory_).path(key);
 }
 
 UniqueFd HostFolders::make_folder(const std::string& key) const
 {
-    // Judged each time: whoever could write there could free a lock, or have a home removed.
-    const UniqueFd state = sandbox::open_state_directory(state_directory_);
-    const UniqueFd sessions = open_or_make_subdirectory(state.get(), "sessions");
-    UniqueFd folder;
-    if (sessions) {
-        folder = open_or_make_subdirectory(sessions.get(), key);
-    }
-    if (!folder) {
-        throw sandbox::write_error(errno, "the session's folder cannot be made",
-                                   "make the session's folder " + path(key), host_folder_hint);
-    }
-    return folder;
+    return SessionFolders(state_directory_).make(key);
 }
 
 UniqueFd HostFolders::lock(const std::string& key, const Deadline& deadline) const
@@ -99,7 +84,7 @@ void HostFolders::set_mark(const std::string& key, const std::string& mark) cons
         write_file_atomically(folder.get(), mark_name, mark, 0600, /*sync=*/false);
     } catch (const std::system_error& error) {
         throw sandbox::write_error(error.code().value(), "the session's folder cannot be used",
-                                   "write " + path(key) + '/' + mark_name, host_folder_hint);
+                                   "write " + path(key) + '/' + mark_name, SessionFolders::hint());
     }
 }
 
@@ -129,28 +114,18 @@ void HostFolders::forget(const std::string& key) const noexcept
 
 std::vector<std::string> HostFolders::bare() const
 {
-    const UniqueFd state = sandbox::find_state_directory(state_directory_);
-    const UniqueFd sessions = state ? open_folder_at(state.get(), "sessions") : UniqueFd();
-    if (!sessions) {
-        return {};
-    }
-    auto keys = directory_names(sessions.get());
-    std::erase_if(keys, [&](const std::string& key) {
-        if (key.size() != key_size) {
-            return true;
-        }
-        const UniqueFd folder = open_folder_at(sessions.get(), key);
+    return SessionFolders(state_directory_).keys([](int sessions, const std::string& key) {
+        const UniqueFd folder = open_folder_at(sessions, key);
         struct stat status{};
         if (!folder || ::fstat(folder.get(), &status) != 0 ||
             std::time(nullptr) - status.st_mtim.tv_sec <= bare_after.count()) {
-            return true;
+            return false;
         }
         const auto names = directory_names(folder.get());
-        return !std::all_of(names.begin(), names.end(), [](const std::string& name) {
+        return std::all_of(names.begin(), names.end(), [](const std::string& name) {
             return name == host_lock_name || name == mark_name || is_unfinished(name);
         });
     });
-    return keys;
 }
 
 } // namespace berth::session

@@ -1,6 +1,7 @@
 #include "sandbox/session/machine_keeper.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/guest_connection.hpp"
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <utility>
 
 namespace berth::session {
@@ -32,24 +32,11 @@ MachineKeeper::Seen seen_in(const Record& record)
     return {record.machine.generation, record.epoch, rfc3339(record.created)};
 }
 
-std::string joined(const std::vector<std::string>& flags)
-{
-    std::string text;
-    for (const auto& flag : flags) {
-        text += (text.empty() ? "" : " ") + flag;
-    }
-    return text;
-}
-
 /// Of a machine that is not what this server was told to make; empty when all is well.
 std::string settings_notice(const Settings& settings, const Record& record)
 {
-    std::string keys;
-    if (record.made_with) {
-        for (const auto& key : differences(settings, *record.made_with)) {
-            keys += (keys.empty() ? "" : ", ") + key;
-        }
-    }
+    const auto keys =
+        record.made_with ? joined(differences(settings, *record.made_with)) : std::string();
     return keys.empty()
                ? keys
                : "the sandbox was made with other settings than this server asks for (" + keys +
@@ -67,11 +54,11 @@ void tell_unseen(MachineKeeper::Obtained& obtained)
         request.claim_unseen = true;
         request.acknowledge = true;
         auto receipt = std::make_shared<sandbox::Receipt>();
-        auto notices = unseen_notices(obtained.sandbox->info({}, request, receipt.get()));
-        std::move(notices.begin(), notices.end(), std::back_inserter(obtained.notices));
+        Told unseen{.notices = unseen_notices(obtained.sandbox->info({}, request, receipt.get()))};
         if (*receipt) {
-            obtained.receipts.push_back(std::move(receipt));
+            unseen.receipts.push_back(std::move(receipt));
         }
+        obtained.told.add(std::move(unseen));
     } catch (const sandbox::OtherVersion&) {
         throw;
     } catch (const std::exception&) {
@@ -107,11 +94,11 @@ void MachineKeeper::require_no_excess(const Record& record) const
     if (!record.made_with) {
         return;
     }
-    const auto has = joined(excess(settings_, *record.made_with));
+    const auto has = joined(excess(settings_, *record.made_with), " ");
     if (has.empty()) {
         return;
     }
-    const auto wanted = joined(instead(settings_, *record.made_with));
+    const auto wanted = joined(instead(settings_, *record.made_with), " ");
     const auto& name = record.id.session;
     throw Error(ErrorCode::sandbox_unavailable,
                 "the sandbox of session '" + name + "' was made with " + has +
@@ -188,10 +175,10 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             // A session that was deleted, by whomever, and made again counts its machines anew.
             const bool deleted =
                 record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
-            obtained.notices.emplace_back(deleted ? deleted_notice : replaced_notice);
+            obtained.told.notices.emplace_back(deleted ? deleted_notice : replaced_notice);
         }
         if (auto notice = settings_notice(settings_, record); !notice.empty()) {
-            obtained.notices.push_back(std::move(notice));
+            obtained.told.notices.push_back(std::move(notice));
         }
     }
     tell_unseen(obtained);
@@ -330,7 +317,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         notice = deleted_notice; // whoever removed its home was stopped before its record went
     }
     if (!notice.empty()) {
-        obtained.notices.push_back(std::move(notice));
+        obtained.told.notices.push_back(std::move(notice));
     }
     return obtained;
 }
@@ -360,7 +347,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     try {
         if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.stop);
             !notice.empty()) {
-            obtained.notices.push_back(std::move(notice));
+            obtained.told.notices.push_back(std::move(notice));
         }
         apply(record, Event::created);
         registry_.put(wanted.key, record);
@@ -415,17 +402,6 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
         spec.on_disconnect = settings_.on_disconnect;
     }
     return spec;
-}
-
-bool MachineKeeper::is_shown_as(const std::string& key, const std::string& shown) const noexcept
-{
-    try {
-        const auto record = registry_.find(key);
-        return record && !shown.empty() &&
-               (record->machine.id == shown || (record->unnamed && record->id.session == shown));
-    } catch (const std::exception&) {
-        return false; // damaged: by its key alone
-    }
 }
 
 } // namespace berth::session

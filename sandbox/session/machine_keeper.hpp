@@ -6,6 +6,7 @@
 #include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
+#include "sandbox/session/told.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -33,9 +34,9 @@ class MachineKeeper {
         std::string key;
         bool unnamed = false;
         Seen seen; ///< what this server had
-        /// Takes what the agent must be told whatever becomes of the call, before the notices of
-        /// what it obtains.
-        std::vector<std::string>* told = nullptr;
+        /// Takes what the agent must be told whatever becomes of the call, before what is obtained
+        /// with a machine.
+        Told* told = nullptr;
         std::stop_token stop = {}; ///< nobody wants it any more; heard while it is set up
     };
 
@@ -43,8 +44,7 @@ class MachineKeeper {
         std::shared_ptr<sandbox::Sandbox> sandbox;
         Seen seen;
         Record record; ///< as the books had it
-        std::vector<std::string> notices;
-        sandbox::Receipts receipts = {}; ///< acknowledged once the agent was told
+        Told told;
     };
 
     using Condition = std::function<bool(const Record&)>;
@@ -106,9 +106,6 @@ class MachineKeeper {
     /// Whether a machine of the key lives on this host, or may, whatever the books say: also where
     /// these are files, a server with other books may have made one in this state directory.
     [[nodiscard]] bool lives_here(const std::string& key) const;
-
-    /// Whether the session of the key has a sandbox of that id, or is an unnamed one of that name.
-    [[nodiscard]] bool is_shown_as(const std::string& key, const std::string& shown) const noexcept;
 
     /// Removes what is kept of a session of which there is no record: a claim, a lock, a folder
     /// without a home. For one that came to nothing.

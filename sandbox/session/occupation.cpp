@@ -1,5 +1,6 @@
 #include "sandbox/session/occupation.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
@@ -51,11 +52,7 @@ std::string occupation(const protocol::InfoReply& info)
         parts.push_back(
             number_of(info.pause->clients, "connection of a server", "connections of servers"));
     }
-    std::string text;
-    for (const auto& part : parts) {
-        text += (text.empty() ? "" : ", ") + part;
-    }
-    return text.empty() ? "its guest does not say by what" : text;
+    return parts.empty() ? "its guest does not say by what" : joined(parts);
 }
 
 } // namespace berth::session

@@ -86,9 +86,7 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
                         end + '.');
     }
     if (wanted.told != nullptr) { // whatever becomes of the call: nobody else can tell it any more
-        for (auto& notice : parting_notices(untold)) {
-            wanted.told->push_back(std::move(notice));
-        }
+        wanted.told->add({.notices = parting_notices(untold)});
     }
     destroy(record.machine, false, lock);
     apply(record, Event::outgrown);

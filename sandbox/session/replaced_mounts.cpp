@@ -1,5 +1,7 @@
 #include "sandbox/session/replaced_mounts.hpp"
 
+#include "sandbox/base/joined.hpp"
+
 #include <mutex>
 #include <string>
 #include <utility>
@@ -14,19 +16,15 @@ void tell_of_mounts(Slot& slot, Lease& lease)
         return;
     }
     auto replaced = lease.sandbox->machine().replaced_mounts();
-    std::string names;
-    for (const auto& source : replaced) {
-        names += (names.empty() ? "" : ", ") + source;
-    }
     if (slot.told_replaced == replaced) {
         return;
     }
     slot.told_replaced = std::move(replaced);
-    if (names.empty()) {
+    if (slot.told_replaced.empty()) {
         return;
     }
     lease.notices.push_back(
-        "the host has deleted or replaced what is mounted from " + names +
+        "the host has deleted or replaced what is mounted from " + joined(slot.told_replaced) +
         ": the sandbox still has the old one, whose changes do not come to what is at that path "
         "now. `berth sessions kill " +
         lease.sandbox->machine().record().id +

@@ -3,7 +3,6 @@
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include <exception>
-#include <iterator>
 #include <utility>
 
 // A machine that nobody uses gives way to one that is made as a server asks (docs/adr/0020).
@@ -33,9 +32,9 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
         ended = false; // what is the matter with it the attempt to use it tells
     }
     if (wanted.told != nullptr) { // whatever became of it: they count as told
-        std::move(last.told.begin(), last.told.end(), std::back_inserter(*wanted.told));
+        wanted.told->add({.notices = std::move(last.told)});
         if (ended && !last.untold.empty()) {
-            wanted.told->push_back(std::move(last.untold));
+            wanted.told->notices.push_back(std::move(last.untold));
         }
     }
     if (!ended) {

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/fact_finder.hpp"
+#include "sandbox/session/key_finder.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/redis_registry.hpp"
@@ -10,9 +11,7 @@
 #include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/slot.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <iterator>
 #include <map>
 #include <thread>
 #include <utility>
@@ -42,14 +41,13 @@ class SessionManager::Implementation {
         : settings_(std::move(settings)), backend_(std::move(backend)),
           registry_(make_registry(settings_)), keeper_(settings_, *backend_, *registry_),
           collector_(settings_, *backend_, *registry_, keeper_),
-          finder_(settings_, *backend_, *registry_, keeper_)
+          finder_(settings_, *backend_, *registry_, keeper_), key_finder_(*backend_, *registry_)
     {
     }
 
     Lease acquire(const SessionId& id, const std::stop_token& stop);
     void report_lost(const SessionId& id, const Lease& lease);
-    void tell_again(const SessionId& id, std::vector<std::string> notices,
-                    sandbox::Receipts receipts);
+    void tell_again(const SessionId& id, Told told);
 
     SessionFacts facts(const SessionId& id)
     {
@@ -61,8 +59,9 @@ class SessionManager::Implementation {
 
     [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
 
+    [[nodiscard]] const KeyFinder& key_finder() const noexcept { return key_finder_; }
+
     Ended kill(const SessionId& id, bool purge, AtEnd files);
-    std::optional<std::string> find_key(const SessionId& id, const std::string& shown);
     Ended kill_listed(const std::string& shown, bool purge, AtEnd files);
 
     Collected collect(const Deadline& deadline, const std::stop_token& stop, const Homes& homes)
@@ -82,7 +81,6 @@ class SessionManager::Implementation {
 
   private:
     Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
-    std::optional<std::string> listed_key(const std::string& shown);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
     void obtain(Slot& slot, const std::stop_token& stop);
@@ -94,6 +92,7 @@ class SessionManager::Implementation {
     MachineKeeper keeper_;
     Collector collector_;
     FactFinder finder_;
+    KeyFinder key_finder_;
     std::mutex mutex_; ///< guards slots_ and collecting_
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
     std::atomic<bool> closed_{false};
@@ -131,8 +130,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
             return std::nullopt;
         }
         sandbox = slot->sandbox;
-        lease.notices = std::exchange(slot->notices, {});
-        lease.receipts = std::exchange(slot->receipts, {});
+        lease.add(std::exchange(slot->untold, {}));
         const auto now = BootClock::now();
         touch = now - slot->touched >= touch_interval;
         if (touch) {
@@ -164,7 +162,7 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
         const std::lock_guard lock(slot.mutex);
         wanted.seen = slot.seen;
     }
-    std::vector<std::string> told;
+    Told told;
     wanted.told = &told;
     wanted.stop = stop;
     MachineKeeper::Obtained obtained;
@@ -173,12 +171,13 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
     } catch (...) {
         keeper_.drop_unused(slot.key);
         const std::lock_guard lock(slot.mutex);
-        std::move(told.begin(), told.end(), std::back_inserter(slot.notices));
+        slot.untold.add(std::move(told));
         throw;
     }
     obtained.sandbox->attend();
     const std::lock_guard lock(slot.mutex);
-    std::move(told.begin(), told.end(), std::back_inserter(slot.notices));
+    slot.untold.add(std::move(told));
+    slot.untold.add(std::move(obtained.told));
     slot.sandbox = std::move(obtained.sandbox);
     slot.reported.reset();
     if (leaving_ && !slot.unnamed) {
@@ -186,11 +185,6 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
     }
     slot.seen = std::move(obtained.seen);
     slot.record = std::move(obtained.record);
-    for (auto& notice : obtained.notices) {
-        slot.notices.push_back(std::move(notice));
-    }
-    std::move(obtained.receipts.begin(), obtained.receipts.end(),
-              std::back_inserter(slot.receipts));
     slot.touched = BootClock::now();
 }
 
@@ -232,15 +226,12 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     }
 }
 
-void SessionManager::Implementation::tell_again(const SessionId& id,
-                                                std::vector<std::string> notices,
-                                                sandbox::Receipts receipts)
+void SessionManager::Implementation::tell_again(const SessionId& id, Told told)
 {
     const auto slot = slot_of(id);
     const std::lock_guard lock(slot->mutex);
-    slot->notices.insert(slot->notices.begin(), std::make_move_iterator(notices.begin()),
-                         std::make_move_iterator(notices.end()));
-    std::move(receipts.begin(), receipts.end(), std::back_inserter(slot->receipts));
+    told.add(std::exchange(slot->untold, {})); // which came later
+    slot->untold = std::move(told);
 }
 
 Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEnd files)
@@ -271,27 +262,10 @@ Ended SessionManager::Implementation::end(const std::string& key, const std::str
     return ended;
 }
 
-std::optional<std::string> SessionManager::Implementation::listed_key(const std::string& shown)
-{
-    const auto keys = registry_->keys();
-    const auto key = std::find_if(keys.begin(), keys.end(), [&](const std::string& each) {
-        return each == shown || keeper_.is_shown_as(each, shown);
-    });
-    return key == keys.end() ? std::nullopt : std::optional(*key);
-}
-
 Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
-    const auto key = listed_key(shown);
+    const auto key = key_finder_.listed(shown);
     return key ? end(*key, shown, purge, files) : Ended();
-}
-
-std::optional<std::string> SessionManager::Implementation::find_key(const SessionId& id,
-                                                                    const std::string& shown)
-{
-    const auto key = key_hash(id);
-    const auto keys = registry_->keys();
-    return std::find(keys.begin(), keys.end(), key) != keys.end() ? key : listed_key(shown);
 }
 
 void SessionManager::Implementation::start_collector(const Homes& homes)
@@ -377,10 +351,9 @@ void SessionManager::report_lost(const SessionId& id, const Lease& lease)
     implementation_->report_lost(id, lease);
 }
 
-void SessionManager::tell_again(const SessionId& id, std::vector<std::string> notices,
-                                sandbox::Receipts receipts)
+void SessionManager::tell_again(const SessionId& id, Told told)
 {
-    implementation_->tell_again(id, std::move(notices), std::move(receipts));
+    implementation_->tell_again(id, std::move(told));
 }
 
 Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd files)
@@ -390,26 +363,20 @@ Ended SessionManager::kill_listed(const std::string& shown, bool purge, AtEnd fi
 
 std::optional<std::string> SessionManager::find_key(const SessionId& id, const std::string& shown)
 {
-    return implementation_->find_key(id, shown);
+    return implementation_->key_finder().find(id, shown);
 }
 
 std::optional<std::string> SessionManager::find_home_key(const SessionId& id,
                                                          const std::string& shown)
 {
-    auto key = implementation_->find_key(id, shown);
+    auto key = find_key(id, shown);
     return key ? std::move(key) : key_of_home(id, shown);
 }
 
 std::optional<std::string> SessionManager::key_of_home(const SessionId& id,
                                                        const std::string& shown)
 {
-    for (const auto& key : {key_hash(id), shown}) {
-        if (key.size() == key_hash(id).size() &&
-            !implementation_->backend().find_home(key).empty()) {
-            return key;
-        }
-    }
-    return std::nullopt;
+    return implementation_->key_finder().of_home(id, shown);
 }
 
 bool SessionManager::lives_here(const std::string& key)

@@ -7,6 +7,7 @@
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/session_facts.hpp"
 #include "sandbox/session/settings.hpp"
+#include "sandbox/session/told.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -17,11 +18,9 @@
 
 namespace berth::session {
 
-/// A sandbox for the time of one call, and what the agent must be told once.
-struct Lease {
+/// A sandbox for the time of one call, and what the agent must be told with it.
+struct Lease : Told {
     std::shared_ptr<sandbox::Sandbox> sandbox;
-    std::vector<std::string> notices;
-    sandbox::Receipts receipts = {}; ///< acknowledged once the agent has read the notices
 };
 
 /// Decides which machine a session has. Thread-safe; several processes may serve one session.
@@ -45,9 +44,8 @@ class SessionManager {
     /// makes a new one and says so.
     void report_lost(const SessionId& id, const Lease& lease);
 
-    /// The notices of a lease that reached nobody: the next lease has them.
-    void tell_again(const SessionId& id, std::vector<std::string> notices,
-                    sandbox::Receipts receipts = {});
+    /// What a lease told, and nobody has heard: the next lease has it.
+    void tell_again(const SessionId& id, Told told);
 
     /// Without making anything.
     [[nodiscard]] SessionFacts facts(const SessionId& id);

@@ -4,6 +4,7 @@
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/registry.hpp"
+#include "sandbox/session/told.hpp"
 
 #include <chrono>
 #include <memory>
@@ -33,8 +34,7 @@ struct Slot {
     std::shared_ptr<sandbox::Sandbox> reported;
     MachineKeeper::Seen seen;
     Record record; ///< of either, as the books had it when it was obtained
-    std::vector<std::string> notices;
-    sandbox::Receipts receipts; ///< of what some of them say
+    Told untold;   ///< the next lease has it
     BootClock::time_point touched;
 
     std::mutex looking; ///< held by the call that looks at the sources of mounts

@@ -1,5 +1,6 @@
 #include "sandbox/session/unseen_outcomes.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/session/printed_end.hpp"
 
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace berth::session {
 namespace {
@@ -50,7 +52,8 @@ std::string notice_of(const protocol::JobEntry& job)
            " has what it printed";
 }
 
-std::string last_notice_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& job)
+/// Of a job that has ended; throws Error.
+std::string last_output_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& job)
 {
     protocol::JobOutputRequest request;
     request.job_id = job.job_id;
@@ -60,8 +63,7 @@ std::string last_notice_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& 
     if (printed.ends_with('\n')) {
         printed.pop_back();
     }
-    return reached_nobody(job) + end_of(job) +
-           (printed.empty() ? ", and printed nothing" : "; it printed at last:\n" + printed);
+    return printed.empty() ? ", and printed nothing" : "; it printed at last:\n" + printed;
 }
 
 /// Of those that nobody has seen, oldest first.
@@ -113,8 +115,15 @@ LastNotices last_notices(sandbox::Sandbox& sandbox)
     const auto info = sandbox.info();
     const auto newest = newest_unseen(info, /*also_running=*/false);
     LastNotices notices;
+    bool answers = true; // a guest that is stuck is not waited for again and again
     for (const auto* job : newest.jobs) {
-        notices.told.push_back(last_notice_of(sandbox, *job));
+        auto notice = reached_nobody(*job) + end_of(*job);
+        try {
+            notice += answers ? last_output_of(sandbox, *job) : "";
+        } catch (const Error&) {
+            answers = false; // but it may have heard the question, and takes its job for seen
+        }
+        notices.told.push_back(std::move(notice));
     }
     if (newest.others > 0) {
         notices.untold = nor_those_of(newest.others) + all_gone;

@@ -14,13 +14,14 @@ namespace berth::session {
 
 /// Of a machine that may be about to end.
 struct LastNotices {
-    /// Of the newest few that have ended, with the end of what each printed. They count as told.
+    /// Of the newest few that have ended, with the end of what each printed as far as the guest
+    /// gives that. They count as told.
     std::vector<std::string> told;
     /// Of the others, for a machine that does end; empty: there are none.
     std::string untold;
 };
 
-/// Throws Error where the guest does not answer.
+/// Throws Error where the guest does not say which there are: then none counts as told.
 [[nodiscard]] LastNotices last_notices(sandbox::Sandbox& sandbox);
 
 /// Of a machine that has ended and of which no more could be asked, by the list it had: of the

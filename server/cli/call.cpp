@@ -215,13 +215,11 @@ std::string request_line(const std::string& tool, json arguments)
     return rpc::to_text(request) + '\n';
 }
 
-/// The tools that there are, unless the message has named them.
+/// The tools that there are, unless the message has named them, as of an unknown one that is near
+/// none.
 std::string served(const Application& application, const std::string& message)
 {
-    std::string names;
-    for (const auto* tool : application.catalog().served) {
-        names += (names.empty() ? "" : ", ") + std::string(tool->name);
-    }
+    const auto names = application.catalog().names();
     return message.ends_with(names) ? "" : "Served are: " + names + '.';
 }
 

@@ -1,6 +1,7 @@
 #include "server/mcp/catalog.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/rpc/json_text.hpp"
 #include "tools/dialect.hpp"
@@ -59,18 +60,19 @@ const tools::Entry* Catalog::find(std::string_view name) const
     return found != served.end() && (*found)->name == name ? *found : nullptr;
 }
 
+std::string Catalog::names() const
+{
+    return joined(served, ", ", &tools::Entry::name);
+}
+
 Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std::string>& wanted,
                      bool read_only)
 {
     for (const auto& name : wanted) {
         if (std::none_of(all.begin(), all.end(),
                          [&](const tools::Entry& tool) { return is_named(tool, name); })) {
-            std::string known;
-            for (const auto& tool : all) {
-                known += (known.empty() ? "" : ", ") + std::string(tool.name);
-            }
             throw Error(ErrorCode::invalid_argument, "no tool is named \"" + name + '"',
-                        "The tools are " + known + '.');
+                        "The tools are " + joined(all, ", ", &tools::Entry::name) + '.');
         }
     }
     Catalog catalog;

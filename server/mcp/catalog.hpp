@@ -17,6 +17,9 @@ struct Catalog {
     std::map<std::string, std::string> left_out; ///< tools of berth that are not served, and why
 
     [[nodiscard]] const tools::Entry* find(std::string_view name) const;
+
+    /// Of those served, for the end of a message.
+    [[nodiscard]] std::string names() const;
 };
 
 /// What the operator asked for: a comma-separated list (empty: all), and only tools that change

@@ -211,14 +211,8 @@ std::string Service::known_as(const std::string& wanted) const
         names.emplace_back(tool->name);
     }
     const auto near = nearest(asked, names);
-    if (!near.empty()) {
-        return "; did you mean " + near + "?";
-    }
-    std::string list;
-    for (const auto& each : names) {
-        list += (list.empty() ? "; there are " : ", ") + each;
-    }
-    return list;
+    return near.empty() ? "; there are " + configuration_.catalog.names()
+                        : "; did you mean " + near + "?";
 }
 
 void Service::call(const std::shared_ptr<rpc::Call>& call, Era era, Repetition& repetition)

@@ -1,5 +1,6 @@
 #include "server/options/layers.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
@@ -10,15 +11,6 @@
 
 namespace berth::server {
 namespace {
-
-std::string joined(const std::vector<std::string>& items)
-{
-    std::string text;
-    for (const auto& item : items) {
-        text += (text.empty() ? "" : ",") + item;
-    }
-    return text;
-}
 
 std::string shown(const Definition& definition, double value)
 {
@@ -111,7 +103,7 @@ std::string settings_file(const std::string& given, const Environment& environme
                          const std::string& allowed)
 {
     throw Error(ErrorCode::invalid_argument,
-                std::string(definition.key) + " = \"" + joined(value.items) + "\" (" +
+                std::string(definition.key) + " = \"" + joined(value.items, ",") + "\" (" +
                     value.origin + ") is not allowed",
                 "Allowed: " + allowed + '.');
 }
@@ -149,7 +141,7 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
         }
         if (const auto by = locked_by(key); !by.empty() && asked->items != value.items) {
             refuse(definition, *asked,
-                   '"' + joined(value.items) + "\", which profile " + by + " has locked");
+                   '"' + joined(value.items, ",") + "\", which profile " + by + " has locked");
         }
     }
     if (asked) {
@@ -169,7 +161,7 @@ std::string Layers::locked_by(const std::string& key) const
 
 std::string Layers::text(std::string_view key) const
 {
-    return joined(raw(key).items);
+    return joined(raw(key).items, ",");
 }
 
 std::string Layers::choice(std::string_view key) const
@@ -195,7 +187,7 @@ bool Layers::boolean(std::string_view key) const
 
 double Layers::parsed(const Definition& definition, const RawValue& value) const
 {
-    const auto text = joined(value.items);
+    const auto text = joined(value.items, ",");
     const auto number = definition.kind == Kind::duration ? parse_duration(text)
                         : definition.kind == Kind::bytes  ? parse_bytes(text)
                                                           : parse_number(text);

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/visible.hpp"
@@ -157,12 +158,8 @@ void MountRoots::require(const std::string& source, const std::string& said,
         return;
     }
     if (root_of(source) == nullptr) {
-        std::string all;
-        for (const auto& root : roots_) {
-            all += (all.empty() ? "" : ", ") + root;
-        }
         throw Error(ErrorCode::invalid_argument,
-                    what + ' ' + source + " (" + said + "): it is below none of " + all +
+                    what + ' ' + source + " (" + said + "): it is below none of " + joined(roots_) +
                         " (allowed_mount_roots, " + origin_ + ")",
                     "Take a folder below one of these, links followed; or add one there.");
     }

@@ -1,6 +1,7 @@
 #include "server/options/profiles.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "server/options/definitions.hpp"
 
@@ -241,11 +242,7 @@ void Profiles::check() const
 
 std::string Profiles::names() const
 {
-    std::string text;
-    for (const auto& [name, profile] : profiles_) {
-        text += (text.empty() ? "" : ", ") + name;
-    }
-    return text;
+    return joined(profiles_, ", ", [](const auto& each) { return each.first; });
 }
 
 Profile Profiles::resolve(const RawValue& name) const

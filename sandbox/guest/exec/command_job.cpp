@@ -1,3 +1,4 @@
+#include "sandbox/base/release_memory.hpp"
 #include "sandbox/guest/exec/command.hpp"
 #include "sandbox/guest/exec/job_reader.hpp"
 
@@ -215,6 +216,7 @@ bool Command::flush_input()
             read = false;
         }
     }
+    release_memory(pending_input_); // erased: the job would keep its buffer for hours
     if (input_watched_) {
         host_.loop.unwatch(input_.get());
         input_watched_ = false;

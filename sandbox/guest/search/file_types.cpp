@@ -1,6 +1,7 @@
 #include "sandbox/guest/search/file_types.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/visible.hpp"
 
@@ -243,15 +244,6 @@ std::vector<std::string> meant_by(std::string_view word, const std::vector<std::
     }
     const auto near = nearest(word, names);
     return near.empty() ? std::vector<std::string>() : std::vector{near};
-}
-
-std::string joined(const std::vector<std::string>& words, const std::string& between)
-{
-    std::string text;
-    for (const auto& word : words) {
-        text += (text.empty() ? "" : between) + word;
-    }
-    return text;
 }
 
 std::string hint_for(std::string_view type)

@@ -262,8 +262,8 @@ TEST_SUITE("session/doubt")
     {
         const auto manager = start();
         (void)manager->acquire(work);
-        manager->tell_again(work, {"third"});
-        manager->tell_again(work, {"first", "second"});
+        manager->tell_again(work, {.notices = {"third"}});
+        manager->tell_again(work, {.notices = {"first", "second"}});
         CHECK(manager->acquire(work).notices ==
               std::vector<std::string>{"first", "second", "third"});
         CHECK(manager->acquire(work).notices.empty());

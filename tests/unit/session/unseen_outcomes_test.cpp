@@ -1,7 +1,11 @@
+#include "sandbox/base/error.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
+#include "tests/unit/sandbox/fake_machine.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <memory>
 #include <string>
 
 using berth::protocol::InfoReply;
@@ -61,4 +65,36 @@ TEST_CASE("of many the newest few are told, and of a command the beginning of it
 TEST_CASE("nothing is told of what is known")
 {
     CHECK(unseen_notices({}).empty());
+}
+
+TEST_CASE("what is told at last of several is not lost when the guest fails on one of them")
+{
+    namespace protocol = berth::protocol;
+    std::atomic<int> asked = 0;
+    berth::test::Fixture fixture(
+        [&](const std::shared_ptr<berth::guest::Call>& call, const protocol::Frame& request) {
+            if (request.operation == static_cast<std::uint16_t>(protocol::Operation::info)) {
+                InfoReply info;
+                for (const char* id : {"job-1", "job-2", "job-3"}) {
+                    info.ended.push_back(entry(id, std::string("make ") + id));
+                    info.ended.back().exit_code = 3;
+                }
+                call->reply(protocol::encode(info));
+                return;
+            }
+            if (++asked == 2) {
+                throw berth::Error(berth::ErrorCode::internal, "it has no memory left");
+            }
+            protocol::JobOutputReply reply;
+            reply.out.text.head = "precious\n";
+            call->reply(protocol::encode(reply));
+        });
+    const auto notices = berth::session::last_notices(fixture.sandbox);
+    REQUIRE(notices.told.size() == 3);
+    CHECK(notices.told[0].ends_with("it ended with exit 3; it printed at last:\nprecious"));
+    CHECK(notices.told[1].starts_with("the result of `make job-2` reached nobody"));
+    CHECK(notices.told[1].ends_with("it ended with exit 3"));
+    CHECK(notices.told[2].ends_with("it ended with exit 3"));
+    CHECK(asked == 2); // of a guest that is stuck no more is asked
+    CHECK(notices.untold.empty());
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "sandbox/receipt.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// What the agent must be told once, and the receipts of what some of it says: acknowledged when
+/// the agent has read it, and not before. The two go together wherever they go.
+struct Told {
+    std::vector<std::string> notices;
+    sandbox::Receipts receipts = {};
+
+    /// Behind what is there already.
+    void add(Told later)
+    {
+        std::move(later.notices.begin(), later.notices.end(), std::back_inserter(notices));
+        std::move(later.receipts.begin(), later.receipts.end(), std::back_inserter(receipts));
+    }
+};
+
+} // namespace berth::session
