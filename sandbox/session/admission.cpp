@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -61,12 +62,17 @@ namespace {
 [[noreturn]] void refuse(const std::string& why,
                          std::optional<std::chrono::system_clock::time_point> first_end)
 {
-    throw Error(Error(ErrorCode::busy, why,
-                      (first_end ? "Try again after " + rfc3339(*first_end) +
-                                       ", when one ends if nobody uses it until then; "
-                                 : std::string("Try again when one has ended; ")) +
-                          "or `berth sessions kill NAME` on the host ends one and keeps its home.")
-                    .set_retryable(true));
+    Error error(ErrorCode::busy, why,
+                (first_end ? "Try again after " + rfc3339(*first_end) +
+                                 ", when one ends if nobody uses it until then; "
+                           : std::string("Try again when one has ended; ")) +
+                    "or `berth sessions kill NAME` on the host ends one and keeps its home.");
+    if (first_end) {
+        const auto left =
+            std::chrono::ceil<std::chrono::seconds>(*first_end - std::chrono::system_clock::now());
+        error.with_detail("retry_after", std::to_string(std::max<std::int64_t>(1, left.count())));
+    }
+    throw Error(error.set_retryable(true));
 }
 
 } // namespace

@@ -145,7 +145,7 @@ SessionFacts FactFinder::describe_key(const std::string& key) const
             facts.session = key; // its record is one that a power loss emptied
         }
         return facts;
-    } catch (const Error& error) {
+    } catch (const std::exception& error) { // of one session, that must not hide the others
         SessionFacts facts;
         facts.key = key;
         facts.session = key;
@@ -241,7 +241,7 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
             return std::nullopt;
         }
         activity.info = sandbox->info();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) { // of one session, that must not hide the others
         activity.trouble = error.what();
     }
     return activity;

@@ -20,6 +20,9 @@ constexpr const char* replaced_notice =
     "the sandbox was replaced by a fresh one meanwhile; files in the home are kept";
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
+constexpr const char* unrecorded_notice =
+    "the books of the sessions no longer knew this session's sandbox: it was ended with its "
+    "processes and jobs, and a fresh one is in use; files in the home are kept";
 
 /// A machine was made for nothing, and could not be removed whole.
 class NotUndone : public Error {
@@ -138,7 +141,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
         note_wanted(wanted.key);
         throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
     }
-    const auto lock = this->lock(wanted.key, Deadline::after(settings_.lock_wait));
+    const auto lock = lock_to_make(wanted.key);
     auto record = registry_.find(wanted.key);
     if (record) {
         require_same_backend(*record);
@@ -248,15 +251,30 @@ void MachineKeeper::destroy(const sandbox::MachineRecord& machine, bool purge,
     backend_.destroy(machine, purge);
 }
 
+/// Another server's session.setup takes longer than anybody waits here.
+std::unique_ptr<Registry::Hold> MachineKeeper::lock_to_make(const std::string& key) const
+{
+    try {
+        return lock(key, Deadline::after(settings_.lock_wait));
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::busy || settings_.setup.commands.empty()) {
+            throw;
+        }
+        throw Error(ErrorCode::busy, error.what(), advice_to_wait(settings_.setup));
+    }
+}
+
 /// Books that lost a record, or came back with one of a while ago, may not know of a machine that
 /// lives, nor do files of one that a server with other books has made in this state directory: its
 /// home is not given to a second one beside it. Only where machines are bound to this host; others
-/// are found by their creation's number.
-void MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock)
+/// are found by their creation's number. True: one lived.
+bool MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock)
 {
-    if (are_books_elsewhere() || lives_here(key)) {
+    const bool lives = lives_here(key);
+    if (are_books_elsewhere() || lives) {
         destroy(interrupted(key), purge, lock);
     }
+    return lives;
 }
 
 void MachineKeeper::give_to(const Wanted& wanted, Record& record)
@@ -282,7 +300,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     } else {
         record.created = std::chrono::system_clock::now();
     }
-    clear_unrecorded(wanted.key, false, lock);
+    if (clear_unrecorded(wanted.key, false, lock) && notice.empty()) {
+        notice = unrecorded_notice;
+    }
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
     record.used = HostTime::now();

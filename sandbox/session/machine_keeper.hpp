@@ -165,7 +165,8 @@ class MachineKeeper {
     void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool are_books_elsewhere() const;
     [[nodiscard]] bool is_foreign(const std::string& key) const;
-    void clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const std::string& key) const;
+    bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;
     void mark(const std::string& key, Record& record) const;

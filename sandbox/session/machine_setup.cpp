@@ -105,6 +105,14 @@ std::string seconds_text(std::chrono::milliseconds time)
 
 } // namespace
 
+std::string advice_to_wait(const Setup& setup)
+{
+    return setup.commands.empty()
+               ? "try again in a few seconds"
+               : "session.setup may run in it, for " + std::to_string(setup.timeout.count()) +
+                     " s at most: try again then";
+}
+
 std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup, const std::stop_token& stop)
 {
     if (setup.commands.empty()) {

@@ -201,12 +201,8 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
     start_collector({});
     const std::unique_lock making(slot->making, settings_.lock_wait);
     if (!making) {
-        const auto& setup = settings_.setup;
         throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
-                    setup.commands.empty()
-                        ? std::string("try again in a few seconds")
-                        : "session.setup runs in it, for " + std::to_string(setup.timeout.count()) +
-                              " s at most: try again then");
+                    advice_to_wait(settings_.setup));
     }
     for (;;) {
         if (auto lease = lease_of(slot)) {

@@ -6,9 +6,32 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
 #include <string>
 
 namespace berth::server::cli {
+namespace {
+
+/// The only session of that name among those that may be meant: what --principal and --var say is
+/// whose the home shall be, and its name may have led elsewhere so far.
+std::optional<std::string> key_of_name(session::SessionManager& sessions, const Asked& asked,
+                                       const session::Adoption& adoption)
+{
+    std::optional<std::string> key;
+    for (const auto& facts : sessions.list()) {
+        if (facts.session != asked.name ||
+            !(adoption.any_principal || facts.principal == adoption.to.principal)) {
+            continue;
+        }
+        if (key) {
+            return std::nullopt; // the list shows both, with the id of each
+        }
+        key = facts.key;
+    }
+    return key;
+}
+
+} // namespace
 
 int adopt_session(session::SessionManager& sessions, const Asked& asked,
                   const session::Adoption& adoption)
@@ -20,7 +43,10 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
                     "Name that with --session NAME.");
     }
     collect_leftovers(sessions);
-    const auto what = sessions.find_home_key(asked.id, asked.name);
+    auto what = sessions.find_home_key(asked.id, asked.name);
+    if (!what) {
+        what = key_of_name(sessions, asked, adoption);
+    }
     if (!what) {
         say_why(asked,
                 "there is no session \"" + one_line(asked.name) + "\" of " +

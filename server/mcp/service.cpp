@@ -265,8 +265,9 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
                        repetition.ended_alike(began, same_call, result.unsuccessful)) {
             notices.push_back(repetition_notice(times)); // of this reply alone
         }
-        *receipt = std::move(result.receipt);
+        auto taken = std::move(result.receipt);
         reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
+        *receipt = std::move(taken); // what a failure below would not have told is not acknowledged
     } catch (const std::exception& failure) {
         const auto* error = dynamic_cast<const Error*>(&failure);
         report.outcome = to_string(error != nullptr ? error->code() : ErrorCode::internal);

@@ -57,6 +57,21 @@ std::chrono::seconds seconds_at_most(const Layers& layers, const std::string& ke
     return std::min(value, limit);
 }
 
+/// What is in force of a default that gave way.
+void show_limited(std::vector<Setting>& settings, const std::string& group,
+                  std::chrono::seconds in_force, const Layers& layers)
+{
+    const auto key = group + ".timeout";
+    if (seconds(layers, key) == in_force) {
+        return;
+    }
+    const auto setting = std::find_if(settings.begin(), settings.end(),
+                                      [&](const Setting& each) { return each.key == key; });
+    setting->value =
+        format_duration(static_cast<double>(std::chrono::milliseconds(in_force).count()));
+    setting->origin += ", at most " + group + ".max_timeout";
+}
+
 ControlCharacters control_characters(std::string_view choice)
 {
     return choice == "pass"     ? ControlCharacters::pass
@@ -252,6 +267,24 @@ std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given
     return mounts;
 }
 
+/// Until berth can filter what a sandbox reaches, a network is that of the host, with all that
+/// listens on its loopback: not what the name of a profile says, so the operator does.
+sandbox::Network pick_network(const Layers& layers, const Given& given)
+{
+    if (layers.choice("network") != "host") {
+        return sandbox::Network::none;
+    }
+    const auto& said = layers.raw("network");
+    if (!given.only_looks && is_built_in(said)) {
+        throw Error(ErrorCode::invalid_argument,
+                    said.origin + " wants a network, and that would be the host's own, with what "
+                                  "listens on 127.0.0.1 there",
+                    "Where sandboxes may have it, say so: --network host (BERTH_NETWORK=host); "
+                    "--network none goes without.");
+    }
+    return sandbox::Network::host;
+}
+
 /// What it means is the backend's to say; of `local` it is a folder of this host.
 std::string pick_template(const Layers& layers, const Given& given)
 {
@@ -304,8 +337,7 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     pick_registry(layers, sessions);
     sessions.template_name = pick_template(layers, given);
     sessions.mounts = make_mounts(layers, given, id, sessions.state_directory);
-    sessions.network =
-        layers.choice("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
+    sessions.network = pick_network(layers, given);
     sessions.mounts_read_only = layers.choice("mount_mode") == "ro";
     sessions.limits = make_limits(layers);
     sessions.path_policy = layers.choice("path_policy");
@@ -359,6 +391,8 @@ Options make_options(const Given& given, const Environment& environment)
         }
     }
     options.tools = make_tool_settings(layers);
+    show_limited(options.settings, "exec", options.tools.exec_timeout, layers);
+    show_limited(options.settings, "job", options.tools.job_timeout, layers);
     options.tools.command_variables =
         [variables = CommandVariables(layers.raw("env"), layers.raw("secret"), environment)] {
             return variables.now();

@@ -24,8 +24,8 @@ struct BuiltIn {
     bool locked = false;
 };
 
-/// Those of LangBot's Box, with its values; its network is off or on, and its timeouts are those of
-/// a call.
+/// Those of LangBot's Box, with its values; its network is off or on, and no command of an agent
+/// runs for longer than its timeouts say, so no job does.
 constexpr std::array built_in{
     BuiltIn{"langbot-default", "network", "none"},
     BuiltIn{"langbot-default", "local.cpus", "1"},
@@ -33,6 +33,7 @@ constexpr std::array built_in{
     BuiltIn{"langbot-default", "local.pids", "128"},
     BuiltIn{"langbot-default", "exec.timeout", "30s"},
     BuiltIn{"langbot-default", "exec.max_timeout", "120s"},
+    BuiltIn{"langbot-default", "job.max_timeout", "120s"},
     BuiltIn{"offline-readonly", "network", "none", true},
     BuiltIn{"offline-readonly", "mount_mode", "ro", true},
     BuiltIn{"offline-readonly", "local.cpus", "0.5"},
@@ -40,18 +41,21 @@ constexpr std::array built_in{
     BuiltIn{"offline-readonly", "local.pids", "64"},
     BuiltIn{"offline-readonly", "exec.timeout", "30s"},
     BuiltIn{"offline-readonly", "exec.max_timeout", "60s"},
+    BuiltIn{"offline-readonly", "job.max_timeout", "60s"},
     BuiltIn{"network-basic", "network", "host"},
     BuiltIn{"network-basic", "local.cpus", "1"},
     BuiltIn{"network-basic", "local.memory", "512MiB"},
     BuiltIn{"network-basic", "local.pids", "128"},
     BuiltIn{"network-basic", "exec.timeout", "30s"},
     BuiltIn{"network-basic", "exec.max_timeout", "120s"},
+    BuiltIn{"network-basic", "job.max_timeout", "120s"},
     BuiltIn{"network-extended", "network", "host"},
     BuiltIn{"network-extended", "local.cpus", "2"},
     BuiltIn{"network-extended", "local.memory", "1GiB"},
     BuiltIn{"network-extended", "local.pids", "256"},
     BuiltIn{"network-extended", "exec.timeout", "30s"},
     BuiltIn{"network-extended", "exec.max_timeout", "300s"},
+    BuiltIn{"network-extended", "job.max_timeout", "300s"},
 };
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
@@ -106,6 +110,12 @@ const Definition& require_key(const std::string& key, const std::string& origin)
     return *definition;
 }
 
+/// Of what nobody has written.
+std::string origin_of(std::string_view profile)
+{
+    return "profile " + std::string(profile);
+}
+
 [[noreturn]] void refuse_lock(const std::string& profile, const std::string& key)
 {
     throw Error(ErrorCode::invalid_argument,
@@ -129,6 +139,13 @@ void refuse_key(const std::string& key, const std::string& origin)
                                  : "Did you mean " + near + "?");
 }
 
+bool is_built_in(const RawValue& value)
+{
+    return std::any_of(built_in.begin(), built_in.end(), [&](const BuiltIn& each) {
+        return value.origin == origin_of(each.profile);
+    });
+}
+
 std::map<std::string, RawValue> take_profiles(std::map<std::string, RawValue>& from_file)
 {
     std::map<std::string, RawValue> taken;
@@ -150,7 +167,7 @@ Profiles::Profiles(const std::map<std::string, RawValue>& values)
         auto& profile = profiles_[std::string(each.profile)];
         profile.name = each.profile;
         profile.values[std::string(each.key)] = {.items = {std::string(each.value)},
-                                                 .origin = "profile " + profile.name};
+                                                 .origin = origin_of(each.profile)};
         if (each.locked) {
             profile.locked.emplace(each.key, profile.name);
         }

@@ -45,6 +45,9 @@ class Profiles {
     std::map<std::string, Written, std::less<>> profiles_;
 };
 
+/// Whether a value comes from one of berth's own profiles, as nobody has written it.
+[[nodiscard]] bool is_built_in(const RawValue& value);
+
 /// Takes what is below "profiles." out of the values of a file, without that prefix.
 [[nodiscard]] std::map<std::string, RawValue>
 take_profiles(std::map<std::string, RawValue>& from_file);

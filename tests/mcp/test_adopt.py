@@ -49,6 +49,23 @@ class AdoptTest(Bench):
                          ("old", "new", True))
         self.assertEqual(pathlib.Path(told["home"], "file").read_text(), "mine\n")
 
+    def test_its_name_is_enough_where_another_principal_or_key_is_to_have_it(self):
+        self.make()
+        done = self.run_command("sessions", "adopt", "old", "--session", "old", "--principal", "bob")
+        self.assertIn("session old has the home of old", done.stdout)
+        template = {"BERTH_SESSION_KEY": "{principal}/{team}/{session}"}
+        done = self.run_command("sessions", "adopt", "old", "--session", "old", "--principal", "bob",
+                                "--var", "team=red", **template)
+        self.assertIn("session old has the home of old", done.stdout)
+        # Two of one name: the list tells which is which.
+        self.make()
+        refused = self.run_command("sessions", "adopt", "old", "--session", "new", "--principal", "eve",
+                                   status=1).stderr
+        self.assertIn("there is no session \"old\" of eve", refused)
+        (key,) = [each["key"] for each in json.loads(
+            self.run_command("sessions", "list", "--json").stdout) if each["principal"] == "bob"]
+        self.run_command("sessions", "kill", key, "--purge")
+
     def test_what_is_refused_is_told_with_the_remedy(self):
         self.make()
         self.make("new")

@@ -92,6 +92,21 @@ class RedisTest(unittest.TestCase):
         self.assertEqual(self.run_command(other, "echo works"), "works\n")
         self.assertEqual(len(self.guests()), 2)
 
+    def test_a_machine_that_the_books_forgot_gives_way_and_the_agent_is_told(self):
+        server = self.start("forgotten")
+        self.run_command(server, "echo kept >~/file; sleep 300 >/dev/null 2>&1 &")
+        server.kill()
+        self.redis.kill()
+        self.redis.start()  # without its data, and nobody lives who knows
+        server = self.start("forgotten")
+        result = server.call_tool("bash_exec", {"command": "cat ~/file; pgrep -c sleep"})
+        self.assertIn("kept\n0\n", result.text)
+        (notice,) = result.notices
+        self.assertIn("the books of the sessions no longer knew this session's sandbox", notice)
+        self.assertIn("ended with its processes and jobs", notice)
+        self.assertEqual(server.call_tool("bash_exec", {"command": "true"}).notices, [])
+        self.assertEqual(len(self.guests()), 1)
+
     def test_without_redis_what_is_known_of_a_session_is_told(self):
         server = self.start("live")
         self.run_command(server, "cd /tmp; sleep 300 >/dev/null 2>&1 &")

@@ -132,6 +132,9 @@ TEST_SUITE("session/admission")
         CHECK(std::string(error.what()) ==
               "session.max = 2: so many sessions have a machine already");
         CHECK(error.hint().starts_with("Try again after 20"));
+        const auto wait = std::stol(error.details().at("retry_after"));
+        CHECK(wait > 0);
+        CHECK(wait <= std::chrono::seconds(settings.ttl).count());
         CHECK_FALSE(std::filesystem::exists(folder(of("ann", "c"))));
         CHECK(backend->count("create") == 2);
         (void)manager->acquire(of("ann", "a")); // one that has a machine is no more

@@ -30,10 +30,43 @@ TEST_CASE("a profile is between the file and what is said")
           std::map<std::string, std::string>{{"A", "1,2"}, {"B", ""}});
     CHECK(origin(options, "local.pids").starts_with("200 from profile ci, "));
     CHECK(options.sessions.asked.contains("local.pids"));
-    bench.variables["BERTH_PROFILE"] = "network_basic";
-    CHECK(bench.make().profile == "network-basic");
+    bench.variables["BERTH_PROFILE"] = "langbot_default";
+    CHECK(bench.make().profile == "langbot-default");
     CHECK(bench.make().sessions.limits.pids == 128);
-    CHECK(origin(bench.make(), "profile") == "network-basic from environment BERTH_PROFILE");
+    CHECK(origin(bench.make(), "profile") == "langbot-default from environment BERTH_PROFILE");
+}
+
+TEST_CASE("the host's network is had by whoever says so, not by the name of a profile of berth's")
+{
+    Bench bench;
+    bench.given.values["profile"] = {.items = {"network_basic"}, .origin = "flag --profile"};
+    CHECK(has(bench.refusal(), "profile network-basic wants a network, and that would be the "
+                               "host's own"));
+    CHECK(has(bench.refusal(), "--network host"));
+    bench.given.only_looks = true;
+    CHECK(bench.refusal().empty());
+    bench.given.only_looks = false;
+    bench.given.values["network"] = {.items = {"host"}, .origin = "flag --network"};
+    CHECK(bench.make().sessions.network == sandbox::Network::host);
+    bench.given.values["network"].items = {"none"};
+    CHECK(bench.make().sessions.network == sandbox::Network::none);
+    bench.given.values.erase("network");
+    bench.given.values["profile"].items = {"ours"};
+    bench.file("[profiles.ours]\nextends = \"network-basic\"\n");
+    CHECK(has(bench.refusal(), "profile network-basic wants a network"));
+    bench.file("[profiles.ours]\nextends = \"network-basic\"\nnetwork = \"host\"\n");
+    CHECK(bench.make().sessions.network == sandbox::Network::host);
+}
+
+TEST_CASE("a default that gives way to a maximum is shown as what is in force")
+{
+    Bench bench;
+    bench.variables["BERTH_EXEC_MAX_TIMEOUT"] = "60s";
+    CHECK(origin(bench.make(), "exec.timeout") == "1 min from default, at most exec.max_timeout");
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "30s";
+    CHECK(origin(bench.make(), "exec.timeout") == "30 s from environment BERTH_EXEC_TIMEOUT");
+    bench.variables["BERTH_JOB_MAX_TIMEOUT"] = "30s";
+    CHECK(has(origin(bench.make(), "job.timeout"), "30 s from default"));
 }
 
 TEST_CASE("what a profile locks nobody changes")

@@ -74,6 +74,7 @@ TEST_SUITE("server/options/profiles")
             CHECK(value("local.pids") == each.pids);
             CHECK(value("exec.timeout") == "30s");
             CHECK(value("exec.max_timeout") == each.longest);
+            CHECK(value("job.max_timeout") == each.longest);
             CHECK(profile.values.at("network").origin == "profile " + profile.name);
         }
         CHECK(resolve({}, "offline-readonly").locked ==
