@@ -60,7 +60,7 @@ const tools::Entry* Catalog::find(std::string_view name) const
 }
 
 Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std::string>& wanted,
-                     bool read_only)
+                     bool read_only, const std::string& origin)
 {
     for (const auto& name : wanted) {
         if (std::none_of(all.begin(), all.end(),
@@ -69,7 +69,9 @@ Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std
             for (const auto& tool : all) {
                 known += (known.empty() ? "" : ", ") + std::string(tool.name);
             }
-            throw Error(ErrorCode::invalid_argument, "no tool is named \"" + name + '"',
+            throw Error(ErrorCode::invalid_argument,
+                        "no tool is named \"" + name + '"' +
+                            (origin.empty() ? "" : " (tools, " + origin + ')'),
                         "The tools are " + known + '.');
         }
     }
