@@ -41,7 +41,9 @@ Error unopened(const std::string& path, int error)
         return unusable(path, "cannot be opened: " + limit->reason + " (" + why + ')',
                         limit->remedy);
     }
-    return unusable(path, "cannot be used: " + why);
+    const auto obstacle = error == ENOTDIR ? obstacle_on(path) : std::string();
+    return unusable(path,
+                    "cannot be used: " + (obstacle.empty() ? why : obstacle + " (" + why + ')'));
 }
 
 std::string user_of(uid_t uid)
@@ -147,7 +149,7 @@ std::string network_file_system(std::int64_t magic)
 UniqueFd open_state_directory(const std::string& path)
 {
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!fd && host_limit(errno)) {
+    if (!fd && (host_limit(errno) || errno == ENOTDIR)) {
         throw unopened(path, errno);
     }
     try {

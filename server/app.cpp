@@ -13,7 +13,6 @@
 #include "server/cli/sessions.hpp"
 #include "server/cli/status.hpp"
 #include "server/log.hpp"
-#include "server/mcp/catalog.hpp"
 #include "server/options/unknown_variables.hpp"
 #include "server/recent_errors.hpp"
 #include "server/serve.hpp"
@@ -190,6 +189,18 @@ void tell_of_sessions(session::Settings& sessions)
     };
 }
 
+/// Without it there are no sessions either, which alone would hide a mistyped name.
+void tell_of_missing_state(const Options& options)
+{
+    std::error_code error;
+    const auto& folder = options.sessions.state_directory;
+    if (!options.sessions.redis && !std::filesystem::exists(folder, error) && !error) {
+        cli::complain("the state directory " + folder + " does not exist",
+                      "No server has used it yet, or another is meant: --state-dir, "
+                      "BERTH_STATE_DIR.");
+    }
+}
+
 int run_on_sessions(const cli::CommandLine& line, const Options& options,
                     session::SessionManager& sessions)
 {
@@ -237,6 +248,9 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         Application application(std::move(options), backend);
         return cli::call(application, line.tool, line.arguments, line.json);
     }
+    if (line.command.starts_with("sessions-")) {
+        tell_of_missing_state(options);
+    }
     session::SessionManager sessions(options.sessions, backend);
     return run_on_sessions(line, options, sessions);
 }
@@ -268,8 +282,7 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
         warn_of_unknown_variables();
         if (line.command == "config") {
             // What `berth serve` would refuse is not in force.
-            (void)mcp::select_tools(tools::tools_in(options.dialect), options.served_tools,
-                                    options.read_only);
+            (void)select_tools(options);
             composition.check(options);
             require_known_layers(options, composition);
             return cli::show_config(options, line.json);

@@ -72,13 +72,19 @@ session::SessionFacts facts_of_session(const Options& options, session::SessionM
 
 } // namespace
 
+mcp::Catalog select_tools(const Options& options)
+{
+    const auto setting = std::ranges::find(options.settings, "tools", &Setting::key);
+    return mcp::select_tools(tools::tools_in(options.dialect), options.served_tools,
+                             options.read_only,
+                             setting == options.settings.end() ? "" : setting->origin);
+}
+
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
                          std::unique_ptr<LiveSettings> live)
     : options_(std::move(options)),
       initial_(std::make_shared<const tools::Settings>(options_.tools)), live_(std::move(live)),
-      catalog_(mcp::select_tools(tools::tools_in(options_.dialect), options_.served_tools,
-                                 options_.read_only)),
-      sessions_(session_settings(), std::move(backend)),
+      catalog_(select_tools(options_)), sessions_(session_settings(), std::move(backend)),
       workspace_(workspace::make_directory_store(options_.workspace))
 {
     mcp::Configuration configuration;

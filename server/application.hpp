@@ -11,6 +11,9 @@
 
 namespace berth::server {
 
+/// Throws Error(invalid_argument) for tools that do not exist.
+[[nodiscard]] mcp::Catalog select_tools(const Options& options);
+
 /// Everything that answers calls, put together from the options. Makes no machine by itself.
 class Application {
   public:

@@ -24,24 +24,35 @@ constexpr std::size_t id_bytes = 16;
 constexpr std::int64_t longest_timeout = 7200;
 
 /// Claude's built-in Bash counts milliseconds, so models write 120000 and mean two minutes. 7201
-/// and the like are not meant so.
-std::string timeout_hint(std::int64_t value, std::int64_t most)
+/// and the like are not meant so, and 8000 may be either.
+std::string timeout_hint(std::int64_t value, std::int64_t most, bool is_job)
 {
     constexpr std::int64_t milliseconds = 1000;
     constexpr std::int64_t surely_milliseconds = 100'000;
     const std::int64_t meant = value / milliseconds;
-    const bool likely = value % milliseconds == 0 || value >= surely_milliseconds;
-    if (likely && meant >= 1 && meant <= most) {
+    const bool possible = meant >= 1 && meant <= most;
+    if (possible && value >= surely_milliseconds) {
         return "timeout is in seconds; did you mean " + std::to_string(meant) + " s?";
     }
-    return "timeout is in seconds, at most " + std::to_string(most) +
-           ". What takes longer can run on as a job: background starts one, and on_timeout "
-           "makes one of a command that is not done in time.";
+    const std::string limit = (is_job ? "timeout is in seconds, and a job lives at most " +
+                                            std::to_string(most) + " s (job.max_timeout)"
+                                      : "timeout is in seconds, at most " + std::to_string(most)) +
+                              (possible && value % milliseconds == 0
+                                   ? " (if milliseconds are meant: " + std::to_string(meant) + ")."
+                                   : ".");
+    return is_job ? limit
+                  : limit + " What takes longer can run on as a job: background starts one, and "
+                            "on_timeout makes one of a command that is not done in time.";
 }
 
 std::string hint_above_schema(std::int64_t value)
 {
-    return timeout_hint(value, longest_timeout);
+    return timeout_hint(value, longest_timeout, false);
+}
+
+std::string hint_above_schema_for_job(std::int64_t value)
+{
+    return timeout_hint(value, longest_timeout, true);
 }
 
 std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
@@ -55,7 +66,7 @@ std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
         throw Error(ErrorCode::invalid_argument,
                     "timeout: " + std::to_string(timeout) + " is above the maximum of " +
                         std::to_string(most) + " s that is set here",
-                    timeout_hint(timeout, most));
+                    timeout_hint(timeout, most, args.background));
     }
     return timeout;
 }
@@ -161,11 +172,13 @@ BashExec::Args BashExec::decode(const nlohmann::json& arguments)
     std::string description;
     Decoder in(arguments);
     in.required("command", args.command);
-    in.optional("timeout", args.timeout, Range{1, longest_timeout, &hint_above_schema});
     in.optional("workdir", args.workdir, Length{1});
     in.optional("env", args.env);
     in.optional("stdin", args.input);
     in.optional("background", args.background);
+    in.optional("timeout", args.timeout,
+                Range{1, longest_timeout,
+                      args.background ? &hint_above_schema_for_job : &hint_above_schema});
     in.choice(
         "on_timeout", args.on_timeout,
         {{"kill", protocol::OnTimeout::kill}, {"background", protocol::OnTimeout::background}});

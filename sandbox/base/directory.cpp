@@ -2,7 +2,9 @@
 
 #include "sandbox/base/error.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 
 #include <dirent.h>
@@ -15,6 +17,22 @@ namespace {
 constexpr int open_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 
 } // namespace
+
+std::string obstacle_on(const std::string& path)
+{
+    const int kept = errno;
+    std::string text;
+    for (std::size_t end = 0; text.empty() && end < path.size();) {
+        end = std::min(path.find('/', end + 1), path.size());
+        const auto beginning = path.substr(0, end);
+        struct stat status{};
+        if (::stat(beginning.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+            text = S_ISREG(status.st_mode) ? beginning + " is a file" : beginning + " is no folder";
+        }
+    }
+    errno = kept;
+    return text;
+}
 
 UniqueFd open_or_make_directory(const std::string& path)
 {
@@ -31,8 +49,9 @@ UniqueFd open_or_make_directory(const std::string& path)
         }
     }
     if (!fd) {
+        const auto obstacle = obstacle_on(path);
         throw errno_error(
-            errno, "make the directory " + path,
+            errno, "make the directory " + path + (obstacle.empty() ? "" : ": " + obstacle),
             "It must be a folder that the server may make or write to, on a disk with room.");
     }
     return fd;

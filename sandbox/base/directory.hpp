@@ -17,6 +17,10 @@ namespace berth {
 [[nodiscard]] UniqueFd open_or_make_subdirectory(int dirfd, const std::string& name,
                                                  bool* made = nullptr) noexcept;
 
+/// Of a folder that is not to be had: what of its path is there and is none, in words ("/a is a
+/// file"); empty where that is not why. Leaves errno as it is.
+[[nodiscard]] std::string obstacle_on(const std::string& path);
+
 /// The names in an open directory, without "." and "..", in no order. Throws std::system_error.
 [[nodiscard]] std::vector<std::string> directory_names(int dirfd);
 

@@ -126,13 +126,20 @@ Error busy_until(const std::optional<std::uint64_t>& seconds, const std::string&
         .with_detail("retry_after", std::to_string(*seconds));
 }
 
+std::string how_many_run(std::size_t count, const std::string& what)
+{
+    return std::to_string(count) + ' ' + what +
+           (count == 1 ? " of this session is running, and "
+                       : "s of this session are running, and ");
+}
+
 } // namespace
 
 Error Commands::State::too_many_jobs() const
 {
     return busy_until(place_within(&Command::is_job),
-                      std::to_string(job_count()) + " jobs of this session are running, and " +
-                          std::to_string(config.max_jobs) + " may at once (session.jobs)",
+                      how_many_run(job_count(), "job") + std::to_string(config.max_jobs) +
+                          " may at once (session.jobs)",
                       "Nothing was run. End one with bash_kill (session_info lists them) or wait "
                       "for one with bash_output; the operator can raise session.jobs.");
 }
@@ -141,8 +148,8 @@ Error Commands::State::too_many_calls() const
 {
     return busy_until(
         place_within(&Command::is_call),
-        std::to_string(call_count()) + " commands of this session are running, and " +
-            std::to_string(config.max_calls) + " may at once (session.calls)",
+        how_many_run(call_count(), "command") + std::to_string(config.max_calls) +
+            " may at once (session.calls)",
         "Nothing was run. Try again then, or when a call has been answered. What need "
         "not be waited for may be started with background instead; the operator can "
         "raise session.calls.");

@@ -159,19 +159,21 @@ std::string home_limit_remedy(const std::string& state)
     struct statfs system{};
     const bool known = ::statfs(state.c_str(), &system) == 0;
     if (known && system.f_type == XFS_SUPER_MAGIC) {
-        return "unmount the file system of " + state +
-               " and mount it with `-o prjquota`, in "
-               "/etc/fstab too (of the root file system: rootflags=prjquota on the kernel's "
-               "command line); the kernel needs CONFIG_XFS_QUOTA";
+        return "the kernel must have CONFIG_XFS_QUOTA, without which nothing else helps; then "
+               "unmount the file system of " +
+               state +
+               " and mount it with `-o prjquota`, in /etc/fstab too (of the root file system: "
+               "rootflags=prjquota on the kernel's command line)";
     }
     if (known && system.f_type == EXT4_SUPER_MAGIC) {
-        return "with the file system of " + state +
+        return "the kernel must have CONFIG_QFMT_V2, without which nothing else helps; then, with "
+               "the file system of " +
+               state +
                " unmounted: `tune2fs -O project,quota -Q "
                "prjquota " +
                device +
-               "`; then mount it with `-o prjquota`, in /etc/fstab too (of "
-               "the root file system: rootflags=prjquota on the kernel's command line); the kernel "
-               "needs CONFIG_QFMT_V2";
+               "`, and mount it with `-o prjquota`, in /etc/fstab too (of the root file system: "
+               "rootflags=prjquota on the kernel's command line)";
     }
     return "give the state directory a file system for it: `mkfs.ext4 -O project,quota -E "
            "quotatype=prjquota DEVICE && mount -o prjquota DEVICE " +

@@ -33,7 +33,7 @@ Blocker closed_limit(const std::string& root)
         if (setting(root, name) == 0) {
             return {"the kernel allows no " + std::string(kind) + " namespaces (user.max_" + kind +
                         "_namespaces is 0)",
-                    std::string("sysctl -w user.max_") + kind + "_namespaces=15000"};
+                    std::string("as root: sysctl -w user.max_") + kind + "_namespaces=15000"};
         }
     }
     return {};
@@ -106,11 +106,11 @@ Blocker namespace_blocker(const std::string& root, int error)
     }
     if (setting(root, "kernel/unprivileged_userns_clone") == 0) {
         return {"this kernel lets only root make user namespaces",
-                "sysctl -w kernel.unprivileged_userns_clone=1"};
+                "as root: sysctl -w kernel.unprivileged_userns_clone=1"};
     }
     if (setting(root, "kernel/apparmor_restrict_unprivileged_userns") == 1) {
         return {"AppArmor keeps ordinary users from using user namespaces",
-                "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"};
+                "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"};
     }
     if (in_chroot(root)) {
         return {"berth runs in a chroot, where the kernel makes no user namespaces",
@@ -123,7 +123,7 @@ Blocker namespace_blocker(const std::string& root, int error)
     }
     if (error == ENOSPC || error == EUSERS) {
         return {"too many namespaces exist, or they are nested too deeply",
-                "sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000"};
+                "as root: sysctl -w user.max_user_namespaces=15000 user.max_net_namespaces=15000"};
     }
     return {"something around berth forbids user namespaces, as a container's seccomp profile or a "
             "chroot does",

@@ -90,6 +90,12 @@ void require_access(int fd, bool directory, const Source& source)
     }
 }
 
+[[noreturn]] void refuse_as_the_kernels(const Source& source)
+{
+    throw refusal(shown(source) + " belongs to a file system of the kernel",
+                  "it cannot be mounted, only folders and files with data can");
+}
+
 void refuse_kernel_file_system(int fd, const Source& source)
 {
     struct statfs status{};
@@ -102,8 +108,7 @@ void refuse_kernel_file_system(int fd, const Source& source)
         TRACEFS_MAGIC,       BPF_FS_MAGIC,       SECURITYFS_MAGIC};
     const auto magic = static_cast<std::uint32_t>(status.f_type);
     if (std::find(magics.begin(), magics.end(), magic) != magics.end()) {
-        throw refusal(shown(source) + " belongs to a file system of the kernel",
-                      "only folders and files with data can be mounted");
+        refuse_as_the_kernels(source);
     }
 }
 
@@ -115,6 +120,9 @@ void check_below(const MountTable& mounts, const Source& source, const std::vect
         return std::find(kernel_types.begin(), kernel_types.end(), piece.type) !=
                kernel_types.end();
     });
+    if (kernels != pieces.end() && (kernels->name == source.path || source.path == "/dev")) {
+        refuse_as_the_kernels(source);
+    }
     if (kernels != pieces.end()) {
         throw refusal(shown(source) + " has a file system of the kernel in it: " + kernels->type +
                           " on " + kernels->name,

@@ -173,10 +173,10 @@ void MachineKeeper::require_owner(const std::string& from, const std::optional<R
         return;
     }
     throw Error(ErrorCode::permission_denied,
-                record
+                record && !record->id.principal.empty()
                     ? "session " + name_of(from, record) + " is " + visible(record->id.principal) +
                           "'s, not " + visible(adoption.to.principal) + "'s"
-                    : "the books do not say whose the home " + from + " is",
+                    : "nobody knows whose the home " + from + " is: the books do not say it",
                 "Where " + visible(adoption.to.principal) +
                     " shall have it, say so: --principal on the command line.");
 }

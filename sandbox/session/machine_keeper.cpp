@@ -23,6 +23,22 @@ constexpr const char* deleted_notice =
 constexpr const char* unrecorded_notice =
     "the books of the sessions no longer knew this session's sandbox: it was ended with its "
     "processes and jobs, and a fresh one is in use; files in the home are kept";
+/// The books keep nothing of one whose home `berth sessions adopt` has given away.
+constexpr const char* taken_notice = "the session was ended by somebody else, who deleted its "
+                                     "files or gave them to another session; a fresh one is in use";
+
+/// `notice` of a machine that was replaced, by what has shown of its home: whether it was made
+/// anew.
+std::string notice_of_home(const std::string& notice, bool had_record, bool made_home, bool unnamed)
+{
+    if (notice == deleted_notice && !made_home) {
+        return replaced_notice; // its record was damaged, and cleared away without the home
+    }
+    if (had_record) { // and where the home is gone whoever removed it was stopped before the record
+        return made_home ? deleted_notice : notice;
+    }
+    return unnamed && notice == deleted_notice ? taken_notice : notice;
+}
 
 /// A machine was made for nothing, and could not be removed whole.
 class NotUndone : public Error {
@@ -331,13 +347,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         roll_back(wanted.key, std::move(before), lock);
         throw;
     }
-    if (notice == deleted_notice && !record.machine.made_home) {
-        notice = replaced_notice; // its record was damaged, and cleared away without the home
-    } else if (!notice.empty() && before && record.machine.made_home) {
-        notice = deleted_notice; // whoever removed its home was stopped before its record went
-    }
     if (!notice.empty()) {
-        obtained.told.notices.push_back(std::move(notice));
+        obtained.told.notices.push_back(
+            notice_of_home(notice, before.has_value(), record.machine.made_home, wanted.unnamed));
     }
     return obtained;
 }

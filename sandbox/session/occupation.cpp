@@ -49,8 +49,10 @@ std::string occupation(const protocol::InfoReply& info)
         parts.push_back(jobs_in_words(info.jobs));
     }
     if (info.pause && info.pause->clients > 0) {
-        parts.push_back(
-            number_of(info.pause->clients, "connection of a server", "connections of servers"));
+        // A server has one that says that it is there, and one for each call at a time.
+        parts.push_back(info.pause->clients == 1 ? "1 connection of a server"
+                                                 : std::to_string(info.pause->clients) +
+                                                       " connections of one server or more");
     }
     return parts.empty() ? "its guest does not say by what" : joined(parts);
 }

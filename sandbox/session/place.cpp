@@ -49,7 +49,7 @@ Error refusal(const Record& record, const std::string& where, const std::string&
                 "sessions kill " +
                 shell_word(name) +
                 " --purge` there; if there is no such place any more, the same anywhere with "
-                "BERTH_SESSION_HOST=" +
+                "this --registry and BERTH_SESSION_HOST=" +
                 shell_word(place.host) + " BERTH_STATE_DIR=" + shell_word(place.state_directory)};
 }
 

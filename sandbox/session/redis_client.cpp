@@ -96,7 +96,7 @@ Error RedisClient::refused(const std::string& why) const
     return Error(ErrorCode::sandbox_unavailable,
                  "the registry " + address_.shown() + " refuses this server: " + why,
                  "Give a user and password that may do everything to keys of the form berth:*, "
-                 "as redis://USER:PASSWORD@HOST (BERTH_REGISTRY).")
+                 "as redis://[USER[:PASSWORD]@]HOST (BERTH_REGISTRY).")
         .set_retryable(false);
 }
 
@@ -133,9 +133,26 @@ void RedisClient::introduce()
         }
     }
     if (address_.database != 0) {
-        (void)checked(connection_->command({"SELECT", std::to_string(address_.database)}));
+        select();
     }
     arrive();
+}
+
+void RedisClient::select()
+{
+    const auto number = std::to_string(address_.database);
+    const auto reply = connection_->command({"SELECT", number});
+    if (reply.kind == RedisReply::Kind::error &&
+        reply.text.find("out of range") != std::string::npos) {
+        // Its number of databases stays what it is until it is started anew.
+        throw Error(Error(ErrorCode::sandbox_unavailable,
+                          "the registry " + address_.shown() + " has no database " + number + " (" +
+                              visible_beginning(reply.text, shown_bytes, " ...") + ')',
+                          "Give one that it has in the address (--registry, BERTH_REGISTRY): 0 to "
+                          "15, unless its `databases` says otherwise.")
+                        .set_retryable(false));
+    }
+    (void)checked(reply);
 }
 
 void RedisClient::arrive()

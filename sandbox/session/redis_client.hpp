@@ -37,6 +37,7 @@ class RedisClient {
     [[nodiscard]] RedisReply converse(const std::vector<std::string>& words);
     [[nodiscard]] RedisReply checked(RedisReply reply) const;
     void introduce();
+    void select();
     void arrive();
     [[nodiscard]] Error unreachable(const std::string& why) const;
     [[nodiscard]] Error refused(const std::string& why) const;

@@ -1,6 +1,7 @@
 #include "server/cli/adopt_session.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/shell_word.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
 
@@ -48,10 +49,11 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
         what = key_of_name(sessions, asked, adoption);
     }
     if (!what) {
-        say_why(asked,
-                "there is no session \"" + one_line(asked.name) + "\" of " +
-                    one_line(asked.id.principal) + ", and no home of that key",
-                advice_on_missing(sessions, asked.id, "adopt"));
+        say_why(
+            asked,
+            "there is no session \"" + one_line(asked.name) + "\" of " +
+                one_line(asked.id.principal) + ", and no home of that key",
+            advice_on_missing(sessions, asked.id, "adopt", " --session " + shell_word(to.session)));
         return 1;
     }
     const auto adopted = sessions.adopt(*what, adoption);

@@ -2,7 +2,7 @@
 
 #include "sandbox/base/joined.hpp"
 #include "server/cli/print.hpp"
-#include "server/cli/usage_advice.hpp"
+#include "server/cli/wrong_words.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/values.hpp"
 #include "tools/tool.hpp"
@@ -270,7 +270,8 @@ std::optional<int> read_words(CLI::App& app, int argc, const char* const* argv)
         print(app.help());
         return 0;
     } catch (const CLI::ParseError& error) {
-        complain(usage_complaint(app, words, error), usage_advice(app, words, error));
+        const auto wrong = wrong_words(app, words, error);
+        complain(wrong.complaint, wrong.advice);
         return usage_status;
     }
     return std::nullopt;

@@ -55,14 +55,14 @@ json session_json(const session::SessionFacts& facts)
 }
 
 std::string advice_on_missing(session::SessionManager& sessions, const session::SessionId& id,
-                              const std::string& command)
+                              const std::string& command, const std::string& rest)
 {
     const auto key = session::key_hash(id);
     std::string commands;
     for (const auto& facts : sessions.list()) {
         if (facts.session == id.session && facts.principal == id.principal && facts.key != key) {
             commands += (commands.empty() ? "" : " or ") +
-                        ("`berth sessions " + command + ' ' + facts.key) + '`';
+                        ("`berth sessions " + command + ' ' + facts.key) + rest + '`';
         }
     }
     return commands.empty()

@@ -24,10 +24,12 @@ void collect_leftovers(session::SessionManager& sessions);
 [[nodiscard]] nlohmann::json session_json(const session::SessionFacts& facts);
 
 /// Of sessions that have that name, but were made with another template of the key, tells which
-/// `command` reaches them. Not done unasked: whose they are, the template has kept apart.
+/// `command` KEY `rest` reaches them. Not done unasked: whose they are, the template has kept
+/// apart.
 [[nodiscard]] std::string advice_on_missing(session::SessionManager& sessions,
                                             const session::SessionId& id,
-                                            const std::string& command);
+                                            const std::string& command,
+                                            const std::string& rest = {});
 
 /// 1 when no sandbox can be made.
 [[nodiscard]] int show_checks(const std::vector<Check>& checks,

@@ -142,7 +142,8 @@ int show_session(session::SessionManager& sessions, const Asked& asked, const Op
     }
     std::string text = tools::session_text(facts, machine, options.tools);
     if (clients > 0) {
-        text += "clients: " + tools::counted(clients, "connection") + "\n";
+        text += "clients: " + tools::counted(clients, "connection") +
+                (clients > 1 ? ", of one server or more\n" : "\n");
     }
     if (!sight->trouble.empty()) {
         text += "its guest does not tell: " + visible(sight->trouble) + "\n";

@@ -66,12 +66,14 @@ std::string Catalog::names() const
 }
 
 Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std::string>& wanted,
-                     bool read_only)
+                     bool read_only, const std::string& origin)
 {
     for (const auto& name : wanted) {
         if (std::none_of(all.begin(), all.end(),
                          [&](const tools::Entry& tool) { return is_named(tool, name); })) {
-            throw Error(ErrorCode::invalid_argument, "no tool is named \"" + name + '"',
+            throw Error(ErrorCode::invalid_argument,
+                        "no tool is named \"" + name + '"' +
+                            (origin.empty() ? "" : " (tools, " + origin + ')'),
                         "The tools are " + joined(all, ", ", &tools::Entry::name) + '.');
         }
     }

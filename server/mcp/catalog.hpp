@@ -24,8 +24,10 @@ struct Catalog {
 
 /// What the operator asked for: a comma-separated list (empty: all), and only tools that change
 /// nothing. Throws Error(invalid_argument) for a name that no tool has, and where none is left.
+/// `origin`: where the list was given.
 [[nodiscard]] Catalog select_tools(const std::vector<tools::Entry>& all,
-                                   const std::vector<std::string>& wanted, bool read_only);
+                                   const std::vector<std::string>& wanted, bool read_only,
+                                   const std::string& origin = {});
 
 /// The `tools` array of tools/list. `describe` gives the text for the model.
 [[nodiscard]] std::string

@@ -145,13 +145,16 @@ std::string CommandVariables::value_of(const Secret& secret) const
         wrong = "it contains a NUL byte";
     }
     if (!wrong.empty()) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "the secret " + secret.name + " cannot be had from " +
-                        (secret.is_file ? "the file " : "the server's variable ") +
-                        visible(secret.source) + " (secret, " + origin_ + "): " + wrong +
-                        "; nothing was run",
-                    "The operator puts it there, or takes it out of the setting `secret`. A file "
-                    "is read for each command; a variable is that of the server's start.");
+        // A file may be there at the next call; the server's environment stays what it is.
+        throw Error(
+            Error(ErrorCode::sandbox_unavailable,
+                  "the secret " + secret.name + " cannot be had from " +
+                      (secret.is_file ? "the file " : "the server's variable ") +
+                      visible(secret.source) + " (secret, " + origin_ + "): " + wrong +
+                      "; nothing was run",
+                  "The operator puts it there, or takes it out of the setting `secret`. A file "
+                  "is read for each command; a variable is that of the server's start.")
+                .set_retryable(secret.is_file));
     }
     return value;
 }

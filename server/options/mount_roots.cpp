@@ -188,6 +188,11 @@ std::string MountRoots::workspace(const RawValue& templ, const session::SessionI
     if (missing != Missing::is_left &&
         !make_below(*root, path.lexically_relative(*root), missing == Missing::is_made_open)) {
         const std::string why = std::generic_category().message(errno);
+        if (std::error_code error; !fs::exists(*root, error) && !error) {
+            refuse_workspace(templ, "the root " + visible(*root) + " does not exist",
+                             "Make that folder, which is of allowed_mount_roots (" + origin_ +
+                                 "): berth makes only those below it.");
+        }
         refuse_workspace(templ, "the folder " + visible(path.string()) + " cannot be made: " + why,
                          "Each folder below " + *root +
                              " must be one, not a link, that who runs berth may enter and write "

@@ -135,6 +135,9 @@ sandbox::Mount parse_mount(const std::string& text, const std::string& origin)
     while (mount.target.size() > 1 && mount.target.ends_with('/')) {
         mount.target.pop_back();
     }
+    if (rest.size() < text.size() && (mount.target == "rw" || mount.target == "ro")) {
+        refuse(text, origin, "it has two modes, " + text.substr(colon + 1), "Give one, ro or rw.");
+    }
     if (mount.target.find('/') == std::string::npos && rest.find(":/") < colon) {
         refuse(text, origin, "the mode is ro or rw, not \"" + mount.target + '"');
     }
@@ -160,10 +163,10 @@ std::string resolve_source(const sandbox::Mount& mount, const std::string& origi
     }
     const auto state = fs::weakly_canonical(state_directory, error);
     if (contains(source, state) || contains(state, source)) {
-        refuse(
-            text, origin, "it contains, or lies in, the state directory " + state.string(),
-            "A sandbox could read the secrets of all others there. Mount another folder, or move "
-            "the state: --state-dir.");
+        refuse(text, origin, "it contains, or lies in, the state directory " + state.string(),
+               "A sandbox could read the secrets of all others there. Mount " +
+                   (source == "/" ? std::string("the folders below / that are wanted, one by one.")
+                                  : "another folder, or move the state: --state-dir."));
     }
     return source.string();
 }

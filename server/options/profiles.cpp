@@ -116,10 +116,12 @@ std::string origin_of(std::string_view profile)
     return "profile " + std::string(profile);
 }
 
-[[noreturn]] void refuse_lock(const std::string& profile, const std::string& key)
+[[noreturn]] void refuse_lock(const std::string& profile, const std::string& key,
+                              const std::string& origin)
 {
     throw Error(ErrorCode::invalid_argument,
-                "profile " + profile + " locks " + key + " and does not say what it is",
+                "profile " + profile + " locks " + key + " (" + origin +
+                    ") and does not say what it is",
                 "Give it a value in [profiles." + profile + "].");
 }
 
@@ -132,11 +134,18 @@ void refuse_key(const std::string& key, const std::string& origin)
         names.emplace_back(definition.key);
     }
     const auto near = nearest(key, names);
+    constexpr std::string_view slip = "profile.";
+    if (key.starts_with(slip)) {
+        const auto name = key.substr(slip.size());
+        throw Error(ErrorCode::invalid_argument, "unknown setting \"" + key + "\" (" + origin + ")",
+                    "Did you mean [profiles." + name.substr(0, name.find('.')) + "]?");
+    }
     throw Error(ErrorCode::invalid_argument, "unknown setting \"" + key + "\" (" + origin + ")",
-                key == "session" ? "The session is not for the file: give --session or "
-                                   "BERTH_SESSION."
-                : near.empty()   ? "`berth serve --help` lists every setting."
-                                 : "Did you mean " + near + "?");
+                key == "session" || key == "session.name" || key == "session.session"
+                    ? "The session is not for the file: give --session or "
+                      "BERTH_SESSION."
+                : near.empty() ? "`berth serve --help` lists every setting."
+                               : "Did you mean " + near + "?");
 }
 
 bool is_built_in(const RawValue& value)
@@ -229,6 +238,7 @@ void Profiles::add(const std::string& path, const RawValue& value)
         for (const auto& item : value.items) {
             require_key(item, value.origin);
             profile.locked.emplace(item, name);
+            profile.lock_origins.emplace(item, value.origin);
         }
     } else if (key.starts_with("max.")) {
         const auto of = key.substr(4);
@@ -251,7 +261,7 @@ void Profiles::check() const
         const auto whole = resolve({.items = {name}, .origin = "profiles." + name});
         for (const auto& [key, by] : profile.locked) {
             if (!whole.values.contains(key)) {
-                refuse_lock(name, key);
+                refuse_lock(name, key, profile.lock_origins.at(key));
             }
         }
     }

@@ -33,7 +33,9 @@ class Profiles {
 
   private:
     struct Written : Profile {
-        RawValue extends;    ///< no items: nothing
+        RawValue extends; ///< no items: nothing
+        /// Where the file says so, by key of `locked`.
+        std::map<std::string, std::string> lock_origins;
         std::string written; ///< its name as it stands in the file; empty: berth's own
     };
 

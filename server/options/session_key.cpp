@@ -1,6 +1,7 @@
 #include "server/options/session_key.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
 
 #include <algorithm>
@@ -97,9 +98,15 @@ KeyTemplate::KeyTemplate(const RawValue& key, const RawValue& variables, std::st
     is_default_ = text == default_key_template;
     parse(text);
     if (const auto name = missing(); !name.empty() && !only_looks_) {
+        std::vector<std::string> known(reserved.begin(), reserved.end());
+        for (const auto& [variable, value] : values_) {
+            known.push_back(variable);
+        }
+        const auto near = nearest(name, known);
         throw Error(ErrorCode::invalid_argument,
                     origin_ + ": the variable {" + name + "} is not set",
-                    "Set it with --var " + name + "=VALUE or BERTH_VAR.");
+                    (near.empty() ? "" : "Did you mean {" + near + "}? ") + "Set it with --var " +
+                        name + "=VALUE or BERTH_VAR.");
     }
     for (const auto& [name, value] : values_) {
         if (!uses(name)) {

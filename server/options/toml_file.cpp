@@ -103,7 +103,8 @@ std::map<std::string, RawValue> read_toml(const std::string& path)
     } catch (const toml::parse_error& error) {
         throw Error(ErrorCode::invalid_argument,
                     place(path, error.source()) + ": " + std::string(error.description()),
-                    "The file must be TOML; `berth serve --help` lists the settings.");
+                    "The file must be TOML, where text needs quotes: network = \"none\". `berth "
+                    "serve --help` lists the settings.");
     }
     return values;
 }

@@ -69,8 +69,9 @@ class Builder {
                 " has half a character, an unpaired \\ud800 to \\udfff," + where;
         } else if (position > size_) {
             cut_off_ = true;
-            problem_ = "the JSON ends in the middle, after " + std::to_string(size_) +
-                       (size_ == 1 ? " byte" : " bytes");
+            problem_ = size_ == 0 ? std::string("the JSON is empty")
+                                  : "the JSON ends in the middle, after " + std::to_string(size_) +
+                                        (size_ == 1 ? " byte" : " bytes");
         } else {
             problem_ = "not valid JSON in UTF-8," + where;
         }

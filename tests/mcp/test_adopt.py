@@ -83,6 +83,22 @@ class AdoptTest(Bench):
                                    BERTH_PRINCIPAL="bob").stderr
         self.assertIn("--principal on the command line", refused)
 
+    def test_a_home_that_no_book_knows_is_told_as_nobodys(self):
+        self.make()
+        self.run_command("sessions", "kill", "old")
+        key = json.loads(self.run_command("sessions", "list", "--json").stdout)[0]["key"]
+        (self.state.path / "sessions" / key / "record.json").unlink()
+        for _ in range(2):
+            refused = self.run_command("sessions", "adopt", key, "--session", "new", status=1).stderr
+            self.assertIn("nobody knows whose the home " + key + " is", refused)
+            self.assertIn("--principal on the command line", refused)
+        # What is written of one whose record was damaged has no owner either.
+        self.make()
+        record = self.state.path / "sessions" / key / "record.json"
+        record.write_text(json.dumps({**json.loads(record.read_text()), "principal": ""}))
+        refused = self.run_command("sessions", "adopt", key, "--session", "new", status=1).stderr
+        self.assertIn("nobody knows whose the home " + key + " is", refused)
+
     def test_kill_and_gc_say_what_became_of_the_files(self):
         files = {"BERTH_SESSION_SAVE_ON_END": "file"}
         self.make(**files)

@@ -443,6 +443,23 @@ class CommandLineTest(Bench):
         self.assertEqual(self.run_command("help", "call").returncode, 0)
         self.assertEqual(self.run_command("help").returncode, 0)
 
+    def test_a_state_directory_that_is_not_there_or_a_file_is_told(self):
+        folder = self.state.path / "typo"
+        for flags in ((), ("--json",)):
+            done = self.run_command("sessions", "list", "--state-dir", str(folder), *flags)
+            self.assertEqual((done.returncode, done.stdout), (0, "[]\n" if flags else "no sessions\n"))
+            self.assertIn(f"the state directory {folder} does not exist\n", done.stderr)
+        self.assertFalse(folder.exists())
+        folder.write_text("")
+        done = self.run_command("sessions", "list", "--state-dir", str(folder))
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn(f"{folder} cannot be used: {folder} is a file (Not a directory)", done.stderr)
+
+    def test_tools_that_there_are_not_are_told_with_who_named_them(self):
+        done = self.run_command("config", "--tools", "nosuch")
+        self.assertEqual(done.returncode, 2, done)
+        self.assertIn('no tool is named "nosuch" (tools, flag --tools)', done.stderr)
+
     def test_tools_can_be_left_out(self):
         berth = self.start("--read-only", "--tools", "read_file,write_file", era="modern")
         self.assertEqual([tool["name"] for tool in berth.list_tools()], ["read_file"])

@@ -116,6 +116,8 @@ class AdoptionTest(ParityTest):
         # Its server goes on with a fresh one, and takes nothing with it when it ends.
         fresh = server.call_tool("bash_exec", {"command": "ls -A"})
         self.assertEqual(fresh.data["stdout"], "", fresh)
+        self.assertEqual(len(fresh.notices), 1, fresh)
+        self.assertIn("deleted its files or gave them to another session", fresh.notices[0])
         server.close()
         self.assertEqual(self.output("cat file"), "mine\nmore\n")
 

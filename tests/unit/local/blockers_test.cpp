@@ -16,7 +16,7 @@ TEST_CASE("a closed limit is named with the line that opens it")
     host.add("proc/sys/user/max_user_namespaces", "0\n");
     const auto blocker = explain(failed("namespaces", ENOSPC), host.path());
     CHECK(blocker.reason.find("max_user_namespaces is 0") != std::string::npos);
-    CHECK(blocker.remedy == "sysctl -w user.max_user_namespaces=15000");
+    CHECK(blocker.remedy == "as root: sysctl -w user.max_user_namespaces=15000");
 }
 
 TEST_CASE("a chroot is told apart from a container")
@@ -52,12 +52,12 @@ TEST_CASE("restrictions of distributions are told apart")
     const TemporaryTree debian;
     debian.add("proc/sys/kernel/unprivileged_userns_clone", "0\n");
     CHECK(explain(failed("namespaces", EPERM), debian.path()).remedy ==
-          "sysctl -w kernel.unprivileged_userns_clone=1");
+          "as root: sysctl -w kernel.unprivileged_userns_clone=1");
     const TemporaryTree ubuntu;
     ubuntu.add("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
     // There the namespace can be made, but mounting in it is refused.
     CHECK(explain(failed("mounts", EACCES), ubuntu.path()).remedy ==
-          "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+          "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
 }
 
 TEST_CASE("a container is told by what it refuses")

@@ -277,6 +277,9 @@ TEST_CASE("home limit: the remedy names the state directory, as a word of a shel
     tree.add_directory("it's");
     const auto remedy = home_limit_remedy(tree.path() + "/it's");
     CHECK(remedy.find("prjquota") != std::string::npos);
+    // Where the kernel has it not, all else would be for nothing.
+    const auto kernel = remedy.find("CONFIG_");
+    CHECK((kernel == std::string::npos || kernel == std::string("the kernel must have ").size()));
     if (::geteuid() == 0) {
         CHECK(remedy.find(tree.path()) != std::string::npos);
     }

@@ -89,6 +89,18 @@ TEST_CASE("a target must be plain and hide nothing")
     CHECK_THROWS_AS(check_mount_target(std::string("/a\0b", 4)), Error);
 }
 
+TEST_CASE("the host's devices cannot be mounted, which no other way to them changes")
+{
+    try {
+        (void)checked_mounts({{"/dev", "/mnt/dev", true}}, {}, {});
+        FAIL_CHECK("it is mounted");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()) ==
+              "mount source /dev belongs to a file system of the kernel");
+        CHECK(error.hint() == "it cannot be mounted, only folders and files with data can");
+    }
+}
+
 TEST_CASE("in what a template shows a mount has its place only on what is there")
 {
     const TemporaryTree host;

@@ -141,7 +141,13 @@ TEST_SUITE("sandbox/state_directory")
     {
         CHECK(has(refusal("/proc/berth/x"), "--state-dir"));
         CHECK(has(refusal("/dev/null/x"), "Not a directory"));
-        CHECK(has(refusal("/dev/null"), "Not a directory"));
+        CHECK(has(refusal("/dev/null"), "/dev/null is no folder (Not a directory)"));
+        const tests::TemporaryDirectory folder;
+        const auto file = folder.path() + "/file";
+        std::ofstream(file) << "x";
+        CHECK(has(refusal(file), "the state directory " + file + " cannot be used: " + file +
+                                     " is a file (Not a directory)"));
+        CHECK(has(refusal(file + "/below"), ": " + file + " is a file (Not a directory)"));
     }
 
     TEST_CASE("the hint for a full disk names the line of `berth config` that shows where it is")

@@ -21,7 +21,7 @@ TEST_SUITE("session/occupation")
         info.jobs[0].job_id = "a\n";
         info.jobs[0].remaining = 90'000;
         CHECK(occupation(info) == "2 commands in flight, 1 job (a\\x0a for 91 s more at most), "
-                                  "2 connections of servers");
+                                  "2 connections of one server or more");
         info.calls = 0;
         info.pause.reset();
         info.jobs[0].job_id = "a";

@@ -209,7 +209,7 @@ TEST_SUITE("session/redis_manager")
                                      refusal_of([&] { (void)manager->resume(key_hash(work)); })}) {
                 CHECK(has(said, "session 'work' and its files are on the host a"));
                 CHECK(has(said, "Call a berth server on that host"));
-                CHECK(has(said, "BERTH_SESSION_HOST='a'"));
+                CHECK(has(said, "with this --registry and BERTH_SESSION_HOST='a'"));
             }
             CHECK(manager->collect_leftovers(Deadline::after(20s)).cleared == 0);
         };

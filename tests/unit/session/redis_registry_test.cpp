@@ -122,6 +122,8 @@ TEST_SUITE("session/redis")
         said = refusal(find);
         REQUIRE(said.has_value());
         CHECK(said->first.find("WRONGPASS") != std::string::npos);
+        // The form that the command line, which hides passwords, leaves as it is.
+        CHECK(said->first.find("redis://[USER[:PASSWORD]@]HOST") != std::string::npos);
         CHECK(said->first.find("secret") == std::string::npos);
         CHECK_FALSE(said->second);
         address.password = "the secret";
@@ -130,6 +132,18 @@ TEST_SUITE("session/redis")
         CHECK_FALSE(refusal(find).has_value());
         address.user = "nobody";
         CHECK(refusal(find).has_value());
+    }
+
+    TEST_CASE("a database that there is not is no matter of waiting")
+    {
+        const RedisServer server;
+        auto address = server.address();
+        address.database = 99;
+        const auto said = refusal(
+            [&] { (void)session::make_redis_registry(address, "a test", settled())->find(work); });
+        REQUIRE(said.has_value());
+        CHECK(said->first.find("has no database 99") != std::string::npos);
+        CHECK_FALSE(said->second);
     }
 
     TEST_CASE("each database has books of its own")

@@ -112,6 +112,22 @@ TEST_CASE("milliseconds are recognised and their seconds proposed")
     }
 }
 
+TEST_CASE("to a call that starts a job the hint does not say that background starts one")
+{
+    const auto error =
+        refusal("bash_exec", {{"command", "a"}, {"background", true}, {"timeout", 99'999}});
+    CHECK(error.hint() ==
+          "timeout is in seconds, and a job lives at most 7200 s (job.max_timeout).");
+    Settings settings;
+    settings.job_max_timeout = std::chrono::seconds(60);
+    BashExec::Args args;
+    args.command = "true";
+    args.background = true;
+    args.timeout = 61;
+    const auto lower = berth::tools::test::caught([&] { (void)BashExec::request(args, settings); });
+    CHECK(lower.hint() == "timeout is in seconds, and a job lives at most 60 s (job.max_timeout).");
+}
+
 TEST_CASE("an operator's lower maximum is told the same way")
 {
     Settings settings;
@@ -130,7 +146,12 @@ TEST_CASE("seconds are proposed only where milliseconds are likely")
     const auto hint = [](std::int64_t timeout) {
         return std::string(refusal("bash_exec", {{"command", "a"}, {"timeout", timeout}}).hint());
     };
-    CHECK(contains(hint(8000), "did you mean 8 s?"));
+    for (const std::int64_t either : {8000, 60'000}) {
+        CAPTURE(either);
+        CHECK_FALSE(contains(hint(either), "did you mean"));
+        CHECK(contains(hint(either), "at most 7200 (if milliseconds are meant: " +
+                                         std::to_string(either / 1000) + "). What takes longer"));
+    }
     CHECK(contains(hint(123'456), "did you mean 123 s?"));
     for (const std::int64_t odd : {7201, 9999, 8'000'000, 1'000'000'000}) {
         CAPTURE(odd);

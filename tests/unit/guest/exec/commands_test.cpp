@@ -341,6 +341,15 @@ TEST_CASE("a command is not run when its output cannot be watched")
     CHECK(!std::filesystem::exists(guest.home() + "/ran"));
 }
 
+TEST_CASE("one call that is all that may be is told as one")
+{
+    Guest guest(Mode::subreaper, [](protocol::GuestConfig& config) { config.max_calls = 1; });
+    const auto one = guest.start(Guest::request("sleep 0.3", 300'000));
+    CHECK(std::string(refusal(guest, Guest::request("true")).what()) ==
+          "1 command of this session is running, and 1 may at once (session.calls)");
+    guest.wait_for(one);
+}
+
 TEST_CASE("calls at once are limited, and known")
 {
     Guest guest(Mode::subreaper, [](protocol::GuestConfig& config) { config.max_calls = 2; });

@@ -256,3 +256,46 @@ TEST_CASE("what is mistyped is told with what was probably meant")
     CHECK(hint({"serve", "--sesion", "x"}).starts_with("berth: not expected: --sesion x\n"));
     CHECK(hint({"--quite-something-else"}).find("berth --help") != std::string::npos);
 }
+
+TEST_CASE("a setting without a flag is told with what sets it, and only what is wrong is named")
+{
+    const auto told = [](Words words) { return parse(std::move(words)).err; };
+    CHECK(told({"call", "--mount", "/a:/b", "--mount-mode", "ro", "bash_exec", "{}"}) ==
+          "berth: not expected: --mount-mode\n"
+          "mount_mode has no flag: set BERTH_MOUNT_MODE, or mount_mode in the file.\n");
+    for (const char* flag : {"--exec-timeout", "--exec.timeout", "--exec-timeuot"}) {
+        CHECK(told({"call", flag, "5", "bash_exec", "{}"}) ==
+              "berth: not expected: " + std::string(flag) +
+                  "\nexec.timeout has no flag: set BERTH_EXEC_TIMEOUT, or exec.timeout in the "
+                  "file.\n");
+    }
+    CHECK(told({"--session.quota", "5MiB", "status"}).find("set BERTH_SESSION_QUOTA, or") !=
+          std::string::npos);
+    // Also where one of the words that the command needs has gone to it.
+    CHECK(told({"call", "--exec-timeout"}).starts_with("berth: not expected: --exec-timeout\n"));
+    CHECK(told({"sessions", "kill", "--all"}) ==
+          "berth: not expected: --all\n"
+          "There is no --all: name each; `berth sessions list` has them.\n");
+}
+
+TEST_CASE("words of other programs, and commands of a group without it, are told what does that")
+{
+    const auto told = [](Words words) { return parse(std::move(words)).err; };
+    CHECK(told({"sessions", "stop", "u"}) ==
+          "berth: there is no command \"sessions stop\"\n"
+          "Did you mean `berth sessions pause` or `berth sessions kill`?\n");
+    CHECK(told({"exec", "ls"}).find("`berth call bash_exec '{\"command\": \"ls\"}'` runs a") !=
+          std::string::npos);
+    CHECK(told({"read_file", "{}"}).find("Did you mean `berth call read_file`?") !=
+          std::string::npos);
+    for (const auto& [words, command] :
+         {std::pair{Words{"list"}, "list"}, std::pair{Words{"list", "--json"}, "list"},
+          std::pair{Words{"ls"}, "list"}, std::pair{Words{"gc"}, "gc"},
+          std::pair{Words{"kill", "x"}, "kill"}, std::pair{Words{"killl", "x"}, "kill"}}) {
+        const auto error = told(words);
+        CAPTURE(error);
+        CHECK(error.ends_with("Did you mean `berth sessions " + std::string(command) + "`?\n"));
+    }
+    // What stands behind a command is no command.
+    CHECK(told({"status", "kill"}).ends_with("`berth --help` lists commands and flags.\n"));
+}

@@ -115,6 +115,19 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed")
     CHECK(list[0]["state"] == "running");
 }
 
+TEST_CASE_FIXTURE(Fixture, "what reaches a session of another template can be pasted")
+{
+    const session::SessionId other{"ann", "work", "of a template"};
+    (void)sessions.acquire(other);
+    const session::SessionId asked{"ann", "work", {}};
+    const auto key = session::key_hash(other);
+    CHECK(cli::advice_on_missing(sessions, asked, "adopt", " --session 'new'") ==
+          "One of that name was made with another session.key or --var: `berth sessions adopt " +
+              key + " --session 'new'` reaches it.");
+    CHECK(
+        cli::advice_on_missing(sessions, asked, "show").ends_with("show " + key + "` reaches it."));
+}
+
 TEST_CASE("the settings in force and where each came from")
 {
     Given given;

@@ -285,6 +285,8 @@ TEST_CASE("tools that the operator left out are not listed, and a call says why"
     CHECK(subset.ask("tools/list", "", true)["result"]["tools"][0]["name"] == "beta");
     CHECK_THROWS_WITH_AS((void)select_tools(fake_tools(), {"gamma"}, false),
                          "no tool is named \"gamma\"", Error);
+    CHECK_THROWS_WITH_AS((void)select_tools(fake_tools(), {"gamma"}, false, "flag --tools"),
+                         "no tool is named \"gamma\" (tools, flag --tools)", Error);
     CHECK_THROWS_WITH_AS((void)select_tools(fake_tools(), {"beta"}, true),
                          "no tool is left to serve: --read-only leaves out every tool of --tools",
                          Error);

@@ -98,6 +98,16 @@ TEST_CASE("a secret that is not to be had is named, with its place, and nothing 
     REQUIRE(::mkfifo(sources.file_path().c_str(), 0600) == 0);
     CHECK(has(sources.refusal_of(variables), "no regular file"));
     CHECK(has(sources.refusal_of(sources.of({"TOKEN=env:UNSET"})), "variable UNSET"));
+    // The file may come; the server's variables stay as they are.
+    for (const auto& [item, retryable] :
+         {std::pair{sources.item(), true}, std::pair{std::string("TOKEN=env:UNSET"), false}}) {
+        try {
+            (void)sources.of({item}).now();
+            FAIL_CHECK("nothing is refused");
+        } catch (const Error& error) {
+            CHECK(error.retryable() == retryable);
+        }
+    }
 }
 
 TEST_CASE("what is no source is refused, and not quoted: it may be the secret itself")

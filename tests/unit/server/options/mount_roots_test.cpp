@@ -106,6 +106,16 @@ TEST_SUITE("server/options/mount_roots")
         CHECK_FALSE(fs::exists("/usr/team"));
     }
 
+    TEST_CASE("a root that is not there is what is to be made")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/none/{profile}\"\n",
+                  bench.root + "/none");
+        CHECK(has(bench.refusal(), "the root " + bench.root + "/none does not exist\nMake that"));
+        fs::create_directory(bench.root + "/none");
+        CHECK(bench.make().sessions.mounts.size() == 1);
+    }
+
     TEST_CASE("a root that is a link is where it leads")
     {
         Roots bench;

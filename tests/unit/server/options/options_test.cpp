@@ -169,6 +169,13 @@ TEST_CASE("an unknown key of the file names the nearest one and its line")
     CHECK(has(text, "exec.timeuot"));
     CHECK(has(text, "berth.toml:3"));
     CHECK(has(text, "Did you mean exec.timeout?"));
+    bench.file("[session]\nname = \"x\"\n");
+    CHECK(
+        has(bench.refusal(), "The session is not for the file: give --session or BERTH_SESSION."));
+    bench.file("[profile.a]\nnetwork = \"none\"\n");
+    CHECK(has(bench.refusal(), "Did you mean [profiles.a]?"));
+    bench.file("network = none\n");
+    CHECK(has(bench.refusal(), "text needs quotes: network = \"none\""));
     bench.file("zzzzzzzzzzzzzzzzzzzz = 1\n");
     CHECK(has(bench.refusal(), "unknown setting"));
     CHECK_FALSE(has(bench.refusal(), "Did you mean"));
@@ -375,6 +382,10 @@ TEST_CASE("what is wrong with a mount is told, and what to do")
     CHECK(has(bench.refusal(), std::filesystem::current_path().string() + "/none-such: No such"));
     bench.given.values["mount"].items = {bench.directory + ":/mnt/a"};
     CHECK(has(bench.refusal(), "Mount another folder, or move the state: --state-dir."));
+    bench.given.values["mount"].items = {"/:/mnt/a"};
+    CHECK(has(bench.refusal(), "Mount the folders below / that are wanted, one by one."));
+    bench.given.values["mount"].items = {"/usr:/mnt/a:rw:ro"};
+    CHECK(has(bench.refusal(), "it has two modes, rw:ro\nGive one, ro or rw."));
 }
 
 TEST_CASE("a mount whose folder has gone is no matter for what only looks")

@@ -132,7 +132,7 @@ TEST_SUITE("server/options/profiles")
             refusal({{"a.extends", text("b")}, {"b.extends", text("a")}}).find("extends itself") !=
             std::string::npos);
         CHECK(refusal({{"a.locked", text("network")}}) ==
-              "profile a locks network and does not say what it is");
+              "profile a locks network (/c.toml:7) and does not say what it is");
         CHECK(refusal({{"a.locked", text("netwrok")}}) ==
               "unknown setting \"netwrok\" (/c.toml:7)");
         CHECK(refusal({{"a.max.network", text("none")}}) ==

@@ -82,6 +82,22 @@ TEST_CASE("a template without a session's name is one session for all who share 
     CHECK(hash(own, "ann", "") == hash(own, "ann", "work"));
 }
 
+TEST_CASE("a variable that is near another is told which")
+{
+    const auto hint = [](const std::string& text) {
+        try {
+            (void)make(text, {"team=red"});
+        } catch (const Error& error) {
+            return error.hint();
+        }
+        return std::string();
+    };
+    CHECK(hint("{principal}/{sesion}") ==
+          "Did you mean {session}? Set it with --var sesion=VALUE or BERTH_VAR.");
+    CHECK(has(hint("{taem}/{session}"), "Did you mean {team}?"));
+    CHECK(hint("{project}/{team}") == "Set it with --var project=VALUE or BERTH_VAR.");
+}
+
 TEST_CASE("a variable that is not set refuses")
 {
     CHECK(has(refusal("{team}/{session}"), "the variable {team} is not set"));

@@ -41,6 +41,21 @@ TEST_CASE("what is not JSON in UTF-8 is a parse error")
     }
 }
 
+TEST_CASE("where a document ends too early is told, and of none that there is none")
+{
+    const auto said = [](std::string_view text) {
+        try {
+            static_cast<void>(read_json(text, {}));
+        } catch (const ProtocolError& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    CHECK(said("") == "the JSON is empty");
+    CHECK(said("{") == "the JSON ends in the middle, after 1 byte");
+    CHECK(said("[1") == "the JSON ends in the middle, after 2 bytes");
+}
+
 TEST_CASE("nesting is bounded, and a bomb does not reach the stack")
 {
     CHECK(code_of(std::string(64, '[') + std::string(64, ']')) == 0);
