@@ -54,7 +54,9 @@ bool is_unlimited(const Definition& definition, double value)
 void check_keys(const std::map<std::string, RawValue>& values)
 {
     for (const auto& [key, value] : values) {
-        if (!key.ends_with('.') && find_definition(key) == nullptr) {
+        // An empty table says nothing, unless it was to be a profile.
+        const bool is_said = !key.ends_with('.') || key.starts_with("profile.");
+        if (is_said && find_definition(key) == nullptr) {
             refuse_key(key, value.origin);
         }
     }

@@ -137,7 +137,9 @@ void refuse_key(const std::string& key, const std::string& origin)
     constexpr std::string_view slip = "profile.";
     if (key.starts_with(slip)) {
         const auto name = key.substr(slip.size());
-        throw Error(ErrorCode::invalid_argument, "unknown setting \"" + key + "\" (" + origin + ")",
+        throw Error(ErrorCode::invalid_argument,
+                    "unknown setting \"" + key.substr(0, key.find_last_not_of('.') + 1) + "\" (" +
+                        origin + ")",
                     "Did you mean [profiles." + name.substr(0, name.find('.')) + "]?");
     }
     throw Error(ErrorCode::invalid_argument, "unknown setting \"" + key + "\" (" + origin + ")",

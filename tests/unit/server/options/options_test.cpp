@@ -172,8 +172,11 @@ TEST_CASE("an unknown key of the file names the nearest one and its line")
     bench.file("[session]\nname = \"x\"\n");
     CHECK(
         has(bench.refusal(), "The session is not for the file: give --session or BERTH_SESSION."));
-    bench.file("[profile.a]\nnetwork = \"none\"\n");
-    CHECK(has(bench.refusal(), "Did you mean [profiles.a]?"));
+    for (const char* of_it : {"", "network = \"none\"\n"}) {
+        bench.file("[profile.a]\n" + std::string(of_it));
+        CHECK(has(bench.refusal(), "Did you mean [profiles.a]?"));
+        CHECK_FALSE(has(bench.refusal(), "a.\""));
+    }
     bench.file("network = none\n");
     CHECK(has(bench.refusal(), "text needs quotes: network = \"none\""));
     bench.file("zzzzzzzzzzzzzzzzzzzz = 1\n");
