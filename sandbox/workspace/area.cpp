@@ -88,6 +88,8 @@ Area open_area(const std::string& root, const std::string& principal)
     if (top) {
         judge(top.get(), root);
         area.own.reset(::openat(top.get(), sha256_hex(principal).c_str(), directory_flags));
+    } else if (errno == ENOTDIR) {
+        (void)open_or_make_directory(root); // throws what says which part of it is a file
     }
     if (area.own) {
         area.files.reset(::openat(area.own.get(), "files", directory_flags));
