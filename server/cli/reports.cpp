@@ -61,8 +61,12 @@ std::string advice_on_missing(session::SessionManager& sessions, const session::
     std::string commands;
     for (const auto& facts : sessions.list()) {
         if (facts.session == id.session && facts.principal == id.principal && facts.key != key) {
-            commands += (commands.empty() ? "" : " or ") +
-                        ("`berth sessions " + command + ' ' + facts.key) + rest + '`';
+            commands += commands.empty() ? "`berth sessions " : " or `berth sessions ";
+            commands += command;
+            commands += ' ';
+            commands += facts.key;
+            commands += rest;
+            commands += '`';
         }
     }
     return commands.empty()
