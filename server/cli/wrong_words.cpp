@@ -1,5 +1,6 @@
 #include "server/cli/wrong_words.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "server/options/definitions.hpp"
 #include "tools/tool.hpp"
@@ -10,6 +11,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -128,11 +130,9 @@ std::string advice_on_place(const std::string& option, const std::vector<std::st
         return option + " belongs behind " + typed + '.';
     }
     constexpr std::size_t shown = 3;
-    std::string text = option + " is an option of ";
-    for (std::size_t i = 0; i < std::min(commands.size(), shown); ++i) {
-        text += (i == 0 ? "" : ", ") + commands[i];
-    }
-    return text + (commands.size() > shown ? " and others." : ".");
+    return option + " is an option of " +
+           joined(std::span(commands).first(std::min(commands.size(), shown))) +
+           (commands.size() > shown ? " and others." : ".");
 }
 
 /// Empty when it is near none.
@@ -194,11 +194,9 @@ std::vector<std::string> unexpected(const CLI::App& app, const std::vector<std::
 std::string listed(const CLI::App& app)
 {
     const auto [at, path] = reached(app);
-    std::string list;
-    for (const auto* command : at->get_subcommands(nullptr)) {
-        list += (list.empty() ? ": " : ", ") + command->get_name();
-    }
-    return "`berth " + path + "--help` lists what may follow" + list + '.';
+    const auto names = joined(at->get_subcommands(nullptr), ", ", &CLI::App::get_name);
+    return "`berth " + path + "--help` lists what may follow" +
+           (names.empty() ? names : ": " + names) + '.';
 }
 
 WrongWords of_unexpected(const CLI::App& app, const Known& known,
