@@ -130,7 +130,6 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
             return std::nullopt;
         }
         sandbox = slot->sandbox;
-        lease.add(std::exchange(slot->untold, {}));
         const auto now = BootClock::now();
         touch = now - slot->touched >= touch_interval;
         if (touch) {
@@ -142,6 +141,9 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         registry_->touch(slot->key);
     }
     tell_of_mounts(*slot, lease);
+    // Last: a call that hangs at the books or at a mount's disk must not have taken them along.
+    const std::lock_guard lock(slot->mutex);
+    lease.add(std::exchange(slot->untold, {}));
     return lease;
 }
 
