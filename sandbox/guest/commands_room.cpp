@@ -1,4 +1,5 @@
 #include "sandbox/guest/commands_state.hpp"
+#include "sandbox/guest/errors.hpp"
 #include "sandbox/guest/exec/process_tree.hpp"
 
 #include <algorithm>
@@ -132,16 +133,38 @@ void Commands::State::start_waiting(const std::string& id, BootClock::time_point
         launch(next.request, next.notice, with_room(next, give_up));
     } catch (const OutOfProcesses&) {
         if (!find_room(next, give_up)) {
-            next.done({}, std::current_exception());
+            refuse(next, std::current_exception());
         }
         return;
     } catch (...) {
-        next.done({}, std::current_exception());
+        refuse(next, std::current_exception());
         return;
     }
     if (next.detached) {
         commands.at(id)->detach();
     }
+}
+
+void Commands::State::refuse(const Waiting& command, const std::exception_ptr& error)
+{
+    if (!command.detached) {
+        command.done({}, error);
+        return;
+    }
+    const auto nothing = [this](const char* name) {
+        OutputStream stream(UniqueFd(), 0, 0, spill, name);
+        stream.keep_newest();
+        return stream;
+    };
+    EndedJob job{{}, nothing("stdout"), nothing("stderr"), {}, command.request.id};
+    job.state.job_id = host.new_job_id();
+    job.state.command = shown_beginning(command.request.command);
+    job.state.shell_ended = true;
+    job.state.fate = protocol::Fate::lost;
+    job.state.exit_code = -1;
+    job.state.notice = message_of(error);
+    job.unseen.set();
+    remember(std::move(job));
 }
 
 bool Commands::State::cancel_waiting(const std::string& id)

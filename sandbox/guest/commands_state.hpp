@@ -9,7 +9,6 @@
 #include "sandbox/guest/output_news.hpp"
 #include "sandbox/guest/quota/quota_watch.hpp"
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -45,8 +44,14 @@ struct Commands::State {
           SessionState& session, OomScore oom_score_, ShellProgram shell_, std::string machine_);
 
     bool start(const protocol::ExecuteRequest& request, const Done& done);
+
+    // ---- commands_launch.cpp
+
     /// As start(), for the second time where `notice` says why.
     void launch(const protocol::ExecuteRequest& request, std::string notice, Done done);
+    [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
+    [[nodiscard]] pid_t spawn_command(SpawnOptions options, const CommandPipes& pipes,
+                                      std::optional<CommandCgroup>& cgroup);
 
     // ---- commands_room.cpp
 
@@ -65,6 +70,8 @@ struct Commands::State {
     /// no such job.
     [[nodiscard]] bool make_room(const protocol::ExecuteRequest& request, const Done& done);
     void start_waiting(const std::string& id, BootClock::time_point give_up);
+    /// It is not run. Where its connection broke meanwhile there is a job that tells so.
+    void refuse(const Waiting& command, const std::exception_ptr& error);
     [[nodiscard]] bool cancel_waiting(const std::string& id);
 
     // ---- commands_jobs.cpp
@@ -103,9 +110,6 @@ struct Commands::State {
     /// Nothing when the command is gone or has printed nothing.
     [[nodiscard]] protocol::PrintedTail newest_output(const std::string& id) const;
 
-    [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
-    [[nodiscard]] pid_t spawn_command(SpawnOptions options, const CommandPipes& pipes,
-                                      std::optional<CommandCgroup>& cgroup);
     [[nodiscard]] std::vector<std::shared_ptr<Command>> all() const;
     void reaped(pid_t pid, int status, const rusage& usage);
     void stopped(pid_t pid) const;
@@ -125,7 +129,6 @@ struct Commands::State {
     OomScore oom_score;
     ShellProgram shell;
     std::string machine; ///< behind the number of a job
-    std::array<char, 64UL * 1024> buffer{};
     SpillStore spill;
     RunningClock clock;
     CommandHost host;

@@ -135,8 +135,7 @@ void Connection::receive()
         update_events(); // else it would be told of it again and again
         return;
     }
-    std::array<char, 64UL * 1024>
-        buffer; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
+    const auto buffer = loop_.read_buffer();
     for (int turn = 0; turn < reads_per_turn && (events_ & EPOLLIN) != 0 && owner_.is_reading();
          ++turn) {
         // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): it does not wait

@@ -46,4 +46,9 @@ std::string encode_error(const std::exception_ptr& error)
     return protocol::encode(message);
 }
 
+std::string message_of(const std::exception_ptr& error)
+{
+    return translate(error).what();
+}
+
 } // namespace berth::guest

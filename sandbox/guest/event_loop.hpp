@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -47,6 +49,11 @@ class EventLoop {
     /// Runs `task` on the loop's thread soon. Thread-safe.
     void post(Task task);
 
+    /// For whoever reads in a callback, all of them the same: what is in it holds until the next
+    /// one reads. Not on the stack, of which guards against stack clashes touch each page, so that
+    /// it would stay in the memory of an idle session; here only what was read does.
+    [[nodiscard]] std::span<char> read_buffer() const noexcept { return *read_buffer_; }
+
     void run();
     /// Makes run() return once it has run what was posted before; a run() that has not begun yet
     /// returns at once. Thread-safe.
@@ -76,6 +83,8 @@ class EventLoop {
     std::map<std::pair<BootClock::time_point, TimerId>, Timer> timers_;
     std::unordered_map<TimerId, BootClock::time_point> timer_times_;
     TimerId next_timer_ = 1;
+    using ReadBuffer = std::array<char, 64UL * 1024>;
+    std::unique_ptr<ReadBuffer> read_buffer_ = std::make_unique_for_overwrite<ReadBuffer>();
     std::mutex mutex_;
     std::vector<Task> posted_; ///< guarded by mutex_
     bool stopping_ = false;    ///< guarded by mutex_

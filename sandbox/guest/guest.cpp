@@ -163,6 +163,7 @@ void end_within_a_second(EventLoop& loop)
         pauses.clients_changed();
     });
     tell_ready(config.ready_fd);
+    release_setup_memory();
     loop.run();
     wind_up(pauses, std::move(commands));
 }

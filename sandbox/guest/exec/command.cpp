@@ -29,10 +29,15 @@ std::chrono::milliseconds milliseconds_of(std::uint64_t count)
 
 } // namespace
 
+std::string shown_beginning(const std::string& command)
+{
+    return std::string(utf8::prefix_bytes(command, kept_text));
+}
+
 Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std::string workdir,
                  std::string notice, pid_t shim, CommandPipes pipes,
                  std::optional<CommandCgroup> cgroup, std::uint64_t oom_kills, Done done)
-    : host_(host), id_(request.id), text_(utf8::prefix_bytes(request.command, kept_text)),
+    : host_(host), id_(request.id), text_(shown_beginning(request.command)),
       workdir_(std::move(workdir)), timeout_(milliseconds_of(request.timeout)),
       keep_leftovers_(request.on_exit == protocol::OnExit::keep),
       in_session_directory_(request.workdir.empty()),
@@ -103,7 +108,7 @@ bool Command::read_stream(OutputStream& stream, int reads)
         return false;
     }
     const std::uint64_t before = stream.total_bytes();
-    const auto state = stream.read_some(host_.buffer, reads);
+    const auto state = stream.read_some(host_.loop.read_buffer(), reads);
     if (stream.total_bytes() != before) {
         drain_last_ = BootClock::now();
         host_.printed(*this);

@@ -34,7 +34,6 @@ struct CommandHost {
     SessionState& session;
     SpillStore& spill;
     const RunningClock& clock; ///< of every time limit
-    std::span<char> buffer;    ///< for reading, shared: used within one callback only
     std::function<bool()> job_table_full;
     std::function<std::string()> new_job_id;
     /// Children of the guest, among `all`, that no command owns yet and that may be `asking`'s,
@@ -58,6 +57,9 @@ class OutOfProcesses : public Error {
     {
     }
 };
+
+/// What is told of a command's text where it stands for the command.
+[[nodiscard]] std::string shown_beginning(const std::string& command);
 
 /// How the command's shell ended.
 struct ShellEnd {

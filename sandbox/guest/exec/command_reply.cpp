@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/guest/errors.hpp"
 #include "sandbox/guest/exec/command.hpp"
 
 #include <cerrno>
@@ -87,15 +88,6 @@ std::string lost_directory(int error)
                              : "the working directory cannot be reached by a path";
 }
 
-std::string text_of(const std::exception_ptr& error)
-{
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& told) {
-        return told.what();
-    }
-}
-
 } // namespace
 
 void Command::start_failed(const ShimReport& report)
@@ -110,7 +102,7 @@ void Command::start_failed(const ShimReport& report)
     if (done) {
         job_id_.clear(); // who asked for the job is told that there is none
     } else {
-        add_notice(text_of(error));
+        add_notice(message_of(error));
     }
     settle();
     if (done) {

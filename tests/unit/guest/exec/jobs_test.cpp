@@ -16,6 +16,28 @@ namespace berth::guest::test {
 using protocol::Fate;
 using std::chrono::milliseconds;
 
+namespace {
+
+/// Of the guest too, as by a cgroup: that of its configuration is for commands.
+bool limit_processes()
+{
+    const struct rlimit limit = {100, 100};
+    return ::setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
+/// Has all processes for a while, with a file "full" meanwhile. No job, so that nothing may be
+/// stopped for another command.
+protocol::ExecuteRequest greedy(const std::string& seconds)
+{
+    return Guest::request("perl -e 'my @all; while (1) { my $p = fork; "
+                          "last if !defined $p; if (!$p) { sleep 60; exit } "
+                          "push @all, $p } open(F, \">\", \"full\"); "
+                          "select(undef, undef, undef, " +
+                          seconds + "); kill 9, @all; wait for @all; unlink \"full\"'");
+}
+
+} // namespace
+
 TEST_CASE("a background child that holds the pipe: the call ends with its shell")
 {
     in_each_mode([](Mode mode) {
@@ -168,19 +190,9 @@ TEST_CASE("a command for which no process is free waits a second, and is told th
     as_ordinary_user(64997, [] {
         int result = 0;
         {
-            // Of the guest too, as by a cgroup: that of its configuration is for commands.
-            const struct rlimit limit = {100, 100};
-            result |= ::setrlimit(RLIMIT_NPROC, &limit) == 0 ? 0 : 128;
+            result |= limit_processes() ? 0 : 128;
             Guest guest(Mode::subreaper);
-            // No job, so that nothing may be stopped. It has all processes for a while.
-            const auto greedy = [](const std::string& seconds) {
-                return Guest::request("perl -e 'my @all; while (1) { my $p = fork; "
-                                      "last if !defined $p; if (!$p) { sleep 60; exit } "
-                                      "push @all, $p } open(F, \">\", \"full\"); "
-                                      "select(undef, undef, undef, " +
-                                      seconds + "); kill 9, @all; wait for @all; unlink \"full\"'");
-            };
-            const auto run_when_full = [&guest, &greedy](const std::string& seconds) {
+            const auto run_when_full = [&guest](const std::string& seconds) {
                 const auto full = guest.home() + "/full";
                 const auto other = guest.start(greedy(seconds));
                 const bool is_full = guest.until([&] { return std::filesystem::exists(full); });
@@ -196,6 +208,34 @@ TEST_CASE("a command for which no process is free waits a second, and is told th
             result |=
                 refused.took > milliseconds(900) && refused.took < milliseconds(2300) ? 0 : 32;
             result |= guest.run("echo on").reply.out.head == "on\n" ? 0 : 64;
+        }
+        return result;
+    });
+}
+
+TEST_CASE("a command that waits for a process when its connection breaks: a job tells if none came")
+{
+    as_ordinary_user(64996, [] {
+        int result = 0;
+        {
+            result |= limit_processes() ? 0 : 128;
+            Guest guest(Mode::subreaper);
+            const auto full = guest.home() + "/full";
+            const auto other = guest.start(greedy("2.5"));
+            result |= guest.until([&] { return std::filesystem::exists(full); }) ? 0 : 4;
+            const auto request = Guest::request("echo on >ran");
+            const auto waiting = guest.start(request);
+            guest.spin(milliseconds(100));
+            result |= guest.commands->detach(request.id).empty() ? 0 : 8;
+            result |= guest.until([&] { return !guest.commands->ended_jobs().empty(); }) ? 0 : 16;
+            const auto jobs = guest.commands->ended_jobs();
+            result |= jobs.size() == 1 && jobs.front().unseen && jobs.front().job_id == "job-1" &&
+                              jobs.front().command == "echo on >ran"
+                          ? 0
+                          : 32;
+            result |= !guest.outcome(waiting) ? 0 : 64;
+            result |= guest.until([&] { return guest.outcome(other).has_value(); }) ? 0 : 4;
+            result |= std::filesystem::exists(guest.home() + "/ran") ? 16 : 0;
         }
         return result;
     });
