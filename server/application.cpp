@@ -94,14 +94,15 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     configuration.catalog = catalog_;
     configuration.settings = [this] { return settings(); };
     configuration.describe = [this](const tools::Entry& tool) {
-        return make_description(tool, *settings(), sessions_.backend());
+        return make_description(tool, *settings(), sessions_.backend(), availability());
     };
     configuration.instructions = [this] {
-        warn_of_unavailable(sessions_.backend().availability());
+        const auto found = availability();
+        warn_of_unavailable(found);
         return make_instructions(present_options(), facts_of_session(options_, sessions_),
-                                 sessions_.backend(), catalog_);
+                                 sessions_.backend(), found, catalog_);
     };
-    configuration.lasting = [this] { return sessions_.backend().availability().available; };
+    configuration.lasting = [this] { return availability().available; };
     configuration.untold = [this](tools::Told told) {
         sessions_.tell_again(options_.session, std::move(told));
     };
@@ -131,6 +132,16 @@ session::Settings Application::session_settings()
                                            : std::map<std::string, std::string>();
     };
     return settings;
+}
+
+/// Where the session's machine runs its tools work, and whether another one could be made, which
+/// takes most of a server's start to try, is of no interest.
+sandbox::Availability Application::availability()
+{
+    std::call_once(asked_,
+                   [this] { machine_runs_ = facts_of_session(options_, sessions_).is_next; });
+    return machine_runs_ ? sandbox::Availability{.available = true, .reason = {}, .remedy = {}}
+                         : sessions_.backend().availability();
 }
 
 Options Application::present_options()

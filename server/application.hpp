@@ -8,6 +8,7 @@
 #include "tools/tool.hpp"
 
 #include <memory>
+#include <mutex>
 
 namespace berth::server {
 
@@ -42,6 +43,8 @@ class Application {
     /// Of the tools, those of this moment.
     [[nodiscard]] std::shared_ptr<const tools::Settings> settings();
     [[nodiscard]] Options present_options();
+    /// Of this session's sandbox. What was there once counts as there for good.
+    [[nodiscard]] sandbox::Availability availability();
 
     const Options options_;
     const std::shared_ptr<const tools::Settings> initial_;
@@ -49,6 +52,8 @@ class Application {
     mcp::Catalog catalog_;
     session::SessionManager sessions_;
     std::unique_ptr<workspace::Store> workspace_;
+    std::once_flag asked_;
+    bool machine_runs_ = false; ///< when it was asked first
     std::unique_ptr<mcp::Service> service_;
 };
 

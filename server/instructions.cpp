@@ -119,9 +119,8 @@ bool needs_sandbox(const tools::Entry& tool)
 
 } // namespace
 
-std::string disabled_reason(sandbox::Backend& backend)
+std::string disabled_reason(const sandbox::Availability& availability)
 {
-    const auto availability = backend.availability();
     if (availability.available) {
         return {};
     }
@@ -135,7 +134,8 @@ std::string disabled_reason(sandbox::Backend& backend)
 }
 
 std::string make_instructions(const Options& options, const session::SessionFacts& facts,
-                              sandbox::Backend& backend, const mcp::Catalog& catalog)
+                              sandbox::Backend& backend, const sandbox::Availability& availability,
+                              const mcp::Catalog& catalog)
 {
     std::string text = "These tools work on one machine of your own: " + backend.description();
     text += text.ends_with('.') ? " " : ". ";
@@ -154,7 +154,7 @@ std::string make_instructions(const Options& options, const session::SessionFact
         text += "\nNot served here: " +
                 joined(catalog.left_out, ", ", [](const auto& each) { return each.first; }) + '.';
     }
-    if (const auto reason = disabled_reason(backend); !reason.empty()) {
+    if (const auto reason = disabled_reason(availability); !reason.empty()) {
         text = "DISABLED: the sandbox cannot be made on this host, so the tools that need it fail "
                "until the operator mends it: " +
                reason + "\n\n" + text;
@@ -163,10 +163,11 @@ std::string make_instructions(const Options& options, const session::SessionFact
 }
 
 std::string make_description(const tools::Entry& tool, const tools::Settings& settings,
-                             sandbox::Backend& backend)
+                             sandbox::Backend& backend, const sandbox::Availability& availability)
 {
     auto text = tools::in_words_of(tool.dialect, tool.describe(settings, backend));
-    if (const auto reason = needs_sandbox(tool) ? disabled_reason(backend) : ""; !reason.empty()) {
+    if (const auto reason = needs_sandbox(tool) ? disabled_reason(availability) : "";
+        !reason.empty()) {
         // Why and what it does, and no more: the reason stands with each tool, and the list must
         // stay small. The instructions and a call's error have the whole of a long one.
         const auto shown = utf8::prefix_bytes(reason, most_reason);

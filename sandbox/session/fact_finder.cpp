@@ -103,6 +103,8 @@ SessionFacts FactFinder::describe(Record record) const
         facts.why += " (on the host " + visible(record.place->host) + ", as the books have it)";
     }
     take_conditions(facts, in_force);
+    facts.is_next = running && facts.backend == backend_.name() &&
+                    !is_elsewhere(settings_.place, record) && !need_another(settings_, in_force);
     return facts;
 }
 

@@ -46,7 +46,7 @@ struct Fixture {
             facts.template_name = chosen.sessions.template_name;
         }
         return make_instructions(
-            chosen, facts, backend,
+            chosen, facts, backend, backend.availability(),
             mcp::select_tools(tools::all_tools(), chosen.served_tools, chosen.read_only));
     }
 
@@ -149,10 +149,11 @@ TEST_SUITE("server/instructions")
         backend.available = false;
         CHECK(text().starts_with("DISABLED: "));
         CHECK(says("no fakes here. Remedy: allow fakes"));
-        CHECK(disabled_reason(backend) == "no fakes here. Remedy: allow fakes");
+        CHECK(disabled_reason(backend.availability()) == "no fakes here. Remedy: allow fakes");
         const auto chosen = options();
         const auto describe = [&](const char* tool) {
-            return make_description(*tools::find_tool(tool), chosen.tools, backend);
+            return make_description(*tools::find_tool(tool), chosen.tools, backend,
+                                    backend.availability());
         };
         CHECK(describe("bash_exec").starts_with("DISABLED: no fakes here. Remedy: allow fakes\n"));
         // With what it does, and no more: the reason stands with each, and the list must stay
@@ -162,7 +163,7 @@ TEST_SUITE("server/instructions")
         backend.reason = std::string(3000, 'r');
         std::size_t listed = 0;
         for (const auto& tool : tools::all_tools()) {
-            listed += make_description(tool, chosen.tools, backend).size() +
+            listed += make_description(tool, chosen.tools, backend, backend.availability()).size() +
                       tool.input_schema.size() + 300;
         }
         CHECK(listed < 24UL * 1024);
@@ -173,7 +174,7 @@ TEST_SUITE("server/instructions")
             CHECK_FALSE(describe(tool).starts_with("DISABLED"));
         }
         backend.available = true;
-        CHECK(disabled_reason(backend).empty());
+        CHECK(disabled_reason(backend.availability()).empty());
         CHECK_FALSE(describe("bash_exec").starts_with("DISABLED"));
     }
 }

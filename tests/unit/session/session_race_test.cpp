@@ -30,11 +30,13 @@ struct Fixture {
     std::string machines = directory / "machines";
     std::shared_ptr<FakeBackend> backend = std::make_shared<FakeBackend>(machines);
 
-    [[nodiscard]] std::unique_ptr<SessionManager> start(std::chrono::milliseconds wait = 120s) const
+    [[nodiscard]] std::unique_ptr<SessionManager> start(std::chrono::milliseconds wait = 120s,
+                                                        session::Setup setup = {}) const
     {
         session::Settings settings;
         settings.state_directory = directory / "state";
         settings.lock_wait = wait;
+        settings.setup = std::move(setup);
         return std::make_unique<SessionManager>(settings, backend);
     }
 
@@ -159,6 +161,20 @@ TEST_SUITE("session/race")
         const auto manager = start(100ms);
         CHECK(tests::error_of([&] { (void)manager->acquire(work); }) == ErrorCode::busy);
         CHECK(manager->facts(work).state == "creating");
+        kill_hard(stuck);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who waits for another server's setup is told how long it may take")
+    {
+        const pid_t stuck = spawn_stuck(work);
+        const auto manager = start(100ms, {.commands = {"true"}, .timeout = 7s, .variables = {}});
+        std::string advice;
+        try {
+            (void)manager->acquire(work);
+        } catch (const Error& error) {
+            advice = error.hint();
+        }
+        CHECK(advice == "session.setup may run in it, for 7 s at most: try again then");
         kill_hard(stuck);
     }
 
