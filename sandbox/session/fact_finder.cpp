@@ -20,7 +20,8 @@ namespace {
 
 /// Of a guest that is stuck the books tell enough.
 constexpr std::chrono::seconds look_time{1};
-constexpr std::chrono::seconds look_time_of_all{5};
+constexpr std::chrono::seconds look_time_of_all{10};
+constexpr const char* not_asked = "not asked: others took too long to answer";
 
 std::string duration_text(std::chrono::seconds duration)
 {
@@ -216,9 +217,14 @@ std::vector<SessionFacts> FactFinder::all_asked() const
     return collect([&](const std::string& key) {
         Sight sight;
         sight.facts = describe_key(key);
-        if (sight.facts.state == to_string(State::running) && !patience.expired()) {
-            ask_guest(sight, Deadline::after(look_time));
+        if (sight.facts.state == to_string(State::running)) {
+            if (patience.expired()) {
+                sight.trouble = not_asked;
+            } else {
+                ask_guest(sight, Deadline::after(look_time));
+            }
         }
+        sight.facts.silence = sight.trouble;
         return sight.facts;
     });
 }
@@ -235,7 +241,7 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
         activity.session = record->id.session;
         activity.principal = record->id.principal;
         if (patience.expired()) {
-            activity.trouble = "not asked: others took too long to answer";
+            activity.trouble = not_asked;
             return activity;
         }
         const auto sandbox = reach_machine(backend_, *record);
@@ -252,7 +258,7 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
 std::vector<Activity> FactFinder::activities() const
 {
     const auto keys = registry_.keys();
-    const auto patience = Deadline::after(std::chrono::seconds(10));
+    const auto patience = Deadline::after(look_time_of_all);
     std::vector<std::optional<Activity>> asked(keys.size());
     side_by_side(keys.size(), [&](std::size_t i) { asked[i] = activity_of(keys[i], patience); });
     std::vector<Activity> all;

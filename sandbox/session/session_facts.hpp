@@ -29,6 +29,7 @@ struct SessionFacts {
     std::string template_name; ///< empty: the backend's own programs
     std::vector<sandbox::Mount> mounts;
     std::string trouble; ///< why the books could not be asked: this is what the server remembers
+    std::string silence; ///< why the guest did not tell: whether it is paused is not known
 };
 
 /// What runs in a session's machine at this moment.

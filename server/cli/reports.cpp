@@ -1,5 +1,6 @@
 #include "server/cli/reports.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/version.hpp"
@@ -37,6 +38,25 @@ std::string remedy_after(const Check& check, const std::vector<Check>& checks)
     return (names == check.name ? "remedy: " : "remedy for " + names + ": ") + check.remedy;
 }
 
+/// Of those whose guests did not tell how they are; empty: all did.
+std::string told_of_silent(const std::vector<session::SessionFacts>& all)
+{
+    constexpr std::size_t most = 5;
+    std::vector<std::string> silent;
+    for (const auto& facts : all) {
+        if (!facts.silence.empty()) {
+            silent.push_back(one_line(facts.session) + " (" + one_line(facts.silence) + ')');
+        }
+    }
+    if (silent.empty()) {
+        return {};
+    }
+    const auto more = silent.size() > most ? silent.size() - most : 0;
+    silent.resize(silent.size() - more);
+    return "\nNot known whether running or paused, since the guest did not tell: " +
+           joined(silent) + (more > 0 ? " and " + std::to_string(more) + " more" : "") + '\n';
+}
+
 } // namespace
 
 json session_json(const session::SessionFacts& facts)
@@ -51,7 +71,8 @@ json session_json(const session::SessionFacts& facts)
             {"last_used", facts.last_used},
             {"lifetime", facts.why},
             {"home", facts.home},
-            {"host", facts.host}};
+            {"host", facts.host},
+            {"trouble", facts.silence}};
 }
 
 std::string advice_on_missing(session::SessionManager& sessions, const session::SessionId& id,
@@ -146,7 +167,7 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
             rows[i + 1].push_back(or_dash(one_line(all[i].host)));
         }
     }
-    print(all.empty() ? "no sessions" : table(std::move(rows)));
+    print(all.empty() ? "no sessions" : table(std::move(rows)) + told_of_silent(all));
     return 0;
 }
 

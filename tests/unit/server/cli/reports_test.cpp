@@ -113,6 +113,14 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed")
         json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
     CHECK(list[0]["session"] == "work");
     CHECK(list[0]["state"] == "running");
+    // Whether it is paused only the guest knows.
+    CHECK(text.find("\nNot known whether running or paused, since the guest did not tell: work (a "
+                    "fake machine has no guest)\n") != std::string::npos);
+    CHECK(list[0]["trouble"] == "a fake machine has no guest");
+    CHECK(sessions.kill(work, false));
+    CHECK(captured(STDOUT_FILENO, [&] {
+              (void)cli::list_sessions(sessions, false);
+          }).find("Not known") == std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what reaches a session of another template can be pasted")
