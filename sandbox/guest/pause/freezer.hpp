@@ -20,7 +20,9 @@ class Freezer {
     static constexpr std::chrono::milliseconds patience{1900};
     /// Between two looks whether all is at rest, the first of which comes at once; each takes half
     /// as long again as the one before it: so at most half of what it takes is waited on top of it.
-    /// What sleeps is frozen within some ten microseconds.
+    /// What sleeps is frozen within some ten microseconds, less than it takes to be woken by a
+    /// timer: so the first look goes on for a while.
+    static constexpr std::chrono::microseconds first_look{60};
     static constexpr std::chrono::microseconds first_step{10};
     static constexpr std::chrono::microseconds longest_step{50000};
 
@@ -50,7 +52,8 @@ class Freezer {
     [[nodiscard]] virtual bool is_at_rest() = 0;
     virtual void undo() noexcept = 0;
 
-    void look_in(std::chrono::microseconds time);
+    void look_in(std::chrono::microseconds time, std::chrono::microseconds how_long);
+    [[nodiscard]] bool comes_to_rest(std::chrono::microseconds within);
 
     EventLoop& loop_;
     Done done_;
