@@ -25,6 +25,9 @@ std::string condition(const JobState& state)
     if (state.running && !state.shell_ended) {
         return job + " running";
     }
+    if (state.not_run) {
+        return job + " was not run";
+    }
     const std::string end = ended_phrase(state.fate, state.exit_code, state.signal);
     return job + (state.running ? " running on: its shell ended with " + end : " ended: " + end);
 }

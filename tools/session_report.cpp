@@ -104,9 +104,11 @@ std::string ended_jobs_text(const std::vector<protocol::JobEntry>& jobs)
     std::string text;
     for (const auto& job : jobs) {
         text += "  " + job.job_id + "  " +
-                (job.exit_code ? "exit " + std::to_string(*job.exit_code) : "ended") + ", " +
-                human_duration(std::chrono::milliseconds(job.age)) + ": " + visible(job.command) +
-                "\n";
+                (job.not_run     ? "not run"
+                 : job.exit_code ? "exit " + std::to_string(*job.exit_code)
+                                 : "ended") +
+                ", " + human_duration(std::chrono::milliseconds(job.age)) + ": " +
+                visible(job.command) + "\n";
     }
     return text.empty() ? text : "ended jobs (bash_output shows them):\n" + text;
 }

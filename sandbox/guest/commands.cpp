@@ -56,7 +56,7 @@ Commands::State::State(EventLoop& loop, Workers& workers, const protocol::GuestC
 bool Commands::State::start(const protocol::ExecuteRequest& request, const Done& done)
 {
     validate(request);
-    if (commands.contains(request.id) || waiting.contains(request.id) ||
+    if (commands.contains(request.id) || delayed.contains(request.id) ||
         unacknowledged.contains(request.id)) {
         throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already",
                     "Each command needs an id of its own.");
@@ -243,7 +243,7 @@ bool Commands::start(const protocol::ExecuteRequest& request, const Done& done)
 
 void Commands::cancel(const std::string& id)
 {
-    if (state_->cancel_waiting(id)) {
+    if (state_->cancel_delayed(id)) {
         return;
     }
     const auto found = state_->commands.find(id);

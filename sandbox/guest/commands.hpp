@@ -113,6 +113,9 @@ class Commands {
 
     [[nodiscard]] std::size_t job_count() const;
 
+    /// Commands that will be started when there is a process free for them.
+    [[nodiscard]] bool has_delayed() const;
+
     /// Nothing is in flight that the guest itself has to go on with: every command is a job inside
     /// its time limit, or has ended without remains.
     [[nodiscard]] bool is_settled() const;

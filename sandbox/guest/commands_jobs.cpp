@@ -13,6 +13,8 @@ namespace {
 
 /// Of jobs that ended: each has 16 KiB of output in memory at most.
 constexpr std::size_t remembered = 32;
+/// Of those whose outcome nobody knows.
+constexpr std::size_t unseen_remembered = 128;
 /// Of them in an error.
 constexpr std::size_t named = 12;
 
@@ -33,6 +35,7 @@ protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen)
     entry.age = state.age;
     entry.remaining = state.remaining;
     entry.unseen = unseen;
+    entry.not_run = state.not_run;
     if (state.shell_ended) {
         entry.exit_code = state.exit_code;
     }
@@ -158,15 +161,23 @@ Error Commands::State::too_many_calls() const
 void Commands::State::remember(EndedJob job)
 {
     ended.push_back(std::move(job));
-    if (ended.size() > remembered) {
-        ended.pop_front();
+    while (ended.size() > remembered) {
+        const auto known = std::ranges::find_if(
+            ended, [](const EndedJob& each) { return each.unseen.is_known(); });
+        if (known != ended.end()) {
+            ended.erase(known);
+        } else if (ended.size() > unseen_remembered) {
+            ended.pop_front();
+        } else {
+            return;
+        }
     }
 }
 
 std::string Commands::State::detach(const std::string& id)
 {
-    if (const auto delayed = waiting.find(id); delayed != waiting.end()) {
-        delayed->second.detached = true;
+    if (const auto found = delayed.find(id); found != delayed.end()) {
+        found->second.detached = true;
         return {};
     }
     if (const auto found = commands.find(id); found != commands.end()) {

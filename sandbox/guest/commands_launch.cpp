@@ -42,6 +42,15 @@ Error spawn_error(const std::system_error& error)
             "new machine."};
 }
 
+std::string too_large_home(std::uint64_t file_limit)
+{
+    return "the home has more than session.quota allows, so this command writes no file, in /tmp "
+           "neither, beyond " +
+           std::to_string(file_limit / 1024) +
+           " KiB (\"File size limit exceeded\"): make room first. `ulimit -S -f unlimited` lifts "
+           "that for the rest of the command";
+}
+
 /// The pipes of a command are watched before it runs: epoll may refuse (every process of the same
 /// uid counts against max_user_watches), and a command that was refused must not have run.
 class EarlyWatches {
@@ -101,7 +110,12 @@ void Commands::State::launch(const protocol::ExecuteRequest& request, std::strin
         CommandPipes pipes(request.stdin_open);
         EarlyWatches watches(host.loop, pipes);
         auto cgroup = make_cgroup(request.id);
-        const pid_t shim = spawn_command({request, config, shell, workdir, -1}, pipes, cgroup);
+        const auto file_limit = quota_watch ? quota_watch->file_limit() : 0;
+        if (file_limit != 0) {
+            notice += (notice.empty() ? "" : "\n") + too_large_home(file_limit);
+        }
+        const pid_t shim =
+            spawn_command({request, config, shell, workdir, -1, file_limit}, pipes, cgroup);
         const auto command = std::make_shared<Command>(host, request, workdir, std::move(notice),
                                                        shim, std::move(pipes), std::move(cgroup),
                                                        oom_before, std::move(done));

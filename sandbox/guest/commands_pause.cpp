@@ -15,9 +15,14 @@ std::size_t Commands::job_count() const
     return state_->job_count();
 }
 
+bool Commands::has_delayed() const
+{
+    return !state_->delayed.empty();
+}
+
 bool Commands::is_settled() const
 {
-    return state_->waiting.empty() && std::ranges::all_of(state_->commands, [](const auto& entry) {
+    return state_->delayed.empty() && std::ranges::all_of(state_->commands, [](const auto& entry) {
                return entry.second->is_settled();
            });
 }

@@ -55,7 +55,7 @@ bool is_out_of_processes(const std::exception_ptr& error)
 
 } // namespace
 
-Commands::Done Commands::State::with_room(const Waiting& command,
+Commands::Done Commands::State::with_room(const Delayed& command,
                                           std::optional<BootClock::time_point> give_up)
 {
     if (!is_kept(command.request)) {
@@ -69,7 +69,7 @@ Commands::Done Commands::State::with_room(const Waiting& command,
     };
 }
 
-bool Commands::State::find_room(const Waiting& command,
+bool Commands::State::find_room(const Delayed& command,
                                 std::optional<BootClock::time_point> give_up)
 {
     if (!give_up && make_room(command.request, command.done)) {
@@ -83,8 +83,8 @@ bool Commands::State::find_room(const Waiting& command,
         return false;
     }
     const std::string& id = command.request.id;
-    waiting.insert_or_assign(id, command);
-    (void)host.loop.call_at(now + between_tries, [this, id, until] { start_waiting(id, until); });
+    delayed.insert_or_assign(id, command);
+    (void)host.loop.call_at(now + between_tries, [this, id, until] { start_delayed(id, until); });
     return true;
 }
 
@@ -99,36 +99,37 @@ bool Commands::State::make_room(const protocol::ExecuteRequest& request, const D
 {
     std::size_t processes = 0;
     const auto job = greediest(all(), processes);
-    // One among many is not to blame.
-    if (!job || job->is_stopping() || processes < all_processes().size() / 2) {
+    // One among many is not to blame. Of one whose end somebody waits for already, that one would
+    // wait for ever.
+    if (!job || !job->is_at_work() || processes < all_processes().size() / 2) {
         return false;
     }
     const auto entry = job->job_entry();
     const std::string id = request.id;
-    waiting.insert_or_assign(id, Waiting{request, done,
+    delayed.insert_or_assign(id, Delayed{request, done,
                                          entry.job_id + " (" + entry.command + ") had " +
                                              std::to_string(processes) +
                                              " processes, and none was left for this command: it "
                                              "was stopped",
                                          false});
-    job->end_job([this, id] { start_waiting(id, BootClock::now() + patience); });
+    job->end_job([this, id] { start_delayed(id, BootClock::now() + patience); });
     return true;
 }
 
-void Commands::State::start_waiting(const std::string& id, BootClock::time_point give_up)
+void Commands::State::start_delayed(const std::string& id, BootClock::time_point give_up)
 {
-    const auto found = waiting.find(id);
-    if (found == waiting.end()) {
+    const auto found = delayed.find(id);
+    if (found == delayed.end()) {
         return;
     }
     if (commands.contains(id) && BootClock::now() < give_up) {
         // Its first try is not reaped yet.
         (void)host.loop.call_at(BootClock::now() + look_again,
-                                [this, id, give_up] { start_waiting(id, give_up); });
+                                [this, id, give_up] { start_delayed(id, give_up); });
         return;
     }
-    const Waiting next = std::move(found->second);
-    waiting.erase(found);
+    const Delayed next = std::move(found->second);
+    delayed.erase(found);
     try {
         launch(next.request, next.notice, with_room(next, give_up));
     } catch (const OutOfProcesses&) {
@@ -145,7 +146,7 @@ void Commands::State::start_waiting(const std::string& id, BootClock::time_point
     }
 }
 
-void Commands::State::refuse(const Waiting& command, const std::exception_ptr& error)
+void Commands::State::refuse(const Delayed& command, const std::exception_ptr& error)
 {
     if (!command.detached) {
         command.done({}, error);
@@ -162,19 +163,20 @@ void Commands::State::refuse(const Waiting& command, const std::exception_ptr& e
     job.state.shell_ended = true;
     job.state.fate = protocol::Fate::lost;
     job.state.exit_code = -1;
+    job.state.not_run = true;
     job.state.notice = message_of(error);
     job.unseen.set();
     remember(std::move(job));
 }
 
-bool Commands::State::cancel_waiting(const std::string& id)
+bool Commands::State::cancel_delayed(const std::string& id)
 {
-    const auto found = waiting.find(id);
-    if (found == waiting.end()) {
+    const auto found = delayed.find(id);
+    if (found == delayed.end()) {
         return false;
     }
     const Done done = std::move(found->second.done);
-    waiting.erase(found);
+    delayed.erase(found);
     protocol::ExecuteReply reply;
     reply.fate = protocol::Fate::cancelled;
     reply.exit_code = -1;

@@ -23,7 +23,7 @@ namespace berth::guest {
 /// What the files commands*.cpp share, and nobody else sees.
 struct Commands::State {
     /// A command that will be started when there is room for its processes.
-    struct Waiting {
+    struct Delayed {
         protocol::ExecuteRequest request;
         Done done;
         std::string notice = {};
@@ -56,12 +56,12 @@ struct Commands::State {
     // ---- commands_room.cpp
 
     /// Its `done`, but that a command which finds no process free goes to find_room() first.
-    [[nodiscard]] Done with_room(const Waiting& command,
+    [[nodiscard]] Done with_room(const Delayed& command,
                                  std::optional<BootClock::time_point> give_up = std::nullopt);
     /// Of a command that found no process free: whether it gets another try. One by make_room(),
     /// and then some until `give_up`, which is a second after the first failure (nothing: this was
     /// it).
-    [[nodiscard]] bool find_room(const Waiting& command,
+    [[nodiscard]] bool find_room(const Delayed& command,
                                  std::optional<BootClock::time_point> give_up = std::nullopt);
     /// No room for the shell and what it starts, though the shim itself may still find one:
     /// RLIMIT_NPROC does not bind it, and of a cgroup's processes one may just have ended.
@@ -69,10 +69,10 @@ struct Commands::State {
     /// Stops the job that has most of the processes; the command is started then. False: there is
     /// no such job.
     [[nodiscard]] bool make_room(const protocol::ExecuteRequest& request, const Done& done);
-    void start_waiting(const std::string& id, BootClock::time_point give_up);
+    void start_delayed(const std::string& id, BootClock::time_point give_up);
     /// It is not run. Where its connection broke meanwhile there is a job that tells so.
-    void refuse(const Waiting& command, const std::exception_ptr& error);
-    [[nodiscard]] bool cancel_waiting(const std::string& id);
+    void refuse(const Delayed& command, const std::exception_ptr& error);
+    [[nodiscard]] bool cancel_delayed(const std::string& id);
 
     // ---- commands_jobs.cpp
 
@@ -136,7 +136,7 @@ struct Commands::State {
     bool cgroups;    ///< commands get one each
     std::uint64_t last_job = 0;
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
-    std::unordered_map<std::string, Waiting> waiting;                   ///< for room, by id
+    std::unordered_map<std::string, Delayed> delayed;                   ///< for room, by id
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.
     std::unordered_map<std::string, EndedJob> unacknowledged;
     UnseenMark::Claim last_claim = 0;

@@ -63,7 +63,13 @@ std::shared_ptr<HomeQuota> limit_home(const protocol::GuestConfig& config, Worke
         return quota; // there is nothing to count, and nobody to be stopped
     }
     try {
-        workers.run([quota] { (void)quota->count(); }); // the first command is measured by it
+        workers.run([quota] { // the first command is measured by it
+            try {
+                (void)quota->count();
+            } catch (...) { // of memory or descriptors there was none left
+                quota->doubt();
+            }
+        });
     } catch (const Error&) {
         quota->doubt(); // no thread to be had: then by what it finds itself
     }
@@ -79,7 +85,8 @@ PauseController::Policy policy_of(const protocol::GuestConfig& config)
 /// As is_used(), or by a job that sleeps.
 bool is_in_use(const Server& server, const Pauses& pauses, const Commands& commands)
 {
-    return server.clients() > 0 || pauses.calls() > 0 || commands.job_count() > 0;
+    return server.clients() > 0 || pauses.calls() > 0 || commands.job_count() > 0 ||
+           commands.has_delayed();
 }
 
 /// `life`: by the time of the first call.
@@ -96,7 +103,7 @@ auto term_changer(Commands& commands, Pauses& pauses, Lifetime* const& life,
 /// By a client, a call, or a job that does not sleep.
 bool is_used(const Server& server, const Pauses& pauses, const Commands& commands)
 {
-    return server.clients() > 0 || pauses.calls() > 0 ||
+    return server.clients() > 0 || pauses.calls() > 0 || commands.has_delayed() ||
            (commands.job_count() > 0 && !pauses.is_paused());
 }
 

@@ -75,8 +75,9 @@ UniqueFd connect_unix(const std::string& path, const Deadline& deadline)
     return connected(reinterpret_cast<const sockaddr*>(&name), sizeof(name), AF_UNIX, deadline);
 }
 
-UniqueFd connect_tcp(const RedisAddress& address, const Deadline& deadline)
+UniqueFd connect_tcp(const RedisAddress& address, std::chrono::milliseconds patience)
 {
+    const auto deadline = Deadline::after(patience);
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     wanted.ai_flags = AI_NUMERICSERV;
@@ -87,9 +88,17 @@ UniqueFd connect_tcp(const RedisAddress& address, const Deadline& deadline)
         throw RedisBroken(std::string("find its host: ") + ::gai_strerror(failed), false);
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> end(all, &::freeaddrinfo);
+    int addresses = 0;
+    for (const addrinfo* each = all; each != nullptr; each = each->ai_next) {
+        ++addresses;
+    }
     for (const addrinfo* each = all;; each = each->ai_next) {
         try {
-            auto socket = connected(each->ai_addr, each->ai_addrlen, each->ai_family, deadline);
+            // One that answers nothing, such as IPv6 of a host that has no way there, leaves the
+            // others their part.
+            auto socket =
+                connected(each->ai_addr, each->ai_addrlen, each->ai_family,
+                          Deadline::earlier(deadline, Deadline::after(patience / addresses)));
             const int yes = 1;
             ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
             return socket;
@@ -141,9 +150,8 @@ RedisConnection::RedisConnection(const RedisAddress& address, const RedisTimes& 
     if (!reader_) {
         throw std::bad_alloc();
     }
-    const auto deadline = Deadline::after(times.connect);
-    socket_ = address.host.empty() ? connect_unix(address.socket, deadline)
-                                   : connect_tcp(address, deadline);
+    socket_ = address.host.empty() ? connect_unix(address.socket, Deadline::after(times.connect))
+                                   : connect_tcp(address, times.connect);
 }
 
 RedisReply RedisConnection::command(const std::vector<std::string>& words)

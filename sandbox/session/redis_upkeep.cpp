@@ -127,24 +127,39 @@ void RedisUpkeep::note(RedisClient& client, const std::string& key)
     }
 }
 
-bool RedisUpkeep::note_next(RedisClient& client)
+/// The first behind `last`, which it becomes. False: there is none.
+bool RedisUpkeep::note_next(std::string& last)
 {
     const std::lock_guard noting(noting_);
     std::string key;
     {
         const std::lock_guard lock(mutex_);
-        if (uses_.empty()) {
+        const auto found = uses_.upper_bound(last);
+        if (found == uses_.end()) {
             return false;
         }
-        key = std::move(uses_.extract(uses_.begin()).value());
+        key = std::move(uses_.extract(found).value());
     }
-    note(client, key);
+    last = key;
+    note(client_, key);
     return true;
 }
 
 void RedisUpkeep::note_all()
 {
-    while (note_next(client_)) {
+    std::exception_ptr trouble;
+    std::string last;
+    for (bool more = true; more;) {
+        try {
+            more = note_next(last);
+        } catch (const std::exception&) {
+            // Of one, whose record may be damaged: the others shall not end for that. While Redis
+            // is away they fail at once.
+            trouble = std::current_exception();
+        }
+    }
+    if (trouble) {
+        std::rethrow_exception(trouble);
     }
 }
 

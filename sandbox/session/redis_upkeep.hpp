@@ -75,7 +75,7 @@ class RedisUpkeep {
     void attend(bool renew) noexcept;
     void renew_all();
     void note_all();
-    bool note_next(RedisClient& client);
+    bool note_next(std::string& last);
     void note(RedisClient& client, const std::string& key);
 
     const RedisTimes times_;

@@ -14,7 +14,7 @@
 namespace berth::session {
 namespace {
 
-/// Of one session. A call of it waits for as long.
+/// Of one session. A call of it is told `busy` meanwhile.
 constexpr std::chrono::minutes save_time{5};
 
 /// Of a record whose content was lost: the home that is kept must be listed until it is purged. The

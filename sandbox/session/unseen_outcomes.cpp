@@ -36,6 +36,9 @@ std::string reached_nobody(const protocol::JobEntry& job)
 
 std::string end_of(const protocol::JobEntry& job)
 {
+    if (job.not_run) {
+        return "it was not run";
+    }
     if (!job.exit_code) {
         return "how it ended is not known";
     }
@@ -49,7 +52,7 @@ std::string notice_of(const protocol::JobEntry& job)
         return reached_nobody(job) + "it goes on as " + job.job_id + ", which bash_output follows";
     }
     return reached_nobody(job) + end_of(job) + ", and bash_output of " + job.job_id +
-           " has what it printed";
+           (job.not_run ? " says why" : " has what it printed");
 }
 
 /// Of a job that has ended; throws Error.

@@ -50,7 +50,7 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
     }
     if (!what) {
         say_why(
-            asked,
+            asked, ErrorCode::not_found,
             "there is no session \"" + one_line(asked.name) + "\" of " +
                 one_line(asked.id.principal) + ", and no home of that key",
             advice_on_missing(sessions, asked.id, "adopt", " --session " + shell_word(to.session)));

@@ -17,6 +17,7 @@ using nlohmann::json;
 
 /// Why nothing was ended, and what to do.
 struct NothingEnded {
+    std::string code;
     std::string reason;
     std::string remedy;
 };
@@ -29,11 +30,13 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const session:
     for (const auto& facts : sessions.list()) {
         const bool named = facts.key == key || facts.key == name || facts.sandbox_id == name;
         if (named && facts.state == to_string(session::State::ended)) {
-            return {"session " + one_line(name) + " has ended already; its home is kept",
+            return {std::string(to_string(ErrorCode::conflict)),
+                    "session " + one_line(name) + " has ended already; its home is kept",
                     "The same command with --purge removes it, with the files in its home."};
         }
     }
-    return {"there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
+    return {std::string(to_string(ErrorCode::not_found)),
+            "there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
             advice_on_missing(sessions, id, "kill")};
 }
 
@@ -94,6 +97,7 @@ int kill_session(session::SessionManager& sessions, const Asked& asked, bool pur
                     {"purged", purged},
                     {"saved", ended.saved ? saved_json(*ended.saved) : json()},
                     {"unsaved", ended.trouble},
+                    {"code", why.code},
                     {"reason", why.reason},
                     {"remedy", ended ? ended.remedy : why.remedy}});
     } else if (!ended) {

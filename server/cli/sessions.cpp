@@ -26,7 +26,7 @@ std::optional<std::string> key_of(session::SessionManager& sessions, const Asked
     collect_leftovers(sessions);
     auto key = sessions.find_key(asked.id, asked.name);
     if (!key) {
-        say_why(asked,
+        say_why(asked, ErrorCode::not_found,
                 "there is no session \"" + one_line(asked.id.session) + "\" of " +
                     one_line(asked.id.principal),
                 advice_on_missing(sessions, asked.id, command));
@@ -36,7 +36,8 @@ std::optional<std::string> key_of(session::SessionManager& sessions, const Asked
 
 int complain_of_no_machine(const Asked& asked)
 {
-    say_why(asked, "session " + one_line(asked.name) + " has no machine that runs",
+    say_why(asked, ErrorCode::conflict,
+            "session " + one_line(asked.name) + " has no machine that runs",
             "`berth sessions list` shows its state; its next call makes a machine.");
     return 1;
 }
@@ -47,7 +48,9 @@ std::chrono::seconds age_from(const std::string& text)
 {
     constexpr double second = 1000;
     constexpr double most = 3650.0 * 24 * 3600 * second;
-    const auto age = parse_duration(text);
+    // A bare number would be seconds, where days are as likely to be meant, and it removes homes.
+    const bool has_unit = !text.empty() && (text.back() < '0' || text.back() > '9');
+    const auto age = has_unit ? parse_duration(text) : std::nullopt;
     if (!age || *age < 0 || *age > most || (*age > 0 && *age < second)) {
         throw Error(ErrorCode::invalid_argument,
                     "--homes-older-than \"" + text + "\" is not allowed",
@@ -103,10 +106,14 @@ std::string resume_sentence(const protocol::ResumeReply& reply)
 
 } // namespace
 
-void say_why(const Asked& asked, const std::string& reason, const std::string& remedy)
+void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
+             const std::string& remedy)
 {
     if (asked.json) {
-        print_json({{"session", asked.name}, {"reason", reason}, {"remedy", remedy}});
+        print_json({{"session", asked.name},
+                    {"code", to_string(code)},
+                    {"reason", reason},
+                    {"remedy", remedy}});
     } else {
         complain(reason, remedy);
     }

@@ -22,7 +22,8 @@ struct Asked {
 };
 
 /// Tells that nothing was done, for people on stderr.
-void say_why(const Asked& asked, const std::string& reason, const std::string& remedy);
+void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
+             const std::string& remedy);
 
 [[nodiscard]] int show_session(session::SessionManager& sessions, const Asked& asked,
                                const Options& options);

@@ -122,7 +122,14 @@ void LiveSettings::read_again(const std::string& path)
 {
     Change change{.file = path, .in_force = {}, .later = {}, .error = {}};
     try {
-        const Options options = make_options(given_, environment_);
+        Options options = make_options(given_, environment_);
+        if (const auto named = values_of(options).at("profile"); named != values_.at("profile")) {
+            // A session keeps the profile that it was started with, its locks and secrets.
+            append(change.later, "profile");
+            auto pinned = given_;
+            pinned.values["profile"] = {.items = {values_.at("profile")}, .origin = "its start"};
+            options = make_options(pinned, environment_);
+        }
         auto values = values_of(options);
         for (const auto& [key, value] : values) {
             if (values_.at(key) != value) {
@@ -133,7 +140,7 @@ void LiveSettings::read_again(const std::string& path)
         tools.structured_content = tools_->structured_content; // clients were told already
         tools_ = std::make_shared<const tools::Settings>(std::move(tools));
         values_ = std::move(values);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) { // whatever it was, the call that noticed goes on
         change.error = error.what();
     }
     changed_(change);

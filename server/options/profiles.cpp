@@ -137,6 +137,11 @@ void refuse_key(const std::string& key, const std::string& origin)
     constexpr std::string_view slip = "profile.";
     if (key.starts_with(slip)) {
         const auto name = key.substr(slip.size());
+        if (name.find('.') == std::string::npos) { // a setting of that table, or none
+            throw Error(ErrorCode::invalid_argument,
+                        "[profile] is no table (" + origin + "): profile is a name",
+                        "Write profile = \"NAME\"; what it says is in [profiles.NAME].");
+        }
         throw Error(ErrorCode::invalid_argument,
                     "unknown setting \"" + key.substr(0, key.find_last_not_of('.') + 1) + "\" (" +
                         origin + ")",

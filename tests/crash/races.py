@@ -12,8 +12,9 @@ from suite import Berth, ParityTest, local_only
 from world import World
 
 LONGEST = 5  # seconds that a follower may wait
-# Of one machine, however many servers come to it: /tmp ends with it.
-FIRST = '(set -C; echo {0} >/tmp/first) 2>/dev/null; cat /tmp/first; '
+# Of one machine, however many servers come to it: /tmp ends with it. The file is there before what the
+# first one writes is in it.
+FIRST = '(set -C; echo {0} >/tmp/first) 2>/dev/null; until [ -s /tmp/first ]; do sleep 0.01; done; cat /tmp/first; '
 
 
 @local_only
@@ -66,21 +67,26 @@ class RacesTest(ParityTest):
 
     def check(self, session, number, pick):
         world, servers, results = self.race(session, pick)
+        newcomer = self.start("--session", session, kind=Berth)
+        try:
+            self.check_machine(world, results, newcomer)
+        finally:  # else every later round would find this one's machine
+            self.leave(*servers, newcomer)
+            self.command_line("sessions", "kill", session, "--purge")
+        if number % 10 == 0:
+            self.assertEqual(self.state.wait_for_no_leaks(), [])
+            self.assertEqual(os.listdir(self.state.path / "sessions"), [])
+
+    def check_machine(self, world, results, newcomer):
         for result in results:
             self.assertFalse(result.is_error, result)
         machines = {result.data["stdout"] for result in results}
-        newcomer = self.start("--session", session, kind=Berth)
         ledger = newcomer.call_tool("bash_exec", {"command": FIRST.format("last") + "cat ~/ledger"})
         machines.add(ledger.data["stdout"].split("\n")[0] + "\n")
         self.assertEqual(len(machines), 1, machines)
         self.assertEqual(len(self.state.guests()), 1, self.state.processes())
         self.check_ledger(world, ledger.data["stdout"].split()[1:],
                           [notice for result in [*results, ledger] for notice in result.notices])
-        self.leave(*servers, newcomer)
-        self.command_line("sessions", "kill", session, "--purge")
-        if number % 10 == 0:
-            self.assertEqual(self.state.wait_for_no_leaks(), [])
-            self.assertEqual(os.listdir(self.state.path / "sessions"), [])
 
     def check_ledger(self, world, ledger, notices):
         """Each answered command has run once, and of the dead server's somebody was told if it ran."""

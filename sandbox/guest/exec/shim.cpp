@@ -73,6 +73,15 @@ void limit(int resource, std::uint64_t value) noexcept
     }
 }
 
+void soft_limit(int resource, std::uint64_t value) noexcept
+{
+    rlimit now{};
+    if (::getrlimit(static_cast<__rlimit_resource_t>(resource), &now) == 0) {
+        now.rlim_cur = std::min<rlim_t>(now.rlim_cur, value);
+        ::setrlimit(static_cast<__rlimit_resource_t>(resource), &now);
+    }
+}
+
 void set_limits(const ShimPlan& plan) noexcept
 {
     limit(RLIMIT_CORE, 0);
@@ -84,6 +93,9 @@ void set_limits(const ShimPlan& plan) noexcept
     }
     if (plan.limit_fsize != 0) {
         limit(RLIMIT_FSIZE, plan.limit_fsize);
+    }
+    if (plan.soft_limit_fsize != 0) {
+        soft_limit(RLIMIT_FSIZE, plan.soft_limit_fsize);
     }
 }
 

@@ -39,6 +39,7 @@ struct ShimPlan {
     std::uint64_t limit_nofile = 0; ///< 0: as inherited
     std::uint64_t limit_nproc = 0;
     std::uint64_t limit_fsize = 0;
+    std::uint64_t soft_limit_fsize = 0;
     const sock_fprog* filter = nullptr; ///< of the shell and all that it starts, if any
 };
 

@@ -299,6 +299,7 @@ pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes)
     plan.limit_nofile = options.config.limit_nofile;
     plan.limit_nproc = options.config.limit_nproc;
     plan.limit_fsize = options.config.limit_fsize;
+    plan.soft_limit_fsize = options.file_limit;
     plan.filter = options.config.refuse_setid ? &setid_filter() : nullptr;
 
     return clone_shim(plan, options.cgroup_fd);

@@ -34,6 +34,7 @@ struct SpawnOptions {
     const ShellProgram& shell;
     std::string workdir; ///< absolute
     int cgroup_fd = -1;
+    std::uint64_t file_limit = 0; ///< bytes of a file; the command may lift it; 0: none
 };
 
 /// Made before the command, so that nothing which can fail is left to do once it runs. The guest's

@@ -15,6 +15,9 @@ class UnseenMark {
 
     [[nodiscard]] bool is_set() const noexcept { return set_; }
 
+    /// Neither set nor lent.
+    [[nodiscard]] bool is_known() const noexcept { return !set_ && lent_to_ == 0; }
+
     void set() noexcept { set_ = true; }
 
     /// It is known. Returns whether it was set; one that is lent does not come back.

@@ -15,19 +15,19 @@ void Freezer::freeze(Done done)
 {
     done_ = std::move(done);
     step_ = first_step;
-    give_up_ = Deadline::after(begin() ? patience : std::chrono::nanoseconds(0));
-    look_in(std::chrono::microseconds(0), first_look);
+    const bool begun = begin();
+    give_up_ = Deadline::after(begun ? patience : std::chrono::nanoseconds(0));
+    look_in(std::chrono::microseconds(0), begun ? first_looks : 1);
 }
 
 /// By the clock and not by an event of a file: epoll may refuse to watch it (max_user_watches is
 /// shared with whatever has the guest's uid), and what is idle is frozen at the first look.
-void Freezer::look_in(std::chrono::microseconds time, std::chrono::microseconds how_long)
+void Freezer::look_in(std::chrono::microseconds time, int looks)
 {
-    timer_ = loop_.call_at(BootClock::now() + time, [this, how_long] {
-        const bool complete = comes_to_rest(how_long);
+    timer_ = loop_.call_at(BootClock::now() + time, [this, looks] {
+        const bool complete = comes_to_rest(looks);
         if (!complete && !give_up_.expired()) {
-            look_in(std::exchange(step_, std::min(step_ * 3 / 2, longest_step)),
-                    std::chrono::microseconds(0));
+            look_in(std::exchange(step_, std::min(step_ * 3 / 2, longest_step)), 1);
             return;
         }
         const Done done = std::exchange(done_, nullptr);
@@ -35,15 +35,14 @@ void Freezer::look_in(std::chrono::microseconds time, std::chrono::microseconds 
     });
 }
 
-/// Looks once at least. What is to come to rest may need this processor for it.
-bool Freezer::comes_to_rest(std::chrono::microseconds within)
+bool Freezer::comes_to_rest(int looks)
 {
-    const auto until = BootClock::now() + within;
+    const auto until = BootClock::now() + first_look;
     while (!is_at_rest()) {
-        if (BootClock::now() >= until) {
+        if (--looks <= 0 || BootClock::now() >= until) {
             return false;
         }
-        std::this_thread::yield();
+        std::this_thread::yield(); // what is to come to rest may need this processor for it
     }
     return true;
 }

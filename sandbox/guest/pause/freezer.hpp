@@ -21,8 +21,9 @@ class Freezer {
     /// Between two looks whether all is at rest, the first of which comes at once; each takes half
     /// as long again as the one before it: so at most half of what it takes is waited on top of it.
     /// What sleeps is frozen within some ten microseconds, less than it takes to be woken by a
-    /// timer: so the first look goes on for a while.
+    /// timer: so the first look is several, for no longer than that.
     static constexpr std::chrono::microseconds first_look{60};
+    static constexpr int first_looks = 12;
     static constexpr std::chrono::microseconds first_step{10};
     static constexpr std::chrono::microseconds longest_step{50000};
 
@@ -52,8 +53,9 @@ class Freezer {
     [[nodiscard]] virtual bool is_at_rest() = 0;
     virtual void undo() noexcept = 0;
 
-    void look_in(std::chrono::microseconds time, std::chrono::microseconds how_long);
-    [[nodiscard]] bool comes_to_rest(std::chrono::microseconds within);
+    void look_in(std::chrono::microseconds time, int looks);
+    /// Looks once at least.
+    [[nodiscard]] bool comes_to_rest(int looks);
 
     EventLoop& loop_;
     Done done_;

@@ -11,6 +11,9 @@ namespace {
 /// Most commands have ended by then, and the count that their result makes is enough.
 constexpr std::chrono::milliseconds first_look{50};
 
+/// Glances between two counts: what the kernel tells that commands have written costs little.
+constexpr int glances = 10;
+
 /// A command is stopped within two seconds, or its stop is given up.
 constexpr std::chrono::seconds stop_patience{5};
 
@@ -64,12 +67,51 @@ void QuotaWatch::go_on()
     }
 }
 
+std::uint64_t QuotaWatch::file_limit() const
+{
+    return quota_->state().used.value_or(0) > quota_->limit() ? QuotaLevel::slack : 0;
+}
+
 void QuotaWatch::look_in(BootClock::duration time)
+{
+    next_look_ = BootClock::now() + time;
+    glance_in(time / glances);
+}
+
+void QuotaWatch::glance_in(BootClock::duration time)
 {
     if (!held_) {
         loop_.cancel(timer_);
-        timer_ = loop_.call_at(BootClock::now() + time, [this] { look(); });
+        timer_ = loop_.call_at(BootClock::now() + time, [this, time] {
+            if (BootClock::now() < next_look_ && !may_exceed()) {
+                glance_in(time);
+            } else {
+                look();
+            }
+        });
     }
+}
+
+/// By what has been written since the last count, were all of it in the home.
+bool QuotaWatch::may_exceed()
+{
+    if (stopping_since_) {
+        return false;
+    }
+    std::uint64_t more = 0;
+    for (const auto& writer : host_.writers()) {
+        more += since_count(writer);
+    }
+    return more > 0 &&
+           quota_->state().used.value_or(0) + more > quota_->limit() + QuotaLevel::slack;
+}
+
+std::uint64_t QuotaWatch::since_count(const Writer& writer)
+{
+    kernel_tells_ = kernel_tells_ || writer.written > 0;
+    const auto before = written_.find(writer.id);
+    return writer.written -
+           (before == written_.end() ? 0 : std::min(before->second, writer.written));
 }
 
 void QuotaWatch::look()
@@ -153,22 +195,20 @@ void QuotaWatch::counted(std::uint64_t era, const Count& count)
     look_in(step_);
 }
 
-/// Who has written most since the home was small enough; of several that have written nothing, or
-/// where the kernel does not tell, the newest.
-const QuotaWatch::Writer* QuotaWatch::culprit(const std::vector<Writer>& writers) const
+/// Who has written most since the home was small enough; where the kernel does not tell what
+/// anybody has, the newest. None: those who wrote have ended.
+const QuotaWatch::Writer* QuotaWatch::culprit(const std::vector<Writer>& writers)
 {
     const Writer* found = nullptr;
     std::uint64_t most = 0;
     for (const auto& writer : writers) {
-        const auto before = written_.find(writer.id);
-        const std::uint64_t then = before == written_.end() ? 0 : before->second;
-        const std::uint64_t since = writer.written - std::min(then, writer.written);
+        const std::uint64_t since = since_count(writer);
         if (since >= most) {
             most = since;
             found = &writer;
         }
     }
-    return found;
+    return most == 0 && kernel_tells_ ? nullptr : found;
 }
 
 void QuotaWatch::stop_one(std::uint64_t used)
@@ -176,6 +216,7 @@ void QuotaWatch::stop_one(std::uint64_t used)
     const auto writers = host_.writers();
     const Writer* const writer = culprit(writers);
     if (writer == nullptr) {
+        level_.forgive(); // the others must not be stopped for it
         look_in(step);
         return;
     }

@@ -47,6 +47,10 @@ class QuotaWatch {
     /// A command has begun.
     void began();
 
+    /// Of a command that begins now, the largest file that it may write; 0: no limit. A home that
+    /// is too large would else get larger with each command that is over before it can be stopped.
+    [[nodiscard]] std::uint64_t file_limit() const;
+
     /// While the session is paused nothing is counted: nothing can write.
     void hold();
     void go_on();
@@ -58,12 +62,15 @@ class QuotaWatch {
     };
 
     void look_in(BootClock::duration time);
+    void glance_in(BootClock::duration time);
+    [[nodiscard]] bool may_exceed();
+    [[nodiscard]] std::uint64_t since_count(const Writer& writer);
     void look();
     void count();
     void counted(std::uint64_t era, const Count& count);
     void stop_one(std::uint64_t used);
     void stopped();
-    [[nodiscard]] const Writer* culprit(const std::vector<Writer>& writers) const;
+    [[nodiscard]] const Writer* culprit(const std::vector<Writer>& writers);
 
     EventLoop& loop_;
     Workers& workers_;
@@ -72,7 +79,9 @@ class QuotaWatch {
     QuotaLevel level_;
     const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
     EventLoop::TimerId timer_ = 0;
-    bool run_ = false; ///< commands do
+    BootClock::time_point next_look_;
+    bool kernel_tells_ = false; ///< what commands have written
+    bool run_ = false;          ///< commands do
     bool held_ = false;
     bool counting_ = false;
     std::optional<BootClock::time_point> stopping_since_;

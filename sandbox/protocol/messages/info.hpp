@@ -38,6 +38,7 @@ struct JobEntry {
     /// A command whose call was cut off (its server was killed, its client left) before anybody had
     /// the result; nobody has asked for the job since.
     bool unseen = false;
+    bool not_run = false; ///< nothing of it
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -50,6 +51,7 @@ struct JobEntry {
         field(6, self.remaining);
         field(7, self.exit_code);
         field(8, self.unseen);
+        field(9, self.not_run);
     }
 };
 

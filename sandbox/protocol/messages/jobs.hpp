@@ -29,6 +29,7 @@ struct JobState {
     StopProof stop_proof = StopProof::none;
     std::string notice;       ///< e.g. that memory was short
     bool takes_input = false; ///< its standard input is open for job_input
+    bool not_run = false;     ///< nothing of it: `notice` says why
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -48,6 +49,7 @@ struct JobState {
         field(13, self.stop_proof);
         field(14, self.notice);
         field(15, self.takes_input);
+        field(16, self.not_run);
     }
 };
 

@@ -103,6 +103,7 @@ class AdoptionTest(ParityTest):
         told = self.adopt("never-there", "--session", "third", status=1)
         self.assertEqual(told["session"], "never-there")
         self.assertIn("and no home of that key", told["reason"])
+        self.assertEqual(told["code"], "not_found")
         self.assertTrue(told["remedy"])
         self.command_line("sessions", "adopt", "work", status=2)
 

@@ -61,6 +61,7 @@ class PausingTest(Pausing):
         for command in ("show", "pause", "resume"):
             told = json.loads(self.command_line("sessions", command, "none", "--json", status=1))
             self.assertIn('no session "none"', told["reason"])
+            self.assertEqual(told["code"], "not_found")
             self.assertIn("berth sessions list", told["remedy"])
 
     def test_a_job_sleeps_and_goes_on_with_nothing_lost(self):

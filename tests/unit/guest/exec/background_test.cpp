@@ -321,6 +321,35 @@ TEST_CASE("so many ended jobs are remembered, and no more")
     CHECK(code_of([&] { (void)output(guest, "job-1"); }) == ErrorCode::not_found);
 }
 
+TEST_CASE("outcomes that nobody has seen are not forgotten for others")
+{
+    Guest guest(Mode::subreaper);
+    const auto leave_one = [&](int number) {
+        const auto request = Guest::request("exit " + std::to_string(number));
+        (void)guest.start(request);
+        guest.commands->detach(request.id);
+    };
+    const auto are_there = [&](std::size_t count) {
+        return guest.until([&] {
+            return guest.commands->jobs().empty() && guest.commands->ended_jobs().size() == count;
+        });
+    };
+    for (int number = 1; number <= 40; ++number) {
+        leave_one(number);
+    }
+    CHECK(are_there(40));
+    (void)guest.run(in_background("exit 41"));
+    CHECK(are_there(40)); // known, and one too many
+    CHECK(output(guest, "job-1").state.exit_code == 1);
+    guest.commands->seen_all();
+    leave_one(42);
+    CHECK(are_there(32));
+    for (int number = 43; number < 43 + 140; ++number) {
+        leave_one(number);
+    }
+    CHECK(are_there(128)); // there is an end to it
+}
+
 TEST_CASE("the exit code of a command whose client has left is kept")
 {
     Guest guest(Mode::subreaper);

@@ -230,7 +230,7 @@ TEST_CASE("a command that waits for a process when its connection breaks: a job 
             result |= guest.until([&] { return !guest.commands->ended_jobs().empty(); }) ? 0 : 16;
             const auto jobs = guest.commands->ended_jobs();
             result |= jobs.size() == 1 && jobs.front().unseen && jobs.front().job_id == "job-1" &&
-                              jobs.front().command == "echo on >ran"
+                              jobs.front().not_run && jobs.front().command == "echo on >ran"
                           ? 0
                           : 32;
             result |= !guest.outcome(waiting) ? 0 : 64;

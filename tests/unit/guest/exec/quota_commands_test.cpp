@@ -97,7 +97,23 @@ TEST_CASE("in a home that is too large files can be deleted, and small ones writ
     REQUIRE_FALSE(outcome.error);
     CHECK(outcome.reply.exit_code == 0);
     CHECK(outcome.reply.out.head == "small\n");
-    CHECK(outcome.reply.notice.empty());
+    CHECK(outcome.reply.notice.find("make room first") != std::string::npos);
+    quota->count();
+    CHECK(guest.run("true").reply.notice.empty());
+}
+
+TEST_CASE("commands that are over before they can be stopped fill no home that is too large")
+{
+    Guest guest(Mode::subreaper);
+    const auto quota = limit(guest, 4 * mebibyte);
+    std::ofstream(guest.home() + "/large") << std::string(6 * mebibyte, 'x');
+    quota->count();
+    for (int number = 0; number < 5; ++number) {
+        (void)guest.run("head -c 9M /dev/zero > more" + std::to_string(number));
+    }
+    CHECK(quota->count() <= 12 * mebibyte);
+    const auto outcome = guest.run("rm *; ulimit -S -f unlimited; head -c 2M /dev/zero > f; ls");
+    CHECK(outcome.reply.out.head == "f\n");
 }
 
 TEST_CASE("what is written outside of the home stops nobody")

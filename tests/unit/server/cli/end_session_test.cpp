@@ -113,6 +113,7 @@ TEST_CASE_FIXTURE(Fixture, "there has to be something to end")
     CHECK(told["killed"] == false);
     CHECK(told["purged"] == false);
     CHECK(told["reason"] == "there is no session \"none\" of ann");
+    CHECK(told["code"] == "not_found");
     CHECK(told["remedy"].get<std::string>().find("`berth sessions list`") != std::string::npos);
     const auto again = captured(STDERR_FILENO, [&] {
         CHECK(cli::kill_session(sessions, {work, "work"}, false, save) == 1); // it has ended
@@ -132,6 +133,7 @@ TEST_CASE_FIXTURE(Fixture, "a session that has ended is told as that by whatever
         }));
         CHECK(told["killed"] == false);
         CHECK(told["reason"] == "session " + name + " has ended already; its home is kept");
+        CHECK(told["code"] == "conflict");
     }
     CHECK(captured(STDOUT_FILENO, [&] {
               CHECK(cli::kill_session(sessions, {work, "work"}, true, save) == 0);

@@ -72,6 +72,20 @@ TEST_CASE("what the tools take from the settings file holds soon after it has ch
     CHECK(live.changes.size() == 1); // each state is told once
 }
 
+TEST_CASE("a server keeps the profile that it was started with, whatever the file names later")
+{
+    const std::string profiles = "[profiles.ci]\nread.limit = 10\nlock = [\"read.limit\"]\n"
+                                 "[profiles.other]\nread.limit = 20\nenv = [\"TOKEN=x\"]\n";
+    Live live("profile = \"ci\"\n" + profiles);
+    live.file("profile = \"other\"\nread.budget = 2000\n" + profiles);
+    REQUIRE(live.is_told());
+    CHECK(live.changes.front().in_force == "read.budget");
+    CHECK(live.changes.front().later == "profile");
+    const auto now = live.settings->tools();
+    CHECK(now->read_limit == 10);
+    CHECK(now->command_variables().count("TOKEN") == 0);
+}
+
 TEST_CASE("what was said otherwise holds over a file that changes")
 {
     Live live("[read]\nlimit = 10\n");

@@ -177,6 +177,11 @@ TEST_CASE("an unknown key of the file names the nearest one and its line")
         CHECK(has(bench.refusal(), "Did you mean [profiles.a]?"));
         CHECK_FALSE(has(bench.refusal(), "a.\""));
     }
+    for (const char* of_it : {"", "network = \"none\"\n"}) {
+        bench.file("[profile]\n" + std::string(of_it));
+        CHECK(has(bench.refusal(), "[profile] is no table"));
+        CHECK(has(bench.refusal(), "Write profile = \"NAME\""));
+    }
     bench.file("network = none\n");
     CHECK(has(bench.refusal(), "text needs quotes: network = \"none\""));
     bench.file("zzzzzzzzzzzzzzzzzzzz = 1\n");
