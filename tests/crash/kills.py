@@ -127,6 +127,9 @@ class UnderLoadTest(Killing):
             server = self.look(world, "work", whispered)
             self.assertEqual(self.the_guest(), guest)
         self.kill(server)
+        # Else nothing was shown: each call was refused, or no server died with one in flight.
+        self.assertGreater(self.calls, self.killed)
+        self.assertGreater(self.unseen, 0)
         self.tell("under load")
         self.purge("work")
 

@@ -55,6 +55,8 @@ def main():
     print(f"seed {options.seed}", file=sys.stderr, flush=True)
     tests = unittest.defaultTestLoader.loadTestsFromNames(options.names or MODULES)
     tests = unittest.TestSuite(applying(tests, options.backend, options.clocks))
+    if options.backend == "local" and not options.clocks:
+        print("without --clocks: what shifts a server's clocks is left out", file=sys.stderr, flush=True)
     if tests.countTestCases() == 0:
         sys.exit("none of these tests is for this backend, or without --clocks")
     result = unittest.TextTestRunner(verbosity=2).run(tests)

@@ -74,7 +74,7 @@ TEST_CASE("what the tools take from the settings file holds soon after it has ch
 
 TEST_CASE("a server keeps the profile that it was started with, whatever the file names later")
 {
-    const std::string profiles = "[profiles.ci]\nread.limit = 10\nlock = [\"read.limit\"]\n"
+    const std::string profiles = "[profiles.ci]\nread.limit = 10\nlocked = [\"read.limit\"]\n"
                                  "[profiles.other]\nread.limit = 20\nenv = [\"TOKEN=x\"]\n";
     Live live("profile = \"ci\"\n" + profiles);
     live.file("profile = \"other\"\nread.budget = 2000\n" + profiles);
