@@ -1,9 +1,9 @@
 #include "tools/notebook_report.hpp"
 
+#include "sandbox/base/base64.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/protocol/folded_text.hpp"
-#include "tools/base64.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/picture.hpp"
 #include "tools/read_report.hpp"

@@ -1,9 +1,9 @@
 #include "tools/read_report.hpp"
 
+#include "sandbox/base/base64.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/protocol/listing.hpp"
-#include "tools/base64.hpp"
 #include "tools/picture.hpp"
 #include "tools/render.hpp"
 

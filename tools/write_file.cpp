@@ -1,9 +1,9 @@
 #include "tools/write_file.hpp"
 
+#include "sandbox/base/base64.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
-#include "tools/base64.hpp"
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"

@@ -1,12 +1,12 @@
 #include "server/mcp/reply.hpp"
 
+#include "sandbox/base/base64.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_limit.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/mcp/advice.hpp"
 #include "server/mcp/error_details.hpp"
 #include "server/rpc/json_text.hpp"
-#include "tools/base64.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -79,7 +79,7 @@ void append_content(std::string& out, std::string_view text,
     out += '}';
     for (const auto& image : images) {
         out += R"(,{"type":"image","data":")";
-        out += tools::base64_encode(image.data);
+        out += base64_encode(image.data);
         out += R"(","mimeType":)";
         append_text(out, image.mime_type);
         out += '}';

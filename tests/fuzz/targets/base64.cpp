@@ -1,6 +1,6 @@
 // Base64 of a call or a notebook.
 
-#include "tools/base64.hpp"
+#include "sandbox/base/base64.hpp"
 
 #include "tests/fuzz/target.hpp"
 
@@ -10,7 +10,7 @@
 BERTH_FUZZ_TARGET(base64)
 {
     using berth::fuzz::require;
-    using namespace berth::tools;
+    using namespace berth;
     require(base64_decode(base64_encode(input)) == std::string(input),
             "what is encoded comes back");
     if (const auto bytes = base64_decode(input)) {

@@ -1,5 +1,5 @@
+#include "sandbox/base/base64.hpp"
 #include "tests/unit/tools/schema_validator.hpp"
-#include "tools/base64.hpp"
 #include "tools/notebook.hpp"
 #include "tools/notebook_report.hpp"
 #include "tools/tool.hpp"

@@ -1,4 +1,4 @@
-#include "tools/base64.hpp"
+#include "sandbox/base/base64.hpp"
 #include "tools/picture.hpp"
 #include "tools/picture_advice.hpp"
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-using berth::tools::base64_decode;
+using berth::base64_decode;
 using berth::tools::picture_fault;
 using berth::tools::picture_size;
 using namespace std::string_literals;

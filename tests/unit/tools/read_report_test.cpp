@@ -1,5 +1,5 @@
+#include "sandbox/base/base64.hpp"
 #include "tests/unit/tools/text_reply.hpp"
-#include "tools/base64.hpp"
 #include "tools/read_file.hpp"
 
 #include <doctest/doctest.h>
@@ -218,7 +218,7 @@ TEST_CASE("pictures are shown, unless they are too large")
     reply.kind = protocol::FileKind::image;
     reply.mime_type = "image/png";
     reply.content =
-        berth::tools::base64_decode(
+        berth::base64_decode(
             "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9a"
             "wAAAABJRU5ErkJggg==")
             .value();

@@ -1,9 +1,9 @@
-#include "tools/base64.hpp"
+#include "sandbox/base/base64.hpp"
 
 #include <array>
 #include <cstdint>
 
-namespace berth::tools {
+namespace berth {
 namespace {
 
 constexpr std::string_view alphabet =
@@ -75,4 +75,4 @@ std::optional<std::string> base64_decode(std::string_view text)
     return count % 4 == 0 && padding <= 2 ? std::optional(bytes) : std::nullopt;
 }
 
-} // namespace berth::tools
+} // namespace berth

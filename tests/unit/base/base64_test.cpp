@@ -1,11 +1,11 @@
-#include "tools/base64.hpp"
+#include "sandbox/base/base64.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using berth::tools::base64_decode;
-using berth::tools::base64_encode;
+using berth::base64_decode;
+using berth::base64_encode;
 
 TEST_CASE("base64 of RFC 4648, section 10")
 {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace berth::tools {
+namespace berth {
 
 /// RFC 4648 section 4, padded.
 [[nodiscard]] std::string base64_encode(std::string_view bytes);
@@ -13,4 +13,4 @@ namespace berth::tools {
 /// (CR, LF) aside: what is cut off or damaged is refused, not half decoded.
 [[nodiscard]] std::optional<std::string> base64_decode(std::string_view text);
 
-} // namespace berth::tools
+} // namespace berth
