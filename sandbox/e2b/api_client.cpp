@@ -1,0 +1,290 @@
+#include "sandbox/e2b/api_client.hpp"
+
+#include "sandbox/e2b/pipe.hpp"
+
+#include <random>
+#include <utility>
+
+namespace berth::e2b {
+namespace {
+
+constexpr std::size_t largest_answer = 8U << 20U; ///< a page of 100 sandboxes with their metadata
+constexpr std::size_t most_boxes = 10'000;
+constexpr std::size_t most_pages = 1'000;
+constexpr std::string_view user_agent = "berth";
+
+double random_part()
+{
+    thread_local std::minstd_rand engine{std::random_device{}()};
+    return std::uniform_real_distribution<double>(0, 1)(engine);
+}
+
+void wait_for_real(std::chrono::milliseconds time, const std::stop_token& stop)
+{
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, stop, time, [] { return false; });
+}
+
+bool is_success(int status) noexcept
+{
+    return status >= 200 && status < 300;
+}
+
+/// What a server says to a path that it does not know.
+bool is_unknown_path(int status) noexcept
+{
+    return status == 404 || status == 405;
+}
+
+std::string path_of(const std::string& id)
+{
+    if (!is_sandbox_id(id)) {
+        throw Error(ErrorCode::invalid_argument, "that is not the id of a sandbox of E2B",
+                    "One has small letters, digits and hyphens alone.");
+    }
+    return "/sandboxes/" + id;
+}
+
+/// Older servers name a sandbox ID-CLIENT; both are the same one.
+std::string_view bare(std::string_view id)
+{
+    return id.substr(0, id.find('-'));
+}
+
+OutcomeUnknown made_perhaps(const Error& cause)
+{
+    return OutcomeUnknown(cause,
+                          "it is not known whether E2B has made the sandbox that it was asked for",
+                          "Look for it by its metadata before another one is made.");
+}
+
+} // namespace
+
+ApiClient::ApiClient(HttpClient& http, Settings settings, Pacing pacing)
+    : http_(http), settings_(std::move(settings)), pacing_(std::move(pacing))
+{
+    if (!pacing_.random) {
+        pacing_.random = &random_part;
+    }
+    if (!pacing_.rest) {
+        pacing_.rest = &wait_for_real;
+    }
+}
+
+Box ApiClient::create(const BoxRequest& request, const Deadline& deadline,
+                      const std::stop_token& stop)
+{
+    Call newer{.what = "create a sandbox",
+               .method = "POST",
+               .target = "/v2/sandboxes",
+               .body = create_body(request, ApiVersion::v2),
+               .repeating = Repeating::uncertain};
+    auto older = newer;
+    older.target = "/sandboxes";
+    older.body = create_body(request, ApiVersion::v1);
+    auto version = ApiVersion::v2;
+    HttpReply reply;
+    try {
+        reply = send_either(newer, older, version, deadline, stop);
+    } catch (const HttpFailure& failure) {
+        if (failure.unsent()) {
+            throw;
+        }
+        throw made_perhaps(failure);
+    }
+    if (!is_success(reply.status)) {
+        const auto error = error_of(newer, reply, false);
+        if (reply.status >= 500) {
+            throw made_perhaps(error);
+        }
+        throw StatusError(error);
+    }
+    try {
+        return parse_box(reply.body);
+    } catch (const Error& error) {
+        throw made_perhaps(error);
+    }
+}
+
+Connected ApiClient::connect(const std::string& id, std::chrono::seconds timeout,
+                             const Deadline& deadline, const std::stop_token& stop)
+{
+    Call older{.what = "connect to a sandbox",
+               .method = "POST",
+               .target = path_of(id) + "/connect",
+               .body = timeout_body(timeout)};
+    auto newer = older;
+    newer.target = "/v2" + older.target;
+    auto version = ApiVersion::v2;
+    const auto reply = send_either(newer, older, version, deadline, stop);
+    if (!is_success(reply.status)) {
+        throw error_of(newer, reply, true);
+    }
+    Connected connected{.box = parse_box(reply.body), .resumed = reply.status == 201};
+    // Reported of E2B after some pauses. Somebody else's files would be in it.
+    if (bare(connected.box.id) != bare(id)) {
+        throw Error(ErrorCode::backend_error,
+                    "asked for one sandbox, E2B answered with another; it was left alone",
+                    "End the session and begin a new one.");
+    }
+    return connected;
+}
+
+bool ApiClient::pause(const std::string& id, const Deadline& deadline, const std::stop_token& stop)
+{
+    const Call call{.what = "pause a sandbox",
+                    .method = "POST",
+                    .target = path_of(id) + "/pause",
+                    .body = "{}"};
+    const auto reply = send(call, deadline, stop);
+    if (is_success(reply.status)) {
+        return true;
+    }
+    if (reply.status == 409 && reply.body.find("already paused") != std::string::npos) {
+        return false;
+    }
+    throw error_of(call, reply, true);
+}
+
+bool ApiClient::kill(const std::string& id, const Deadline& deadline, const std::stop_token& stop)
+{
+    const Call call{.what = "end a sandbox", .method = "DELETE", .target = path_of(id)};
+    const auto reply = send(call, deadline, stop);
+    if (is_success(reply.status)) {
+        return true;
+    }
+    if (reply.status == 404) {
+        return false;
+    }
+    throw error_of(call, reply, true);
+}
+
+void ApiClient::set_timeout(const std::string& id, std::chrono::seconds timeout,
+                            const Deadline& deadline, const std::stop_token& stop)
+{
+    const Call call{.what = "set the time limit of a sandbox",
+                    .method = "POST",
+                    .target = path_of(id) + "/timeout",
+                    .body = timeout_body(timeout)};
+    const auto reply = send(call, deadline, stop);
+    if (!is_success(reply.status)) {
+        throw error_of(call, reply, true);
+    }
+}
+
+BoxInfo ApiClient::info(const std::string& id, const Deadline& deadline,
+                        const std::stop_token& stop)
+{
+    const Call call{.what = "look at a sandbox", .method = "GET", .target = path_of(id)};
+    const auto reply = send(call, deadline, stop);
+    if (!is_success(reply.status)) {
+        throw error_of(call, reply, true);
+    }
+    auto info = parse_info(reply.body);
+    if (bare(info.box.id) != bare(id)) {
+        throw Error(ErrorCode::backend_error, "asked for one sandbox, E2B told of another");
+    }
+    return info;
+}
+
+std::vector<BoxInfo> ApiClient::list(const Metadata& metadata, const Deadline& deadline,
+                                     const std::stop_token& stop)
+{
+    const auto filter = metadata.empty() ? "" : "&metadata=" + metadata_query(metadata);
+    std::vector<BoxInfo> boxes;
+    std::string next;
+    for (std::size_t page = 0; page < most_pages && boxes.size() <= most_boxes; ++page) {
+        Call newer{.what = "list sandboxes",
+                   .method = "GET",
+                   .target = "/v2/sandboxes?state=running,paused&limit=100" + filter +
+                             (next.empty() ? "" : "&nextToken=" + percent_encoded(next))};
+        auto older = newer;
+        older.target = "/sandboxes" + (filter.empty() ? filter : '?' + filter.substr(1));
+        auto version = ApiVersion::v2;
+        const auto reply = send_either(newer, older, version, deadline, stop);
+        if (!is_success(reply.status)) {
+            throw error_of(newer, reply, false);
+        }
+        for (auto& box : parse_list(reply.body)) {
+            boxes.push_back(std::move(box));
+        }
+        next = version == ApiVersion::v2 ? reply.header("x-next-token") : std::string();
+        if (next.empty()) {
+            return boxes;
+        }
+    }
+    throw Error(ErrorCode::backend_error, "the list of sandboxes of E2B does not end",
+                "End those that are not needed, at https://e2b.dev/dashboard.");
+}
+
+HttpReply ApiClient::send_either(const Call& newer, const Call& older, ApiVersion& version,
+                                 const Deadline& deadline, const std::stop_token& stop)
+{
+    version = old_server_ ? ApiVersion::v1 : ApiVersion::v2;
+    auto reply = send(version == ApiVersion::v2 ? newer : older, deadline, stop);
+    if (version == ApiVersion::v1 || !is_unknown_path(reply.status)) {
+        return reply;
+    }
+    // A 404 may be about the sandbox or the template as well: then the older path says so too.
+    version = ApiVersion::v1;
+    auto second = send(older, deadline, stop);
+    if (is_success(second.status)) {
+        old_server_ = true;
+    }
+    return is_unknown_path(second.status) ? reply : second;
+}
+
+HttpReply ApiClient::send(const Call& call, const Deadline& deadline, const std::stop_token& stop)
+{
+    for (unsigned failures = 1;; ++failures) {
+        auto reply = send_once(call, deadline, stop);
+        if (is_success(reply.status)) {
+            return reply;
+        }
+        const auto wait = wait_before_repeating(reply.status, retry_after_of(reply), call.repeating,
+                                                failures, pacing_.random());
+        if (!wait || !rest(*wait, deadline, stop)) {
+            if (wait && stop.stop_requested()) {
+                throw HttpFailure(HttpFailure::Cause::cancelled, true,
+                                  settings_.api.shown() + ": given up, as was asked", {});
+            }
+            return reply;
+        }
+    }
+}
+
+HttpReply ApiClient::send_once(const Call& call, const Deadline& deadline,
+                               const std::stop_token& stop)
+{
+    HttpRequest request{.method = call.method, .target = call.target, .body = call.body};
+    request.headers = {{"X-API-Key", settings_.api_key},
+                       {"Accept", "application/json"}, // else the proxies may answer in HTML
+                       {"Accept-Encoding", "identity"},
+                       {"User-Agent", std::string(user_agent)}};
+    if (!call.body.empty()) {
+        request.headers.emplace_back("Content-Type", "application/json");
+    }
+    return http_.request(settings_.api, std::move(request), largest_answer,
+                         Deadline::earlier(deadline, Deadline::after(pacing_.patience)), stop);
+}
+
+bool ApiClient::rest(std::chrono::milliseconds time, const Deadline& deadline,
+                     const std::stop_token& stop) const
+{
+    if (!deadline.is_never() && time >= std::chrono::milliseconds(deadline.poll_timeout())) {
+        return false; // there would be no time left to ask
+    }
+    pacing_.rest(time, stop);
+    return !stop.stop_requested();
+}
+
+StatusError ApiClient::error_of(const Call& call, const HttpReply& reply, bool of_sandbox) const
+{
+    return control_plane_error(
+        {.what = call.what, .where = settings_.api.shown(), .secrets = {settings_.api_key}}, reply,
+        of_sandbox);
+}
+
+} // namespace berth::e2b

@@ -1,0 +1,98 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/e2b/api_json.hpp"
+#include "sandbox/e2b/api_types.hpp"
+#include "sandbox/e2b/http.hpp"
+#include "sandbox/e2b/retry.hpp"
+#include "sandbox/e2b/settings.hpp"
+#include "sandbox/e2b/status_error.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace berth::e2b {
+
+/// How the client waits; tests do not.
+struct Pacing {
+    std::function<double()> random{}; ///< from 0 to 1; nothing: a generator of its own
+    /// Waits as long, or until the stop request; nothing: for real.
+    std::function<void(std::chrono::milliseconds, const std::stop_token&)> rest{};
+    std::chrono::milliseconds patience{75'000}; ///< for one answer; E2B itself gives up after 70 s
+};
+
+/// The control plane of E2B. Each call is one request, repeated only where the outcome of the last
+/// is known (sandbox/e2b/retry.hpp) and its wait ends before the deadline. Thread-safe.
+///
+/// Throws HttpFailure without an answer, StatusError for one that is no success,
+/// Error(backend_error) for one that is no answer. session_lost is what the control plane itself
+/// says, with a 404.
+class ApiClient {
+  public:
+    /// `http` lives longer.
+    ApiClient(HttpClient& http, Settings settings, Pacing pacing = {});
+
+    /// Never asked twice. Throws OutcomeUnknown where a sandbox may have been made that nobody
+    /// knows of: after 5xx, no answer, or one without an id. Whoever gave it a nonce in its
+    /// metadata finds it by list().
+    [[nodiscard]] Box create(const BoxRequest& request, const Deadline& deadline,
+                             const std::stop_token& stop = {});
+
+    /// Wakes it when it is paused, and extends its time to `timeout` from now; never shortens it.
+    /// Throws backend_error when the answer is about another sandbox.
+    [[nodiscard]] Connected connect(const std::string& id, std::chrono::seconds timeout,
+                                    const Deadline& deadline, const std::stop_token& stop = {});
+
+    /// False: it was paused already.
+    bool pause(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {});
+
+    /// A paused one too. False: there was none.
+    bool kill(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {});
+
+    /// From now, so it may shorten too. Of a running one only: session_lost for a paused one.
+    void set_timeout(const std::string& id, std::chrono::seconds timeout, const Deadline& deadline,
+                     const std::stop_token& stop = {});
+
+    /// Neither wakes it nor extends its time.
+    [[nodiscard]] BoxInfo info(const std::string& id, const Deadline& deadline,
+                               const std::stop_token& stop = {});
+
+    /// Running and paused ones whose metadata has all of `metadata`, in all pages; of a server of
+    /// before v2 the running ones alone. Throws backend_error for more than 10,000, and for pages
+    /// that do not end.
+    [[nodiscard]] std::vector<BoxInfo> list(const Metadata& metadata, const Deadline& deadline,
+                                            const std::stop_token& stop = {});
+
+  private:
+    struct Call {
+        std::string what; ///< for messages: "pause a sandbox"
+        std::string method;
+        std::string target;
+        std::string body{};
+        Repeating repeating = Repeating::safe;
+    };
+
+    [[nodiscard]] HttpReply send(const Call& call, const Deadline& deadline,
+                                 const std::stop_token& stop);
+    [[nodiscard]] HttpReply send_once(const Call& call, const Deadline& deadline,
+                                      const std::stop_token& stop);
+    /// As v2, and as v1 where the server does not know that; `version`: which it was.
+    [[nodiscard]] HttpReply send_either(const Call& newer, const Call& older, ApiVersion& version,
+                                        const Deadline& deadline, const std::stop_token& stop);
+    [[nodiscard]] bool rest(std::chrono::milliseconds time, const Deadline& deadline,
+                            const std::stop_token& stop) const;
+    [[nodiscard]] StatusError error_of(const Call& call, const HttpReply& reply,
+                                       bool of_sandbox) const;
+
+    HttpClient& http_;
+    const Settings settings_;
+    Pacing pacing_;
+    std::atomic<bool> old_server_ = false; ///< knows no v2
+};
+
+} // namespace berth::e2b

@@ -1,0 +1,225 @@
+#include "sandbox/e2b/http_connection.hpp"
+
+#include <httplib.h>
+
+#include <algorithm>
+#include <vector>
+
+// cpp-httplib 0.11.4 (Debian 12) to 0.53 (the wrap), by what is common to all of them. What its
+// client lacks for streams is made around it, here and in http_transfer.cpp:
+// - It has timeouts for each read, none for the whole, and getaddrinfo(3) has none at all. So its
+//   calls run in threads of their own and the caller waits for them as long as it wants to.
+// - stop() waits while a connection is being made, and does nothing before. So a duplicate of its
+//   socket is held, which is shut down.
+// - Over TLS it may wait in SSL_peek() without a timeout, later releases send a request again whose
+//   connection ended: the shutdown ends the one, and the body that begins only once the other.
+// - It reads a head of any length. So do others, but E2B's proxies pass on 10 MB at most of what a
+//   sandbox says.
+
+namespace berth::e2b {
+namespace {
+
+/// Of the library, for one read or write: what was cut and has not noticed ends by itself.
+constexpr std::chrono::seconds longest_silence{600};
+constexpr std::size_t piece_size = 64U << 10U;
+
+std::string in_small_letters(std::string text)
+{
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    return text;
+}
+
+/// The library decodes %0d%0a in the value of a header: what is not printable is not believed.
+bool is_printable(std::string_view value)
+{
+    return std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c < '\x7f'; });
+}
+
+HttpHead head_of(const httplib::Response& response)
+{
+    HttpHead head;
+    head.status = response.status;
+    for (const auto& [name, value] : response.headers) {
+        if (is_printable(value)) {
+            head.headers.emplace_back(in_small_letters(name), value);
+        }
+    }
+    return head;
+}
+
+bool is_of_tls(httplib::Error error)
+{
+    return error == httplib::Error::SSLConnection || error == httplib::Error::SSLLoadingCerts ||
+           error == httplib::Error::SSLServerVerification;
+}
+
+void tell_failure(HttpTransfer& transfer, httplib::Error error)
+{
+    using Cause = HttpFailure::Cause;
+    if (is_of_tls(error)) {
+        transfer.fail(Cause::unconnected,
+                      "no TLS connection that can be trusted (" + httplib::to_string(error) + ")",
+                      "Look at the clock and the certificates of this host (ca-certificates; "
+                      "SSL_CERT_FILE names others), and whether a proxy is between.");
+    } else if (error == httplib::Error::Read) {
+        transfer.fail(Cause::broken, "the connection ended before the answer did", {});
+    } else if (error == httplib::Error::Write || error == httplib::Error::Canceled) {
+        transfer.fail(Cause::broken, "the connection ended before the request did", {});
+    } else {
+        transfer.fail(Cause::unconnected, "no connection (" + httplib::to_string(error) + ")",
+                      "Look whether this host reaches it: its network, its name server, "
+                      "HTTPS_PROXY and NO_PROXY.");
+    }
+}
+
+void give_body(httplib::Request& request, HttpTransfer& transfer)
+{
+    const auto& body = transfer.request().body;
+    request.content_length_ = body.size();
+    request.content_provider_ = [&](std::size_t offset, std::size_t length,
+                                    httplib::DataSink& sink) {
+        if (offset == 0 && !transfer.begin_body()) {
+            return false;
+        }
+        return sink.write(body.data() + offset, length);
+    };
+}
+
+void stream_body(httplib::Request& request, HttpTransfer& transfer)
+{
+    request.headers.emplace("Transfer-Encoding", "chunked");
+    request.is_chunked_content_provider_ = true;
+    request.content_provider_ =
+        [&, piece = std::vector<char>(piece_size)](std::size_t offset, std::size_t /*length*/,
+                                                   httplib::DataSink& sink) mutable {
+            if (offset == 0 && !transfer.begin_body()) {
+                return false;
+            }
+            const auto size = transfer.more_body(piece.data(), piece.size());
+            if (!size) {
+                return false;
+            }
+            if (*size == 0) {
+                sink.done();
+                return true;
+            }
+            return sink.write(piece.data(), *size);
+        };
+}
+
+} // namespace
+
+struct HttpConnection::Library {
+    std::unique_ptr<httplib::ClientImpl> client;
+    std::string host; ///< for the header
+    std::string prefix;
+    bool proxied = false;
+    bool silent_about_proxy = false;
+
+    [[nodiscard]] httplib::Request converted(HttpTransfer& transfer) const;
+};
+
+httplib::Request HttpConnection::Library::converted(HttpTransfer& transfer) const
+{
+    const auto& asked = transfer.request();
+    httplib::Request request;
+    request.method = asked.method;
+    request.path = prefix + asked.target;
+    request.headers.emplace("Host", host);
+    for (const auto& [name, value] : asked.headers) {
+        request.headers.emplace(name, value);
+    }
+    if (silent_about_proxy) {
+        // The library sends the proxy's password to the server behind it too, unless there is one.
+        request.headers.emplace("Proxy-Authorization", "");
+    }
+#ifdef CPPHTTPLIB_EXPECT_100_THRESHOLD
+    // Without it bodies above 1 KiB wait a second for a server that does not know the question.
+    request.headers.emplace("Expect", "");
+#endif
+    if (asked.streamed) {
+        stream_body(request, transfer);
+    } else if (!asked.body.empty()) {
+        give_body(request, transfer);
+    }
+    return request;
+}
+
+HttpConnection::HttpConnection(const Endpoint& endpoint, const HttpSettings& settings)
+    : socket_(std::make_shared<SocketHold>()), library_(std::make_unique<Library>())
+{
+    if (endpoint.tls) {
+        auto client = std::make_unique<httplib::SSLClient>(endpoint.host, endpoint.port);
+        client->enable_server_certificate_verification(true);
+        if (!settings.authorities.empty()) {
+            client->set_ca_cert_path(settings.authorities);
+        }
+        library_->client = std::move(client);
+    } else {
+        library_->client = std::make_unique<httplib::ClientImpl>(endpoint.host, endpoint.port);
+    }
+    auto& client = *library_->client;
+    const bool usual = endpoint.port == (endpoint.tls ? 443 : 80);
+    library_->host = usual && endpoint.host.find(':') == std::string::npos ? endpoint.host
+                                                                           : endpoint.authority();
+    library_->prefix = endpoint.prefix;
+    client.set_keep_alive(true);
+    client.set_tcp_nodelay(true);
+    client.set_follow_location(false); // the key would go where a server says
+    client.set_decompress(false);
+    client.set_connection_timeout(settings.connect);
+    client.set_read_timeout(longest_silence);
+    client.set_write_timeout(longest_silence);
+    client.set_socket_options([hold = socket_](auto socket) { hold->hold(socket); });
+    if (const auto proxy = settings.proxies.for_endpoint(endpoint)) {
+        client.set_proxy(proxy->host, proxy->port);
+        library_->proxied = true;
+        if (!proxy->user.empty()) {
+            client.set_proxy_basic_auth(proxy->user, proxy->password);
+            library_->silent_about_proxy = endpoint.tls;
+        }
+    }
+}
+
+HttpConnection::~HttpConnection() = default;
+
+bool HttpConnection::exchange(HttpTransfer& transfer)
+{
+    if (!transfer.attach(socket_)) {
+        transfer.fail(HttpFailure::Cause::cut, "ended from this side", {});
+        return false;
+    }
+    auto request = library_->converted(transfer);
+    bool has_head = false;
+    const auto take_head = [&](const httplib::Response& response) {
+        transfer.set_head(head_of(response));
+        return has_head = true;
+    };
+    const bool proxied = library_->proxied;
+    request.response_handler = [&](const httplib::Response& response) {
+        return (proxied && response.status == 407) || take_head(response);
+    };
+    request.content_receiver = [&](const char* data, std::size_t size, auto, auto) {
+        return transfer.take_body({data, size});
+    };
+    httplib::Response response;
+    auto error = httplib::Error::Success;
+    const bool done = library_->client->send(request, response, error);
+    transfer.detach();
+    if (!done) {
+        tell_failure(transfer, error);
+        return false;
+    }
+    if (proxied && response.status == 407) {
+        transfer.fail(HttpFailure::Cause::unconnected, "the proxy wants a user and a password",
+                      "Write them into HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT.");
+        return false;
+    }
+    if (!has_head) { // not told by the library where there is no body
+        static_cast<void>(take_head(response));
+    }
+    return true;
+}
+
+} // namespace berth::e2b

@@ -1,0 +1,74 @@
+#include "sandbox/e2b/input_stream.hpp"
+
+#include "sandbox/e2b/envelope.hpp"
+
+#include <utility>
+
+namespace berth::e2b {
+namespace {
+
+constexpr std::size_t piece_size = 256U << 10U;
+constexpr std::size_t largest_answer = 64U << 10U;
+
+} // namespace
+
+InputStream::InputStream(HttpExchange exchange, Asked asked, EnvdTimes times, Pid pid)
+    : exchange_(std::move(exchange)), asked_(std::move(asked)), times_(times), pid_(pid)
+{
+}
+
+void InputStream::put(std::string_view message, const Deadline& deadline,
+                      const std::stop_token& stop)
+{
+    std::string envelope;
+    put_envelope(envelope, message);
+    exchange_.write(envelope, Deadline::earlier(deadline, Deadline::after(times_.patience)), stop);
+}
+
+void InputStream::send(std::string_view bytes, const Deadline& deadline,
+                       const std::stop_token& stop)
+{
+    if (!std::exchange(begun_, true)) {
+        put(input_begin_message(pid_), deadline, stop);
+    }
+    while (!bytes.empty()) {
+        const auto piece = bytes.substr(0, piece_size);
+        put(input_data_message(piece), deadline, stop);
+        bytes.remove_prefix(piece.size());
+    }
+}
+
+void InputStream::finish(const Deadline& deadline, const std::stop_token& stop)
+{
+    send({}, deadline, stop);
+    exchange_.finish();
+    const auto until = Deadline::earlier(deadline, Deadline::after(times_.patience));
+    HttpReply reply{exchange_.head(until, stop), {}};
+    reply.body = read_rest(exchange_, largest_answer, until, stop);
+    if (reply.status != 200) {
+        throw envd_error(asked_, reply);
+    }
+    EnvelopeReader reader(largest_answer);
+    reader.feed(reply.body);
+    try {
+        while (const auto message = reader.next()) {
+            if (!message->last) {
+                continue;
+            }
+            if (const auto error = stream_error(asked_, message->payload)) {
+                throw StatusError(*error);
+            }
+            return;
+        }
+    } catch (const EnvelopeError& error) {
+        throw Error(ErrorCode::backend_error, "could not " + asked_.what + ": the answer of " +
+                                                  asked_.where +
+                                                  " cannot be read: " + error.what());
+    }
+    throw HttpFailure(HttpFailure::Cause::broken, false,
+                      "could not " + asked_.what + ": the answer of " + asked_.where +
+                          " ended without its end",
+                      {});
+}
+
+} // namespace berth::e2b

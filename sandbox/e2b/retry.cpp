@@ -1,0 +1,57 @@
+#include "sandbox/e2b/retry.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace berth::e2b {
+namespace {
+
+constexpr std::chrono::seconds longest_wait = std::chrono::hours(24);
+
+std::chrono::milliseconds part_of(std::chrono::milliseconds whole, double random) noexcept
+{
+    const double part = std::clamp(random, 0.0, 1.0);
+    return std::chrono::milliseconds(
+        static_cast<std::chrono::milliseconds::rep>(part * static_cast<double>(whole.count())));
+}
+
+} // namespace
+
+std::chrono::milliseconds backoff(unsigned failures, double random) noexcept
+{
+    const unsigned doublings =
+        std::min(std::max(failures, 1U), 8U); // beyond the longest in any case
+    const auto bound = std::min(shortest_backoff * (1U << doublings), longest_backoff);
+    return shortest_backoff + part_of(bound - shortest_backoff, random);
+}
+
+std::optional<std::chrono::seconds> parse_retry_after(std::string_view value) noexcept
+{
+    unsigned seconds = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+    const bool whole = error == std::errc() && end == value.data() + value.size();
+    return whole && seconds <= longest_wait.count() ? std::optional(std::chrono::seconds(seconds))
+                                                    : std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds>
+wait_before_repeating(int status, std::optional<std::chrono::seconds> retry_after,
+                      Repeating repeating, unsigned failures, double random) noexcept
+{
+    if (failures >= most_failures) {
+        return std::nullopt;
+    }
+    if (status == 429 && retry_after) {
+        // Never earlier than asked, and not all at once: a tenth more at most.
+        const std::chrono::milliseconds asked =
+            std::max<std::chrono::milliseconds>(*retry_after, std::chrono::seconds(1));
+        return asked + part_of(asked / 10, random);
+    }
+    if (status == 503 && repeating == Repeating::safe) {
+        return retry_after ? std::max<std::chrono::milliseconds>(*retry_after, backoff(1, random))
+                           : backoff(failures, random);
+    }
+    return std::nullopt;
+}
+
+} // namespace berth::e2b

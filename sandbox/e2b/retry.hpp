@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace berth::e2b {
+
+inline constexpr std::chrono::milliseconds shortest_backoff{3'000};
+inline constexpr std::chrono::milliseconds longest_backoff{60'000};
+
+/// How long to wait after so many failures in a row (0 counts as 1): a random time from 3 s to a
+/// bound that doubles with each, 6 s at first and 60 s at most, so that a thousand clients that
+/// lost the same server do not come back in the same second. `random`: from 0 to 1.
+[[nodiscard]] std::chrono::milliseconds backoff(unsigned failures, double random) noexcept;
+
+/// The value of Retry-After in whole seconds; nothing for a date, a fraction or a word, as the
+/// official clients have it, and for more than a day.
+[[nodiscard]] std::optional<std::chrono::seconds>
+parse_retry_after(std::string_view value) noexcept;
+
+enum class Repeating : unsigned char {
+    safe,      ///< said twice it does what it does said once
+    uncertain, ///< what was refused by a server in trouble may have been done: create
+};
+
+/// After so many failures nobody is asked again, whatever the deadline.
+inline constexpr unsigned most_failures = 8;
+
+/// How long to wait before the same request is sent again after this answer; nothing: it is not.
+/// Only where the outcome is known: a 429 that says when, and a 503, of which the control plane
+/// says that it changed nothing, unless it was a create.
+[[nodiscard]] std::optional<std::chrono::milliseconds>
+wait_before_repeating(int status, std::optional<std::chrono::seconds> retry_after,
+                      Repeating repeating, unsigned failures, double random) noexcept;
+
+} // namespace berth::e2b

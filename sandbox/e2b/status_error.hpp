@@ -1,0 +1,63 @@
+#pragma once
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/e2b/http.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::e2b {
+
+/// A server answered, and it is no success.
+class StatusError : public Error {
+  public:
+    /// `word`: of the Connect protocol ("not_found"); empty: it said none.
+    StatusError(ErrorCode code, int status, std::string word, const std::string& message,
+                std::string hint);
+
+    /// Of HTTP; 200 for an error within a stream.
+    [[nodiscard]] int status() const noexcept { return status_; }
+
+    [[nodiscard]] const std::string& word() const noexcept { return word_; }
+
+  private:
+    int status_;
+    std::string word_;
+};
+
+/// It may have been done, or not, and cannot be asked again without risk: look for it.
+class OutcomeUnknown : public Error {
+  public:
+    explicit OutcomeUnknown(const Error& cause, const std::string& message, std::string hint);
+};
+
+/// What was asked, for messages, and what must not be in one.
+struct Asked {
+    std::string what;                   ///< "create a sandbox"
+    std::string where;                  ///< of whom: "https://api.e2b.app"
+    std::vector<std::string> secrets{}; ///< a server may quote them; at least 8 bytes each
+};
+
+/// An answer of the control plane. A 404 is session_lost when `of_sandbox`, since there it is the
+/// proof that the sandbox is gone; else not_found.
+[[nodiscard]] StatusError control_plane_error(const Asked& asked, const HttpReply& reply,
+                                              bool of_sandbox);
+
+/// An answer of envd, or of the proxies before it. A 502 is sandbox_unavailable, and says only that
+/// the sandbox does not run: paused, ended, or never there.
+[[nodiscard]] StatusError envd_error(const Asked& asked, const HttpReply& reply);
+
+/// The payload of the last envelope of a stream; nothing where it tells no error. Throws
+/// Error(backend_error) where it is none.
+[[nodiscard]] std::optional<StatusError> stream_error(const Asked& asked, std::string_view payload);
+
+/// Retry-After of an answer, where it has a whole number.
+[[nodiscard]] std::optional<std::chrono::seconds> retry_after_of(const HttpHead& head);
+
+/// A text of a server's, fit for a message: on one line, at most 300 bytes, no secret in it.
+[[nodiscard]] std::string quotable(std::string_view text, const std::vector<std::string>& secrets);
+
+} // namespace berth::e2b

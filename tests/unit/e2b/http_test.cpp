@@ -1,0 +1,484 @@
+#include "sandbox/e2b/http.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/e2b/loopback_server.hpp"
+#include "tests/unit/error_of.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <semaphore>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using berth::Deadline;
+using berth::ErrorCode;
+using berth::e2b::HttpClient;
+using berth::e2b::HttpExchange;
+using berth::e2b::HttpFailure;
+using berth::e2b::HttpRequest;
+using berth::e2b::HttpSettings;
+using berth::tests::becomes_true;
+using berth::tests::chunk;
+using berth::tests::chunked_head;
+using berth::tests::last_chunk;
+using berth::tests::LoopbackServer;
+using berth::tests::reply;
+using berth::tests::WireConnection;
+using berth::tests::WireRequest;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Cause = HttpFailure::Cause;
+
+constexpr std::size_t enough = 1U << 20U;
+
+HttpRequest get(const std::string& target = "/")
+{
+    return {.method = "GET", .target = target};
+}
+
+HttpRequest post(const std::string& body)
+{
+    return {.method = "POST", .target = "/", .body = body};
+}
+
+/// What `action` failed with; a test that expected a failure and got none fails.
+HttpFailure failure_of(const std::function<void()>& action)
+{
+    try {
+        action();
+    } catch (const HttpFailure& failure) {
+        return failure;
+    }
+    FAIL("no failure");
+    return {Cause::broken, false, {}, {}};
+}
+
+Deadline soon()
+{
+    return Deadline::after(30s);
+}
+
+std::string all_of(HttpExchange& exchange)
+{
+    return read_rest(exchange, 1U << 30U, soon());
+}
+
+} // namespace
+
+TEST_CASE("a request goes as it is given, and the answer comes whole")
+{
+    WireRequest seen;
+    LoopbackServer server(LoopbackServer::answering([&](const WireRequest& request) {
+        seen = request;
+        return reply(418, "short and stout", "X-Word: Tea\r\n");
+    }));
+    HttpClient client(HttpSettings{});
+    auto request = post("a body");
+    request.target = "/v2/a%2Fb?c=d%25e+f";
+    request.headers = {{"X-API-Key", "e2b_0"}, {"Content-Type", "text/x"}};
+    const auto answer = client.request(server.endpoint(), request, enough, soon());
+    CHECK(answer.status == 418);
+    CHECK(answer.body == "short and stout");
+    CHECK(answer.header("x-word") == "Tea");
+    CHECK(answer.header("x-none").empty());
+    CHECK(seen.method == "POST");
+    CHECK(seen.target == "/v2/a%2Fb?c=d%25e+f");
+    CHECK(seen.body == "a body");
+    CHECK(seen.header("x-api-key") == "e2b_0");
+    CHECK(seen.header("content-type") == "text/x");
+    CHECK(seen.header("host") == "127.0.0.1:" + std::to_string(server.port()));
+}
+
+TEST_CASE("the prefix of an endpoint is before every path")
+{
+    std::string target;
+    LoopbackServer server(LoopbackServer::answering([&](const WireRequest& request) {
+        target = request.target;
+        return reply(204, "");
+    }));
+    HttpClient client(HttpSettings{});
+    auto endpoint = server.endpoint();
+    endpoint.prefix = "/below";
+    CHECK(client.request(endpoint, get("/x"), enough, soon()).status == 204);
+    CHECK(target == "/below/x");
+}
+
+TEST_CASE("an answer without a body is one: 204, and one of length 0")
+{
+    int status = 204;
+    LoopbackServer server(LoopbackServer::answering(
+        [&](const WireRequest&) { return reply(std::exchange(status, 200), ""); }));
+    HttpClient client(HttpSettings{});
+    CHECK(client.request(server.endpoint(), get(), enough, soon()).status == 204);
+    const auto second = client.request(server.endpoint(), get(), enough, soon());
+    CHECK(second.status == 200);
+    CHECK(second.body.empty());
+    CHECK(server.connections() == 1);
+}
+
+TEST_CASE("a connection is used again, and one that its server closed is made anew")
+{
+    std::binary_semaphore close(0);
+    LoopbackServer server([&](WireConnection& connection) {
+        for (int i = 0; i < 3; ++i) {
+            static_cast<void>(connection.request());
+            connection.send(reply(200, "x"));
+        }
+        close.acquire();
+    });
+    HttpClient client(HttpSettings{});
+    for (int i = 0; i < 3; ++i) {
+        CHECK(client.request(server.endpoint(), get(), enough, soon()).status == 200);
+    }
+    CHECK(server.connections() == 1);
+    CHECK(client.idle() == 1);
+    close.release(8);
+    std::this_thread::sleep_for(50ms); // for the end to come
+    CHECK(client.request(server.endpoint(), get(), enough, soon()).status == 200);
+    CHECK(server.connections() == 2);
+}
+
+TEST_CASE("of connections that are not used only some are kept, and not for long")
+{
+    std::counting_semaphore<> begun(0);
+    std::counting_semaphore<> answer(0);
+    LoopbackServer server([&](WireConnection& connection) {
+        while (connection.request()) {
+            begun.release();
+            answer.acquire();
+            connection.send(reply(200, "x"));
+        }
+    });
+    HttpClient client(HttpSettings{.most_idle = 4, .idle = 1s});
+    std::vector<std::future<int>> all;
+    for (int i = 0; i < 7; ++i) {
+        all.push_back(std::async(std::launch::async, [&] {
+            return client.request(server.endpoint(), get(), enough, soon()).status;
+        }));
+    }
+    for (int i = 0; i < 7; ++i) {
+        begun.acquire();
+    }
+    answer.release(7);
+    for (auto& each : all) {
+        CHECK(each.get() == 200);
+    }
+    CHECK(server.connections() == 7);
+    CHECK(client.idle() <= 4);
+    CHECK(client.idle() >= 1);
+    CHECK(becomes_true([&] { return client.idle() == 0; }));
+}
+
+TEST_CASE("a deadline holds for the whole, however the bytes dribble")
+{
+    LoopbackServer server([&](WireConnection& connection) {
+        static_cast<void>(connection.request());
+        for (const char c : reply(200, std::string(500, 'x'))) {
+            connection.send({&c, 1});
+            std::this_thread::sleep_for(20ms);
+        }
+    });
+    HttpClient client(HttpSettings{});
+    const auto begin = Clock::now();
+    const auto failure = failure_of([&] {
+        static_cast<void>(client.request(server.endpoint(), get(), enough, Deadline::after(300ms)));
+    });
+    CHECK(failure.cause() == Cause::expired);
+    CHECK(failure.code() == ErrorCode::sandbox_unavailable);
+    CHECK_FALSE(failure.unsent());
+    CHECK(Clock::now() - begin < 5s);
+    CHECK(client.idle() == 0);
+}
+
+TEST_CASE("a stop request ends a call that waits")
+{
+    LoopbackServer server([&](WireConnection& connection) { connection.wait_for_end(); });
+    HttpClient client(HttpSettings{});
+    std::stop_source stop;
+    std::jthread later([&] {
+        std::this_thread::sleep_for(50ms);
+        stop.request_stop();
+    });
+    const auto failure = failure_of([&] {
+        static_cast<void>(
+            client.request(server.endpoint(), get(), enough, soon(), stop.get_token()));
+    });
+    CHECK(failure.cause() == Cause::cancelled);
+    CHECK(failure.code() == ErrorCode::cancelled);
+}
+
+TEST_CASE("whoever refuses a connection has had nothing")
+{
+    std::uint16_t port = 0;
+    {
+        LoopbackServer gone([](WireConnection&) {});
+        port = gone.port();
+    }
+    HttpClient client(HttpSettings{});
+    const berth::e2b::Endpoint endpoint{
+        .tls = false, .host = "127.0.0.1", .port = port, .prefix = {}};
+    const auto failure =
+        failure_of([&] { static_cast<void>(client.request(endpoint, post("x"), enough, soon())); });
+    CHECK(failure.cause() == Cause::unconnected);
+    CHECK(failure.unsent());
+    CHECK(failure.retryable());
+    CHECK(std::string(failure.what()).find("127.0.0.1") != std::string::npos);
+}
+
+TEST_CASE(
+    "a connection that ends before the answer leaves the outcome open, and nothing is sent again")
+{
+    std::atomic<int> requests = 0;
+    bool reset = false;
+    SUBCASE("with an end") {}
+    SUBCASE("with a reset")
+    {
+        reset = true;
+    }
+    LoopbackServer server([&](WireConnection& connection) {
+        if (connection.request()) {
+            ++requests;
+        }
+        if (reset) {
+            connection.reset();
+        }
+    });
+    HttpClient client(HttpSettings{});
+    const auto failure = failure_of([&] {
+        static_cast<void>(client.request(server.endpoint(), post("once"), enough, soon()));
+    });
+    CHECK(failure.cause() == Cause::broken);
+    CHECK_FALSE(failure.unsent());
+    CHECK_FALSE(failure.retryable());
+    CHECK(requests == 1);
+    CHECK(client.idle() == 0);
+}
+
+TEST_CASE("half a body is a failure, by its length or by its chunks")
+{
+    std::string answer;
+    SUBCASE("by its length")
+    {
+        answer = reply(200, "0123456789");
+        answer.resize(answer.size() - 1);
+    }
+    SUBCASE("by its chunks")
+    {
+        answer = chunked_head("x") + chunk("0123456789");
+    }
+    SUBCASE("within a chunk")
+    {
+        answer = chunked_head("x") + chunk("0123456789");
+        answer.resize(answer.size() - 5);
+    }
+    LoopbackServer server([&](WireConnection& connection) {
+        static_cast<void>(connection.request());
+        connection.send(answer);
+    });
+    HttpClient client(HttpSettings{});
+    const auto failure = failure_of(
+        [&] { static_cast<void>(client.request(server.endpoint(), get(), enough, soon())); });
+    CHECK(failure.cause() == Cause::broken);
+}
+
+TEST_CASE("what answers there is no HTTP")
+{
+    LoopbackServer server([&](WireConnection& connection) {
+        connection.send("220 mail.example ESMTP\r\n\r\n");
+        connection.wait_for_end();
+    });
+    HttpClient client(HttpSettings{});
+    CHECK(failure_of([&] {
+              static_cast<void>(client.request(server.endpoint(), get(), enough, soon()));
+          }).cause() == Cause::broken);
+}
+
+TEST_CASE("an answer above the limit is refused, not kept")
+{
+    LoopbackServer server(LoopbackServer::answering(
+        [&](const WireRequest&) { return reply(200, std::string(1000, 'x')); }));
+    HttpClient client(HttpSettings{});
+    CHECK(client.request(server.endpoint(), get(), 1000, soon()).body.size() == 1000);
+    const auto failure = failure_of(
+        [&] { static_cast<void>(client.request(server.endpoint(), get(), 999, soon())); });
+    CHECK(failure.cause() == Cause::too_large);
+    CHECK(failure.code() == ErrorCode::backend_error);
+}
+
+TEST_CASE("a stream is read as it comes, and can be cut while it is silent")
+{
+    std::binary_semaphore go(0);
+    std::binary_semaphore gone(0);
+    LoopbackServer server([&](WireConnection& connection) {
+        static_cast<void>(connection.request());
+        connection.send(chunked_head("x") + chunk("one"));
+        go.acquire();
+        connection.send(chunk("two"));
+        connection.wait_for_end();
+        gone.release();
+    });
+    HttpClient client(HttpSettings{});
+    auto exchange = client.open(server.endpoint(), post("x"));
+    CHECK(exchange.head(soon()).status == 200);
+    std::array<char, 100> piece{};
+    CHECK(exchange.read(piece.data(), piece.size(), soon()) == 3);
+    CHECK(failure_of([&] {
+              static_cast<void>(exchange.read(piece.data(), piece.size(), Deadline::after(30ms)));
+          }).cause() == Cause::expired);
+    go.release();
+    CHECK(exchange.read(piece.data(), 2, soon()) == 2);
+    CHECK(exchange.read(piece.data(), 2, soon()) == 1);
+    std::jthread later([&] {
+        std::this_thread::sleep_for(50ms);
+        exchange.cut();
+    });
+    CHECK(failure_of([&] {
+              static_cast<void>(exchange.read(piece.data(), piece.size(), soon()));
+          }).cause() == Cause::cut);
+    CHECK(gone.try_acquire_for(30s));
+    CHECK(client.idle() == 0);
+}
+
+TEST_CASE("a stream that came to its end leaves its connection for the next")
+{
+    LoopbackServer server(LoopbackServer::answering([&](const WireRequest&) {
+        return chunked_head("x") + chunk("one") + std::string(last_chunk);
+    }));
+    HttpClient client(HttpSettings{});
+    for (int i = 0; i < 3; ++i) {
+        auto exchange = client.open(server.endpoint(), post("x"));
+        CHECK(exchange.head(soon()).status == 200);
+        CHECK(all_of(exchange) == "one");
+    }
+    CHECK(server.connections() == 1);
+}
+
+TEST_CASE("a body goes in pieces, and waits for a server that does not read")
+{
+    std::binary_semaphore read(0);
+    std::string got;
+    LoopbackServer server([&](WireConnection& connection) {
+        read.acquire();
+        if (const auto request = connection.request()) {
+            got = request->body;
+            connection.send(reply(200, std::to_string(request->body.size())));
+        }
+    });
+    HttpClient client(HttpSettings{});
+    auto request = post("");
+    request.streamed = true;
+    auto exchange = client.open(server.endpoint(), request);
+    const std::string piece(1U << 20U, 'p');
+    std::size_t sent = 0;
+    // The kernel takes some megabytes; that it ends shows that the client does not take more.
+    const auto failure = failure_of([&] {
+        for (; sent < 200; ++sent) {
+            exchange.write(piece, Deadline::after(200ms));
+        }
+    });
+    CHECK(failure.cause() == Cause::expired);
+    CHECK(sent < 100);
+    read.release();
+    exchange.cut();
+    CHECK(failure_of([&] { exchange.write("x", soon()); }).cause() == Cause::cut);
+}
+
+TEST_CASE("a streamed body arrives whole, to the byte")
+{
+    std::string got;
+    LoopbackServer server(LoopbackServer::answering([&](const WireRequest& request) {
+        got = request.body;
+        return reply(200, "", "X-Encoding: " + request.header("transfer-encoding") + "\r\n");
+    }));
+    HttpClient client(HttpSettings{});
+    auto request = post("");
+    request.streamed = true;
+    auto exchange = client.open(server.endpoint(), request);
+    std::string whole;
+    for (int i = 0; i < 300; ++i) {
+        const std::string piece(static_cast<std::size_t>(i) * 37, static_cast<char>(i));
+        exchange.write(piece, soon());
+        whole += piece;
+    }
+    exchange.finish();
+    const auto head = exchange.head(soon());
+    CHECK(head.status == 200);
+    CHECK(head.header("x-encoding") == "chunked");
+    CHECK(got == whole);
+}
+
+TEST_CASE("a head that would be another request is refused")
+{
+    HttpClient client(HttpSettings{});
+    const berth::e2b::Endpoint nowhere{.tls = false, .host = "127.0.0.1", .port = 9, .prefix = {}};
+    auto request = get();
+    SUBCASE("a line end in a value")
+    {
+        request.headers = {{"X-Access-Token", "a\r\nX-Evil: 1"}};
+    }
+    SUBCASE("a blank in a name")
+    {
+        request.headers = {{"X Evil", "1"}};
+    }
+    SUBCASE("a blank in the target")
+    {
+        request.target = "/a HTTP/1.1";
+    }
+    SUBCASE("a target of another host")
+    {
+        request.target = "http://elsewhere/";
+    }
+    SUBCASE("a byte that is not ASCII")
+    {
+        request.target = "/\xc3\xa4";
+    }
+    CHECK(berth::tests::error_of([&] { static_cast<void>(client.open(nowhere, request)); }) ==
+          ErrorCode::invalid_argument);
+}
+
+TEST_CASE("a value with a line end in it, however it was written, is not believed")
+{
+    LoopbackServer server(LoopbackServer::answering([&](const WireRequest&) {
+        return reply(200, "", "X-Next-Token: a%0d%0aX-Evil: 1\r\nX-Good: b\r\n");
+    }));
+    HttpClient client(HttpSettings{});
+    const auto answer = client.request(server.endpoint(), get(), enough, soon());
+    CHECK(answer.header("x-good") == "b");
+    CHECK(answer.header("x-next-token").find('\n') == std::string::npos);
+}
+
+TEST_CASE("a redirect is an answer, and not followed")
+{
+    std::atomic<int> requests = 0;
+    LoopbackServer server(LoopbackServer::answering([&](const WireRequest&) {
+        ++requests;
+        return reply(302, "", "Location: /elsewhere\r\n");
+    }));
+    HttpClient client(HttpSettings{});
+    CHECK(client.request(server.endpoint(), get(), enough, soon()).status == 302);
+    CHECK(requests == 1);
+}
+
+TEST_CASE("the client goes while a stream is open, and waits for nobody")
+{
+    LoopbackServer server([&](WireConnection& connection) {
+        static_cast<void>(connection.request());
+        connection.send(chunked_head("x"));
+        connection.wait_for_end();
+    });
+    const auto begin = Clock::now();
+    {
+        HttpClient client(HttpSettings{});
+        auto exchange = client.open(server.endpoint(), post("x"));
+        CHECK(exchange.head(soon()).status == 200);
+    }
+    CHECK(Clock::now() - begin < 10s);
+}
