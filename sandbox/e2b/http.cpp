@@ -73,6 +73,18 @@ void tell_failure(HttpTransfer& transfer, httplib::Error error)
     }
 }
 
+/// Targets go as they are given. Releases have different names for that, and those of today would
+/// turn the %20 of a query into a +.
+template <class Client>
+void encode_nothing(Client& client)
+{
+    if constexpr (requires { client.set_path_encode(false); }) {
+        client.set_path_encode(false);
+    } else {
+        client.set_url_encode(false);
+    }
+}
+
 void give_body(httplib::Request& request, HttpTransfer& transfer)
 {
     const auto& body = transfer.request().body;
@@ -168,6 +180,7 @@ HttpConnection::HttpConnection(const Endpoint& endpoint, const HttpSettings& set
     client.set_tcp_nodelay(true);
     client.set_follow_location(false); // the key would go where a server says
     client.set_decompress(false);
+    encode_nothing(client);
     client.set_connection_timeout(settings.connect);
     client.set_read_timeout(longest_silence);
     client.set_write_timeout(longest_silence);

@@ -77,14 +77,8 @@ std::size_t HttpTransfer::read(char* data, std::size_t size, const Deadline& dea
     if (outcome == Pipe::Outcome::expired) {
         throw expired(stop);
     }
-    if (outcome == Pipe::Outcome::closed) {
+    if (outcome == Pipe::Outcome::closed || (got == 0 && has_failed())) {
         throw_failure();
-    }
-    if (got == 0) {
-        const std::scoped_lock lock(mutex_);
-        if (failure_) {
-            throw HttpFailure(*failure_);
-        }
     }
     return got;
 }
@@ -183,6 +177,12 @@ HttpFailure HttpTransfer::expired(const std::stop_token& stop) const
     }
     return {HttpFailure::Cause::expired, false, where_ + ": no answer in time",
             "Try again; if it stays so, look whether the network of this host is well."};
+}
+
+bool HttpTransfer::has_failed()
+{
+    const std::scoped_lock lock(mutex_);
+    return failure_ || cut_;
 }
 
 void HttpTransfer::throw_failure()

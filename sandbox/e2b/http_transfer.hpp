@@ -73,6 +73,7 @@ class HttpTransfer {
 
   private:
     [[nodiscard]] HttpFailure expired(const std::stop_token& stop) const;
+    [[nodiscard]] bool has_failed();
     [[noreturn]] void throw_failure();
     [[nodiscard]] bool unsent() const noexcept; ///< under the lock
 

@@ -1,0 +1,71 @@
+#include "sandbox/e2b/query.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using berth::e2b::Metadata;
+using berth::e2b::metadata_query;
+using berth::e2b::percent_decoded;
+using berth::e2b::percent_encoded;
+
+namespace {
+
+std::string decoded(std::string text)
+{
+    return percent_decoded(text).value();
+}
+
+/// As the server of E2B reads it: the query, then the form, then each part.
+Metadata as_the_server_reads(const std::string& query)
+{
+    Metadata read;
+    std::string rest = decoded(query);
+    // The form would turn + into a blank; there must be none.
+    CHECK(rest.find('+') == std::string::npos);
+    while (!rest.empty()) {
+        const auto pair = rest.substr(0, rest.find('&'));
+        const auto equals = pair.find('=');
+        read[decoded(decoded(pair.substr(0, equals)))] = decoded(decoded(pair.substr(equals + 1)));
+        rest.erase(0, pair.size() + 1);
+    }
+    return read;
+}
+
+} // namespace
+
+TEST_CASE("metadata is encoded as the official client does it, three times")
+{
+    CHECK(metadata_query({{"a", "b c"}}) == "a%3Db%252520c"); // from its own bytes
+    CHECK(metadata_query({}).empty());
+}
+
+TEST_CASE("metadata of any bytes comes through the server's three decodings")
+{
+    const Metadata metadata = {{"owner", "a&b=c%d+e f"},
+                               {"k=&%+", "\xc3\xa4\"'()*!~"},
+                               {"plain", "x-1.2_3"},
+                               {"empty", ""}};
+    CHECK(as_the_server_reads(metadata_query(metadata)) == metadata);
+}
+
+TEST_CASE("what is percent-encoded is plain, and comes back")
+{
+    std::string all;
+    for (int byte = 1; byte < 256; ++byte) {
+        all += static_cast<char>(byte);
+    }
+    const auto encoded = percent_encoded(all);
+    CHECK(encoded.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                    "0123456789-._~%") == std::string::npos);
+    CHECK(percent_decoded(encoded) == all);
+    CHECK(percent_encoded("a/b c") == "a%2Fb%20c");
+}
+
+TEST_CASE("half a percent sign is no text")
+{
+    for (const std::string text : {"%", "a%2", "%zz", "%0g", "%00"}) {
+        CAPTURE(text);
+        CHECK_FALSE(percent_decoded(text));
+    }
+}

@@ -1,0 +1,74 @@
+#include "sandbox/e2b/retry.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+using namespace std::chrono_literals;
+using berth::e2b::backoff;
+using berth::e2b::most_failures;
+using berth::e2b::parse_retry_after;
+using berth::e2b::Repeating;
+using berth::e2b::wait_before_repeating;
+
+TEST_CASE("a backoff doubles its bound from 6 s to 60 s, and is never below 3 s")
+{
+    CHECK(backoff(1, 0) == 3s);
+    CHECK(backoff(1, 1) == 6s);
+    CHECK(backoff(2, 1) == 12s);
+    CHECK(backoff(3, 1) == 24s);
+    CHECK(backoff(4, 1) == 48s);
+    CHECK(backoff(5, 1) == 60s);
+    CHECK(backoff(1, 0.5) == 4500ms);
+    CHECK(backoff(0, 1) == 6s);
+    for (const unsigned many : {6U, 100U, 4'000'000'000U}) {
+        CHECK(backoff(many, 1) == 60s);
+        CHECK(backoff(many, 0) == 3s);
+    }
+    CHECK(backoff(2, -1) == 3s);
+    CHECK(backoff(2, 7) == 12s);
+}
+
+TEST_CASE("Retry-After is taken as a whole number of seconds only")
+{
+    CHECK(parse_retry_after("0") == 0s);
+    CHECK(parse_retry_after("17") == 17s);
+    CHECK(parse_retry_after("86400") == 86400s);
+    for (const std::string value : {"", "-1", "1.5", "1s", " 1", "86401", "99999999999999999999",
+                                    "Wed, 21 Oct 2026 07:28:00 GMT", "soon"}) {
+        CAPTURE(value);
+        CHECK_FALSE(parse_retry_after(value));
+    }
+}
+
+TEST_CASE("a 429 is repeated when it says when, and never earlier")
+{
+    for (const auto repeating : {Repeating::safe, Repeating::uncertain}) {
+        CHECK(wait_before_repeating(429, 10s, repeating, 1, 0) == 10s);
+        CHECK(wait_before_repeating(429, 10s, repeating, 1, 1) == 11s);
+        CHECK(wait_before_repeating(429, 0s, repeating, 1, 0) == 1s);
+        CHECK_FALSE(wait_before_repeating(429, std::nullopt, repeating, 1, 0));
+    }
+}
+
+TEST_CASE("a 503 is repeated with a backoff, but no create is")
+{
+    CHECK(wait_before_repeating(503, std::nullopt, Repeating::safe, 1, 0) == 3s);
+    CHECK(wait_before_repeating(503, std::nullopt, Repeating::safe, 3, 1) == 24s);
+    CHECK(wait_before_repeating(503, 30s, Repeating::safe, 1, 0) == 30s);
+    CHECK(wait_before_repeating(503, 1s, Repeating::safe, 1, 0) == 3s);
+    CHECK_FALSE(wait_before_repeating(503, std::nullopt, Repeating::uncertain, 1, 0));
+    CHECK_FALSE(wait_before_repeating(503, 30s, Repeating::uncertain, 1, 0));
+}
+
+TEST_CASE("nothing else is repeated, and nothing for ever")
+{
+    for (const int status : {400, 401, 403, 404, 405, 409, 413, 500, 502, 504, 302, 200}) {
+        CAPTURE(status);
+        CHECK_FALSE(wait_before_repeating(status, 1s, Repeating::safe, 1, 0));
+    }
+    CHECK(wait_before_repeating(429, 1s, Repeating::safe, most_failures - 1, 0));
+    CHECK_FALSE(wait_before_repeating(429, 1s, Repeating::safe, most_failures, 0));
+}
