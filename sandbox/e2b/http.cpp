@@ -3,6 +3,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 // cpp-httplib 0.11.4 (Debian 12) to 0.53 (the wrap), by what is common to all of them. What its
@@ -197,6 +198,11 @@ HttpConnection::HttpConnection(const Endpoint& endpoint, const HttpSettings& set
 
 HttpConnection::~HttpConnection() = default;
 
+bool HttpConnection::is_usable() const noexcept
+{
+    return !closed_ && !socket_->is_shut();
+}
+
 bool HttpConnection::exchange(HttpTransfer& transfer)
 {
     if (!transfer.attach(socket_)) {
@@ -206,7 +212,9 @@ bool HttpConnection::exchange(HttpTransfer& transfer)
     auto request = library_->converted(transfer);
     bool has_head = false;
     const auto take_head = [&](const httplib::Response& response) {
-        transfer.set_head(head_of(response));
+        auto head = head_of(response);
+        closed_ = in_small_letters(head.header("connection")) == "close";
+        transfer.set_head(std::move(head));
         return has_head = true;
     };
     const bool proxied = library_->proxied;

@@ -21,11 +21,15 @@ class HttpConnection {
     /// the connection away before he tells that. False: it is of no use any more.
     [[nodiscard]] bool exchange(HttpTransfer& transfer);
 
+    /// Whether it can be used for another one: neither its server nor a cut has ended it.
+    [[nodiscard]] bool is_usable() const noexcept;
+
   private:
     struct Library;
 
     std::shared_ptr<SocketHold> socket_;
     std::unique_ptr<Library> library_;
+    bool closed_ = false; ///< by its server
 };
 
 } // namespace berth::e2b

@@ -19,7 +19,8 @@ void block_signals() noexcept
     ::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
-constexpr std::chrono::milliseconds insistence{100};
+/// While something goes on: see SocketHold::shut().
+constexpr std::chrono::milliseconds insistence{500};
 
 } // namespace
 
@@ -69,7 +70,9 @@ void HttpPool::run(const Endpoint& endpoint, HttpTransfer& transfer)
 try {
     auto connection = take(endpoint);
     if (connection->exchange(transfer)) {
-        keep(endpoint, std::move(connection));
+        if (connection->is_usable()) {
+            keep(endpoint, std::move(connection));
+        }
         transfer.succeed();
     }
 } catch (const std::exception& error) {
@@ -116,9 +119,8 @@ HttpPool::Clock::duration HttpPool::until_next() const
     auto wait = idle_.empty() ? Clock::duration(std::chrono::hours(1))
                               : idle_.front().since + settings_.idle - Clock::now();
     for (const auto& job : jobs_) {
-        if (!job.done && job.transfer->insist()) {
-            wait = std::min<Clock::duration>(wait, insistence);
-        }
+        job.transfer->insist();
+        wait = std::min<Clock::duration>(wait, insistence);
     }
     return wait;
 }

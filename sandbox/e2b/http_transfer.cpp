@@ -35,6 +35,12 @@ void SocketHold::shut() noexcept
     }
 }
 
+bool SocketHold::is_shut() noexcept
+{
+    const std::scoped_lock lock(mutex_);
+    return shut_;
+}
+
 HttpTransfer::HttpTransfer(std::string where, HttpRequest request)
     : where_(std::move(where)), request_(std::move(request)), incoming_(pipe_size),
       outgoing_(pipe_size)
@@ -104,13 +110,12 @@ HttpFailure HttpTransfer::give_up(const HttpFailure& failure)
     return {failure.cause(), failure.unsent() || unsent(), failure.what(), failure.hint()};
 }
 
-bool HttpTransfer::insist() noexcept
+void HttpTransfer::insist() noexcept
 {
     const std::scoped_lock lock(mutex_);
     if (cut_ && socket_) {
         socket_->shut();
     }
-    return cut_;
 }
 
 bool HttpTransfer::attach(std::shared_ptr<SocketHold> socket)

@@ -25,6 +25,8 @@ class SocketHold {
     /// between socket(2) and connect(2) it does nothing: to be called again.
     void shut() noexcept;
 
+    [[nodiscard]] bool is_shut() noexcept;
+
   private:
     std::mutex mutex_;
     UniqueFd socket_;
@@ -49,8 +51,8 @@ class HttpTransfer {
     /// Cuts it because of a failure to wait, and says what is known from then on.
     [[nodiscard]] HttpFailure give_up(const HttpFailure& failure);
 
-    /// Cuts it again, where it has been: see SocketHold::shut(). Whether it has been.
-    bool insist() noexcept;
+    /// Cuts it again, where it has been: see SocketHold::shut().
+    void insist() noexcept;
 
     // For the thread that does it.
     [[nodiscard]] const HttpRequest& request() const noexcept { return request_; }

@@ -1,5 +1,5 @@
 #include "sandbox/e2b/envd_client.hpp"
-#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/e2b/failure_of.hpp"
 #include "tests/unit/e2b/golden.hpp"
 #include "tests/unit/e2b/loopback_server.hpp"
 #include "tests/unit/error_of.hpp"
@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
-#include <functional>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -23,6 +22,7 @@ using berth::ErrorCode;
 using berth::tests::chunk;
 using berth::tests::chunked_head;
 using berth::tests::error_of;
+using berth::tests::failure_of;
 using berth::tests::last_chunk;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
@@ -74,17 +74,6 @@ LoopbackServer::Serve saying(std::string answer, WireRequest* seen = nullptr)
             }
             return answer;
         });
-}
-
-HttpFailure failure_of(const std::function<void()>& action)
-{
-    try {
-        action();
-    } catch (const HttpFailure& failure) {
-        return failure;
-    }
-    FAIL("no failure");
-    return {Cause::broken, false, {}, {}};
 }
 
 /// All events of a stream, in words.

@@ -125,7 +125,7 @@ TEST_CASE("pictures of outputs are shown, other forms named where there is no te
                     display({{"image/png", "AAAA"}}), display({{"image/png", "%"}}),
                     display({{"text/markdown", "*m*"}, {"text/plain", "<Markdown>"}})})});
     REQUIRE(result.images.size() == 1);
-    CHECK(result.images[0].data == base64_decode(png).value());
+    CHECK(result.images[0].data == berth::base64_decode(png).value());
     CHECK(result.images[0].mime_type == "image/png");
     CHECK(result.text.find("[output]\n[picture 1 below: image/png, 70 bytes]\n[output]\n"
                            "[application/vnd.x+json: not shown, raw: true has it]\n[output]\n"
