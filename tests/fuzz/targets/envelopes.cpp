@@ -21,7 +21,7 @@ void understand(const Envelope& message)
 {
     try {
         if (message.last) {
-            (void)stream_error({.what = "fuzz", .where = "here"}, message.payload);
+            (void)berth::e2b::stream_error({.what = "fuzz", .where = "here"}, message.payload);
             return;
         }
         const auto event = berth::e2b::parse_event(message.payload);
@@ -44,7 +44,7 @@ try {
         berth::fuzz::require(message->payload.size() <= limit, "no payload is above the limit");
         understand(*message);
         std::string written;
-        put_envelope(written, message->payload);
+        berth::e2b::put_envelope(written, message->payload);
         written.front() = message->last ? '\x02' : '\0';
         out += written;
     }
