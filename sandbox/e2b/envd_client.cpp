@@ -31,12 +31,12 @@ std::optional<Version> parse_version(std::string_view text)
             }
             text.remove_prefix(1);
         }
-        const auto* const last = text.data() + text.size();
-        const auto [end, error] = std::from_chars(text.data(), last, version[i]);
+        const auto [end, error] =
+            std::from_chars(text.data(), text.data() + text.size(), version[i]);
         if (error != std::errc()) {
             return std::nullopt;
         }
-        text = {end, static_cast<std::size_t>(last - end)};
+        text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     }
     return version; // what follows is of a build
 }

@@ -49,28 +49,45 @@ HttpHead head_of(const httplib::Response& response)
     return head;
 }
 
-bool is_of_tls(httplib::Error error)
+template <class Code>
+bool is_of_tls(Code error)
 {
-    return error == httplib::Error::SSLConnection || error == httplib::Error::SSLLoadingCerts ||
-           error == httplib::Error::SSLServerVerification;
+    if constexpr (requires { Code::SSLServerHostnameVerification; }) { // of later releases
+        if (error == Code::SSLServerHostnameVerification) {
+            return true;
+        }
+    }
+    return error == Code::SSLConnection || error == Code::SSLLoadingCerts ||
+           error == Code::SSLServerVerification;
 }
 
+template <class Code>
+bool is_of_connecting(Code error)
+{
+    if constexpr (requires { Code::ProxyConnection; }) {
+        if (error == Code::ProxyConnection) {
+            return true;
+        }
+    }
+    return error == Code::Connection || error == Code::ConnectionTimeout ||
+           error == Code::BindIPAddress;
+}
+
+/// Only what is known to come before a request is told as such.
 void tell_failure(HttpTransfer& transfer, httplib::Error error)
 {
     using Cause = HttpFailure::Cause;
+    const auto name = " (" + httplib::to_string(error) + ")";
     if (is_of_tls(error)) {
-        transfer.fail(Cause::unconnected,
-                      "no TLS connection that can be trusted (" + httplib::to_string(error) + ")",
+        transfer.fail(Cause::unconnected, "no TLS connection that can be trusted" + name,
                       "Look at the clock and the certificates of this host (ca-certificates; "
                       "SSL_CERT_FILE names others), and whether a proxy is between.");
-    } else if (error == httplib::Error::Read) {
-        transfer.fail(Cause::broken, "the connection ended before the answer did", {});
-    } else if (error == httplib::Error::Write || error == httplib::Error::Canceled) {
-        transfer.fail(Cause::broken, "the connection ended before the request did", {});
-    } else {
-        transfer.fail(Cause::unconnected, "no connection (" + httplib::to_string(error) + ")",
+    } else if (is_of_connecting(error)) {
+        transfer.fail(Cause::unconnected, "no connection" + name,
                       "Look whether this host reaches it: its network, its name server, "
                       "HTTPS_PROXY and NO_PROXY.");
+    } else {
+        transfer.fail(Cause::broken, "the connection ended before the answer did" + name, {});
     }
 }
 

@@ -13,10 +13,18 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using namespace berth::e2b;
 using berth::Deadline;
 using berth::Error;
 using berth::ErrorCode;
+using berth::e2b::ApiClient;
+using berth::e2b::BoxState;
+using berth::e2b::HttpClient;
+using berth::e2b::HttpFailure;
+using berth::e2b::HttpSettings;
+using berth::e2b::Metadata;
+using berth::e2b::most_failures;
+using berth::e2b::OutcomeUnknown;
+using berth::e2b::StatusError;
 using berth::tests::error_of;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
@@ -60,6 +68,7 @@ class Fixture {
     {
         const std::scoped_lock lock(mutex_);
         std::vector<std::string> all;
+        all.reserve(requests_.size());
         for (const auto& request : requests_) {
             all.push_back(request.method + ' ' + request.target);
         }

@@ -16,9 +16,22 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using namespace berth::e2b;
 using berth::Deadline;
 using berth::ErrorCode;
+using berth::e2b::EnvdClient;
+using berth::e2b::EnvdTimes;
+using berth::e2b::EnvelopeReader;
+using berth::e2b::HttpClient;
+using berth::e2b::HttpFailure;
+using berth::e2b::HttpSettings;
+using berth::e2b::input_data_message;
+using berth::e2b::is_before;
+using berth::e2b::ProcessEnded;
+using berth::e2b::ProcessOutput;
+using berth::e2b::ProcessSignal;
+using berth::e2b::ProcessStarted;
+using berth::e2b::ProcessStream;
+using berth::e2b::StatusError;
 using berth::tests::chunk;
 using berth::tests::chunked_head;
 using berth::tests::error_of;
@@ -175,7 +188,6 @@ TEST_CASE("a stream that is cut at any byte has no end, and is never taken for o
 
 TEST_CASE("a refusal in the stream is one, also as its first word")
 {
-    std::string answer;
     const std::string error =
         R"({"error":{"code":"invalid_argument","message":"cwd '/x' missing"}})";
     std::string last("\x02\x00\x00\x00", 4);
@@ -384,10 +396,11 @@ TEST_CASE("input goes as one request of envelopes, to the byte")
     CHECK(json::parse(first->payload) == json::parse(R"({"start":{"process":{"pid":16521}}})"));
     std::string expected;
     std::size_t pieces = 0;
-    for (std::size_t at = 0; at < bytes.size(); ++pieces) {
+    for (std::size_t at = 0; at < bytes.size();) {
         const auto size = pieces == 0 ? 10 : std::min<std::size_t>(256U << 10U, bytes.size() - at);
         expected += input_data_message(std::string_view(bytes).substr(at, size)) + '\n';
         at += size;
+        ++pieces;
     }
     std::string got;
     while (const auto message = reader.next()) {

@@ -64,8 +64,8 @@ TEST_CASE("an envelope is written as the official client writes it")
     std::string written;
     put_envelope(written, golden::start_request.substr(5));
     CHECK(written == golden::start_request);
-    put_envelope(written, std::string(0x01020304, 'x'));
-    CHECK(written.substr(golden::start_request.size(), 5) == "\x00\x01\x02\x03\x04"sv);
+    put_envelope(written, std::string(0x010203, 'x'));
+    CHECK(written.substr(golden::start_request.size(), 5) == "\x00\x00\x01\x02\x03"sv);
 }
 
 TEST_CASE("an envelope may be empty")

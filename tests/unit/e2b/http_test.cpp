@@ -156,6 +156,7 @@ TEST_CASE("of connections that are not used only some are kept, and not for long
     });
     HttpClient client(HttpSettings{.most_idle = 4, .idle = 1s});
     std::vector<std::future<int>> all;
+    all.reserve(7);
     for (int i = 0; i < 7; ++i) {
         all.push_back(std::async(std::launch::async, [&] {
             return client.request(server.endpoint(), get(), enough, soon()).status;

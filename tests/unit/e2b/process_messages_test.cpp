@@ -10,7 +10,20 @@
 #include <variant>
 
 using berth::ErrorCode;
-using namespace berth::e2b;
+using berth::e2b::input_begin_message;
+using berth::e2b::input_data_message;
+using berth::e2b::input_message;
+using berth::e2b::input_quiet_message;
+using berth::e2b::parse_event;
+using berth::e2b::parse_processes;
+using berth::e2b::process_message;
+using berth::e2b::ProcessEnded;
+using berth::e2b::ProcessOutput;
+using berth::e2b::ProcessQuiet;
+using berth::e2b::ProcessSignal;
+using berth::e2b::ProcessStarted;
+using berth::e2b::signal_message;
+using berth::e2b::start_message;
 using nlohmann::json;
 namespace golden = berth::tests::golden;
 using berth::tests::error_of;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <string_view>
 
 using berth::e2b::Metadata;
 using berth::e2b::metadata_query;
@@ -11,7 +12,7 @@ using berth::e2b::percent_encoded;
 
 namespace {
 
-std::string decoded(std::string text)
+std::string decoded(std::string_view text)
 {
     return percent_decoded(text).value();
 }

@@ -95,10 +95,8 @@ TEST_CASE("without a key it is told how to get one, and what local does meanwhil
 
 TEST_CASE("a key that would begin another header is refused, and not quoted")
 {
-    for (const std::string bad :
-         {"e2b_secret\n", "e2b_secret\r\nX-Evil: 1", "e2b_secret x", "e2b_secret\xc3\xa4",
-          "\x7f"
-          "e2b_secret"}) {
+    for (const std::string bad : {"e2b_secret\n", "e2b_secret\r\nX-Evil: 1", "e2b_secret x",
+                                  "e2b_secret\xc3\xa4", "e2b_secret\x7f"}) {
         try {
             static_cast<void>(settings_of({{"E2B_API_KEY", bad}}));
             FAIL("taken");
