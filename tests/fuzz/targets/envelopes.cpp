@@ -18,23 +18,19 @@ using berth::e2b::EnvelopeReader;
 
 /// What a client makes of one; it may refuse it, and must not do anything else.
 void understand(const Envelope& message)
-{
-    try {
-        if (message.last) {
-            (void)berth::e2b::stream_error({.what = "fuzz", .where = "here"}, message.payload);
-            return;
-        }
-        const auto event = berth::e2b::parse_event(message.payload);
-        if (const auto* output = std::get_if<berth::e2b::ProcessOutput>(&event)) {
-            berth::fuzz::require(output->bytes.size() <= message.payload.size(),
-                                 "nothing comes out that did not go in");
-        }
-    } catch (const berth::Error&) {
+try {
+    if (message.last) {
+        (void)berth::e2b::stream_error({.what = "fuzz", .where = "here"}, message.payload);
+        return;
     }
-    try {
-        (void)berth::e2b::parse_processes(message.payload);
-    } catch (const berth::Error&) {
+    (void)berth::e2b::parse_processes(message.payload);
+    const auto event = berth::e2b::parse_event(message.payload);
+    if (const auto* output = std::get_if<berth::e2b::ProcessOutput>(&event)) {
+        berth::fuzz::require(output->bytes.size() <= message.payload.size(),
+                             "nothing comes out that did not go in");
     }
+} catch (const berth::Error& refused) {
+    berth::fuzz::require(refused.what()[0] != '\0', "a refusal says why");
 }
 
 /// What came out, as it is written; false once it is no stream.

@@ -440,9 +440,10 @@ TEST_CASE("input to a process that does not read ends by itself")
                  {.patience = 300ms});
     auto input = envd.client.stream_input(1);
     const std::string piece(1U << 20U, 'x');
-    CHECK(failure_of([&] {
-              for (int i = 0; i < 100; ++i) {
-                  input.send(piece, Deadline());
-              }
-          }).cause() == Cause::expired);
+    const auto failure = failure_of([&] {
+        for (int i = 0; i < 100; ++i) {
+            input.send(piece, Deadline());
+        }
+    });
+    CHECK(failure.cause() == Cause::expired);
 }
