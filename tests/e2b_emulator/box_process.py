@@ -101,6 +101,8 @@ def _init(listener, cgroup, spec, tell):
         if cgroup is not None:
             os.write(cgroup, b"0")
             os.close(cgroup)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)  # what is ignored here is ignored by every command
         os.setsid()
         kernel.unshare(kernel.NEWNS)  # /proc goes with this boot
         root.mount_proc()

@@ -67,7 +67,7 @@ class Relay:
         finally:
             self._box.relays.discard(self)
             self._finished[0].close()
-            if not self._body_sent.is_set():
+            if not self._request.body.ended:
                 self._reply.keeps = False
                 self._refuse_the_rest()
             if up.ident:

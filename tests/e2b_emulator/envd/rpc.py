@@ -106,7 +106,7 @@ class EventStream:
         """Until the client ends its half, or the socket is closed after the stream."""
         poll = select.poll()
         try:
-            poll.register(self._connection, select.POLLIN | select.POLLRDHUP)
+            poll.register(self._connection, select.POLLRDHUP)
             poll.poll()
         except (OSError, ValueError):
             pass
