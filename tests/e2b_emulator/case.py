@@ -1,10 +1,15 @@
 """What the tests here begin with: an emulator for each class, whose boxes end with each test."""
 
+import os
 import pathlib
 import unittest
 
 import client
 from emulator import Emulator
+
+
+# Who `user` is: an ordinary user can give a box one uid alone, which is root's.
+USER = "user" if os.geteuid() == 0 else "root"
 
 
 class EmulatorCase(unittest.TestCase):

@@ -18,10 +18,11 @@ def _hierarchy():
 
 
 def make(by_signals=False):
+    name = f"e2b-emulator-{os.getppid()}"  # of the emulator, whose keeper this is
     point = None if by_signals or os.geteuid() != 0 else _hierarchy()
     if point:
         with contextlib.suppress(OSError):
-            return Cgroup(f"{point}/e2b-emulator-{secrets.token_hex(6)}")
+            return Cgroup(f"{point}/{name}-{secrets.token_hex(6)}")
     return Signals()
 
 

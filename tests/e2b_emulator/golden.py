@@ -84,9 +84,9 @@ MULTIPART = (f"content-type: multipart/form-data; boundary={BOUNDARY}\n",
              f"--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a/b.txt\"\r\n"
              "Content-Type: application/octet-stream\r\n\r\n")
 ENTRY = {"name": "b.txt", "type": "FILE_TYPE_FILE", "path": "/home/user/a/b.txt", "size": "5", "mode": 420,
-         "permissions": "-rw-r--r--", "owner": "user", "group": "user", "modifiedTime": "..."}
+         "permissions": "-rw-r--r--", "owner": "{user}", "group": "{user}", "modifiedTime": "..."}
 FOLDER = {"name": "a", "type": "FILE_TYPE_DIRECTORY", "path": "/home/user/a", "size": "...", "mode": 493,
-          "permissions": "drwxr-xr-x", "owner": "user", "group": "user", "modifiedTime": "..."}
+          "permissions": "drwxr-xr-x", "owner": "{user}", "group": "{user}", "modifiedTime": "..."}
 CREATION = ('{"templateID":"base","metadata":{"a":"b c"},"envVars":{"FOO":"bar"},"timeout":120,'
             '"autoPause":true,"autoResume":{"enabled":true}}')
 

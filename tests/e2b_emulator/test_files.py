@@ -6,7 +6,7 @@ import unittest
 import urllib.parse
 
 import client
-from case import EmulatorCase
+from case import USER, EmulatorCase
 from envd.files import signature
 
 RAW = {"Content_Type": "application/octet-stream"}
@@ -40,9 +40,9 @@ class FilesTest(EmulatorCase):
         answer = self.get("~/a/b.bin")
         self.assertEqual((answer.status, answer.text), (200, content))
         self.assertEqual(answer.headers["Content-Disposition"], "inline; filename=b.bin")
-        self.assertEqual(self.box.run("stat -c '%U %a' a a/b.bin")[0], "user 755\nuser 644\n")
+        self.assertEqual(self.box.run("stat -c '%U %a' a a/b.bin")[0], f"{USER} 755\n{USER} 644\n")
         self.put("/a", b"of root", user="root")
-        self.assertEqual(self.box.run("stat -c %U /a; cat /a")[0], "user\nof root")
+        self.assertEqual(self.box.run("stat -c %U /a; cat /a")[0], f"{USER}\nof root")
 
     def test_parts_are_files(self):
         mark = "----mark"

@@ -4,7 +4,7 @@
 import unittest
 
 import client
-from case import EmulatorCase
+from case import USER, EmulatorCase
 
 
 class FilesystemTest(EmulatorCase):
@@ -21,8 +21,8 @@ class FilesystemTest(EmulatorCase):
         entry = self.box.files("Stat", {"path": "f"}).json["entry"]
         self.assertRegex(entry.pop("modifiedTime"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
         self.assertEqual(entry, {"name": "f", "type": "FILE_TYPE_FILE", "path": "/home/user/f", "size": "5",
-                                 "mode": 0o754, "permissions": "urwxr-xr--", "owner": "user",
-                                 "group": "user"})
+                                 "mode": 0o754, "permissions": "urwxr-xr--", "owner": USER,
+                                 "group": USER})
         link = self.box.files("Stat", {"path": "link"}).json["entry"]
         self.assertEqual((link["type"], link["symlinkTarget"], link["permissions"][0], link["mode"]),
                          ("FILE_TYPE_FILE", "/home/user/f", "L", 0o754))
@@ -48,7 +48,7 @@ class FilesystemTest(EmulatorCase):
 
     def test_makes_moves_and_removes(self):
         made = self.box.files("MakeDir", {"path": "m/n"})
-        self.assertEqual(made.json["entry"]["owner"], "user")
+        self.assertEqual(made.json["entry"]["owner"], USER)
         self.assertEqual(self.refused("MakeDir", {"path": "m/n"}, "already_exists").status, 409)
         self.box.run("echo 1 >f; echo 2 >g; ln -s /home/user/m link")
         self.refused("MakeDir", {"path": "f"}, "invalid_argument")

@@ -9,12 +9,12 @@ import unittest
 import client
 import golden
 import web
-from case import EmulatorCase
+from case import USER, EmulatorCase
 
 
 class GoldenTest(EmulatorCase):
     def setUp(self):
-        self.names = {"key": self.e2b.api_key, "host": self.e2b.url[7:]}
+        self.names = {"user": USER, "key": self.e2b.api_key, "host": self.e2b.url[7:]}
         self.connections = []
         self.addCleanup(lambda: [connection.close() for connection in self.connections])
 

@@ -84,7 +84,7 @@ class PauseTest(EmulatorCase):
     def test_a_dead_stream_stops_its_process_until_it_is_given_up(self):
         self.e2b.settings(dead_stream_seconds=3)
         box = self.create()
-        with box.start("read line; head -c 30000000 /dev/zero; echo >done", stdin=True) as stream:
+        with box.start("read line; head -c 12000000 /dev/zero; echo >done", stdin=True) as stream:
             pid = stream.begun().pid
             self.pause(box)
         self.wake(box)

@@ -7,7 +7,7 @@ import time
 import unittest
 
 import client
-from case import EmulatorCase
+from case import USER, EmulatorCase
 
 
 def given(text):
@@ -37,9 +37,8 @@ class ProcessesTest(EmulatorCase):
 
     def test_who_and_where(self):
         self.assertEqual(self.box.run("id -un; pwd; echo $HOME $USER")[0],
-                         "user\n/home/user\n/home/user user\n")
-        self.assertEqual(self.box.run("id -u; pwd; touch /usr/local/bin/made", user="root")[:2],
-                         ("0\n/root\n", ""))
+                         f"{USER}\n/home/user\n/home/user user\n")
+        self.assertEqual(self.box.run("id -u; pwd; touch /etc/made", user="root")[:2], ("0\n/root\n", ""))
         self.assertEqual(self.box.run("pwd", process={"cwd": "/tmp"})[0], "/tmp\n")
         self.assertEqual(self.box.run("cat /proc/self/oom_score_adj")[0], "100\n")
         for what, error in (({"process": {"cwd": "/no"}},
@@ -47,6 +46,13 @@ class ProcessesTest(EmulatorCase):
                             ({"user": "ann"}, {"code": "unauthenticated",
                                                "message": "invalid username: 'ann'"})):
             self.assertEqual(self.box.run("true", **what), ("", "", error))
+
+    def test_root_may_what_user_may_not(self):
+        if USER == "user":
+            self.assertIn("Permission denied", self.box.run("touch /usr/local/bin/made")[1])
+            self.assertEqual(self.box.run("touch /usr/local/bin/made", user="root")[1], "")
+        else:
+            self.assertEqual(self.box.run("id -u")[0], "0\n")
 
     def test_variables(self):
         box = self.create(envVars={"A": "of the box", "B": "1"})
