@@ -24,6 +24,7 @@ class Settings:
     concurrent: int = 100
     max_hours: int = 24
     megabytes: int = 1024  # of each box made from now on
+    idle_seconds: float = 0  # after which the front closes a connection; 0: never
     pause_seconds: float = 0  # how long a pause takes
     dead_stream_seconds: float = 900  # until a box that was resumed gives up streams from before
 
@@ -72,13 +73,11 @@ class Box:
     def cut(self, dead_stream_seconds=0):
         """Ends all streams to it. Its own ends stand for that time, and nobody reads them: so does a
         connection that is in a snapshot."""
-        self.release(self._dead)
-        for relay in list(self.relays):
-            kept = relay.cut(dead_stream_seconds > 0)
-            if kept:
-                self._dead.append(kept)
-        if self._dead:
-            timer = threading.Timer(dead_stream_seconds, self.release, args=(list(self._dead),))
+        cut = [relay.cut(dead_stream_seconds > 0) for relay in list(self.relays)]
+        dead = [connection for connection in cut if connection]
+        self._dead += dead
+        if dead:
+            timer = threading.Timer(dead_stream_seconds, self.release, args=(dead,))
             timer.daemon = True
             timer.start()
 
@@ -102,6 +101,7 @@ class Box:
 
     def end_streams(self):
         self.cut()
+        self.release(self._dead)
         self.end_stall()
 
 

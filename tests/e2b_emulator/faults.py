@@ -18,20 +18,22 @@ WHAT = {"delay", "status", "headers", "body", "type", "drop", "lose_reply", "cut
 
 
 class Cut(web.Broken):
-    """A connection that is to be ended here, and no other word on it."""
+    """A connection that is to be ended here, by a reset or as by one who has said all."""
+
+    def __init__(self, reset=True):
+        super().__init__("cut")
+        self.reset = reset
 
 
 def abort(connection, reset=True):
-    """With a reset, or as one who has said all."""
+    if not reset:
+        web.quietly_closed(connection)
+        return
     try:
-        if reset:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     except OSError:
         pass
-    if reset:
-        connection.close()
-    else:
-        web.quietly_closed(connection)
+    connection.close()
 
 
 class Fault:
@@ -44,6 +46,9 @@ class Fault:
     def __getitem__(self, name):
         return self._rule.get(name)
 
+    def cut(self):
+        return Cut(self["reset"] is not False)
+
     def before(self, act):
         """Raises Cut. `act` does a thing to the box of the request."""
         if self["then"]:
@@ -55,7 +60,7 @@ class Fault:
                 act(self["then"])
         time.sleep(self["delay"] or 0)
         if self["drop"]:
-            raise Cut
+            raise self.cut()
 
     def answers(self, reply):
         """Whether it was the answer."""
@@ -101,11 +106,11 @@ class FaultyReply(web.Reply):
 
     def _stop(self):
         if self._fault["end"] is not None:
-            self.keeps = False
             super().end()
-        elif self._fault["silent"] is not None:
+            raise Cut(reset=False)
+        if self._fault["silent"] is not None:
             self._wait_for_the_client()
-        raise Cut
+        raise self._fault.cut()
 
     def _wait_for_the_client(self):
         try:
@@ -116,7 +121,7 @@ class FaultyReply(web.Reply):
 
     def end(self):
         if self._fault["lose_reply"]:
-            raise Cut
+            raise self._fault.cut()
         super().end()
 
     def json(self, status, value, headers=()):

@@ -4,8 +4,10 @@ import collections
 import dataclasses
 import json
 import re
+import select
 import socket
 import threading
+import traceback
 
 import control
 import faults
@@ -45,17 +47,29 @@ class Front:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         source, is_new = web.Source(connection), True
         try:
-            while request := web.read_request(source):
+            while self._comes(connection, source) and (request := web.read_request(source)):
                 if is_new and not request.path.startswith(ADMIN):
                     self._count("connections")
                     is_new = False
                 if not self._request(request):
                     break
             web.quietly_closed(connection)
-        except faults.Cut:
-            faults.abort(connection)
+        except faults.Cut as cut:
+            faults.abort(connection, cut.reset)
         except (web.Broken, ValueError):
             web.quietly_closed(connection)
+        except Exception:
+            traceback.print_exc()
+            web.quietly_closed(connection)
+
+    def _comes(self, connection, source):
+        """Whether there is another request before the connection has been idle for too long."""
+        idle = self._boxes.settings.idle_seconds
+        if not idle or source.holds():
+            return True
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        return bool(poll.poll(idle * 1000))
 
     def _request(self, request):
         """Whether the connection may be used again."""
@@ -65,26 +79,18 @@ class Front:
         plane = "api" if name is None else "envd"
         path, box_name = control.template_of(request.path) if name is None else (request.path, name)
         self._count(f"{plane} {request.method} {path}")
+        if "idempotency-key" in request.headers or "x-idempotency-key" in request.headers:
+            self._count("idempotency-key")  # with which proxies would repeat a request
         fault = self._rules.pick(plane=plane, method=request.method, path=path, box=box_name)
-        if fault is None:
-            reply = web.Reply(request.connection, request)
-        else:
+        reply = web.Reply(request.connection, request)
+        if fault is not None:
             reply = faults.FaultyReply(request.connection, request, fault)
-            try:
-                fault.before(lambda what: self._act(what, box_name))
-            except faults.Cut:
-                faults.abort(request.connection, fault["reset"] is not False)
-                raise
+            fault.before(lambda what: self._act(what, box_name))
             if fault.answers(reply):
                 return self._drained(request, reply)
-        try:
-            if plane == "api":
-                return self._finish(request, reply, self._control.answer)
-            return self._finish(request, reply, lambda *both: self._to_box(name, port, *both, fault))
-        except faults.Cut:
-            if fault is not None and fault["reset"] is False or fault is not None and fault["end"] is not None:
-                faults.abort(request.connection, reset=False)
-            raise
+        if plane == "api":
+            return self._finish(request, reply, self._control.answer)
+        return self._finish(request, reply, lambda *both: self._to_box(name, port, *both, fault))
 
     def _finish(self, request, reply, handler):
         try:

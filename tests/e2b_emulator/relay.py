@@ -1,5 +1,6 @@
 """Between a client and the envd of a box: what E2B's proxies do on the way."""
 
+import os
 import select
 import socket
 import threading
@@ -30,32 +31,30 @@ class Relay:
         self._back = None
         self._cut = False
         self._lock = threading.Lock()
-        self._finished = socket.socketpair()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC)  # that it is over, whatever it waits for
         self._body_sent = threading.Event()
 
     def cut(self, keep):
-        """From another thread. Returns the socket to the box where that is to stay."""
+        """From another thread. Returns the socket to the box where that is to stay, for the caller."""
         with self._lock:
-            if self._back is None:
+            if self._back is None or self._cut:
                 return None
             self._cut = True
+            os.eventfd_write(self._wake, 1)
             try:
                 self._client.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-            if keep:
-                # A reader of it would take what nobody reads; it has a copy of its own.
-                kept = self._back.dup()
-                return kept
-            web.quietly_closed(self._back)
-            return None
+            if not keep:
+                web.quietly_closed(self._back)
+            return self._back if keep else None
 
     def run(self):
         try:
             self._back = between.connect(self._box.socket)
         except OSError:
-            port_closed(self._reply, self._box.id, ENVD_PORT)
-            return
+            os.close(self._wake)
+            return port_closed(self._reply, self._box.id, ENVD_PORT)
         self._box.relays.add(self)
         up = threading.Thread(target=self._up, daemon=True)
         try:
@@ -64,18 +63,25 @@ class Relay:
             self._send_head()
             up.start()
             self._down()
+        except OSError as error:
+            raise Cut from error
         finally:
             self._box.relays.discard(self)
-            self._finished[0].close()
             if not self._request.body.ended:
                 self._reply.keeps = False
                 self._refuse_the_rest()
-            if up.ident:
-                up.join()
-            self._finished[1].close()
-            with self._lock:
-                self._back.close()
-                self._back = None
+            self._end(up)
+        return None
+
+    def _end(self, up):
+        with self._lock:
+            os.eventfd_write(self._wake, 1)
+            if not self._cut:
+                web.quietly_closed(self._back)
+            self._back = None
+        if up.ident:
+            up.join()
+        os.close(self._wake)
 
     def _refuse_the_rest(self):
         """A client that still writes shall read the answer first."""
@@ -109,14 +115,10 @@ class Relay:
         self._body_sent.set()
         poll = select.poll()
         poll.register(self._client, select.POLLIN | select.POLLRDHUP)
-        poll.register(self._finished[1], select.POLLIN)
-        try:
-            for which, events in poll.poll():
-                if which != self._finished[1].fileno() and events & (select.POLLRDHUP | select.POLLHUP
-                                                                     | select.POLLERR):
-                    self._leave()
-        except (OSError, ValueError):
-            pass
+        poll.register(self._wake, select.POLLIN)
+        ended = select.POLLRDHUP | select.POLLHUP | select.POLLERR
+        if any(which != self._wake and events & ended for which, events in poll.poll()):
+            self._leave()
         return None
 
     def _send_body(self):
@@ -140,8 +142,11 @@ class Relay:
 
     def _to_box(self, data):
         """One that has answered already may read no more: that is not the end of its answer."""
+        with self._lock:
+            back = self._back
         try:
-            self._back.sendall(data)
+            if back is not None:
+                back.sendall(data)
         except BrokenPipeError:
             for _ in self._request.body.pieces():
                 pass
@@ -156,7 +161,7 @@ class Relay:
 
     def _down(self):
         try:
-            status, headers, body = web.read_reply(web.Source(self._back))
+            status, headers, body = web.read_reply(web.Source(self._back, self._wake))
         except (web.Broken, ValueError, IndexError) as error:
             if self._cut or self._box.state != RUNNING:
                 raise Cut from error
@@ -168,6 +173,9 @@ class Relay:
             for piece in body.pieces():
                 self._reply.write(piece)
             self._reply.end()
+        except Cut:
+            self._leave()
+            raise
         except web.Broken as error:
             self._leave()
             raise Cut from error

@@ -81,7 +81,8 @@ class ControlTest(EmulatorCase):
         client.becomes(lambda: self.info(killed).status == 404)
         client.becomes(lambda: self.info(paused).json["state"] == "paused")
         self.assertEqual(self.e2b.books()["ended"][killed.id], "expired")
-        self.assert_error(self.api("POST", f"/sandboxes/{paused.id}/timeout", {"timeout": 9}), 404)
+        timeout = f"/sandboxes/{paused.id}/timeout"  # 409 for as long as it is on its way
+        client.becomes(lambda: self.api("POST", timeout, {"timeout": 9}).status == 404)
         now = self.create()
         self.assertEqual(self.api("POST", f"/sandboxes/{now.id}/timeout", {"timeout": 0}).status, 204)
         client.becomes(lambda: self.info(now).status == 404)
@@ -153,6 +154,14 @@ class ControlTest(EmulatorCase):
                 text += connection.recv(4096)
         self.assertEqual(text.count(b"HTTP/1.1 201 Created\r\n"), 2)
         self.assertEqual(self.e2b.counts()["connections"], 1)
+
+    def test_idle_connections_are_closed_where_that_is_wanted(self):
+        self.e2b.settings(idle_seconds=0.2)
+        with client.raw(self.e2b, b"GET /health HTTP/1.1\r\n\r\n" * 2) as connection:
+            text = b""
+            while piece := connection.recv(4096):
+                text += piece
+        self.assertEqual(text.count(b"HTTP/1.1 204 No Content\r\n"), 2)
 
 
 if __name__ == "__main__":

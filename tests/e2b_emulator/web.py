@@ -2,6 +2,7 @@
 a thread for each connection: what stalls, stalls as it does in the original."""
 
 import json
+import select
 import socket
 import urllib.parse
 
@@ -21,18 +22,29 @@ class Broken(Exception):
 class Source:
     """What comes from a socket, in lines or pieces."""
 
-    def __init__(self, connection):
+    def __init__(self, connection, wake=None):
+        """`wake`: a descriptor; when it can be read, nothing more is waited for."""
         self.connection = connection
+        self._wake = wake
         self._held = bytearray()
 
     def _fill(self):
         try:
+            if self._wake is not None:
+                self._wait()
             piece = self.connection.recv(1 << 16)
         except OSError as error:
             raise Broken(str(error)) from error
         if not piece:
             raise Broken("the connection has ended")
         self._held += piece
+
+    def _wait(self):
+        poll = select.poll()
+        poll.register(self.connection, select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        if any(which == self._wake for which, _ in poll.poll()):
+            raise Broken("woken")
 
     def holds(self):
         return bool(self._held)
@@ -53,13 +65,6 @@ class Source:
         piece = bytes(self._held[:most])
         del self._held[:most]
         return piece
-
-    def to_the_end(self):
-        while True:
-            try:
-                yield self.some(1 << 16)
-            except Broken:
-                return
 
 
 class Body:

@@ -98,8 +98,6 @@ class EventStream:
         self._connection = request.connection
         self.left = threading.Event()
         self.on_leaving = lambda: None
-        self._reply.head(200, {"Content-Type": "application/connect+json",
-                               "Connect-Accept-Encoding": "gzip"})
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self):
@@ -117,6 +115,9 @@ class EventStream:
         if self.left.is_set():
             raise Gone
         try:
+            if not self._reply.begun:  # as connect-go does: a client hears nothing before
+                self._reply.head(200, {"Content-Type": "application/connect+json",
+                                       "Connect-Accept-Encoding": "gzip"})
             self._reply.write(envelope(flags, encoded(value)))
         except web.Broken as error:
             self.left.set()
