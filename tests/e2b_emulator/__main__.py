@@ -15,6 +15,9 @@ from boxes import Boxes, Settings
 from keeper import Keeper
 
 
+PARENT = os.getppid()
+
+
 def _arguments():
     parser = argparse.ArgumentParser(prog="e2b_emulator", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="on 127.0.0.1; else a free one")
@@ -39,9 +42,6 @@ def _wait(stay):
         except ProcessLookupError:
             return
     poll.poll()
-
-
-PARENT = os.getppid()
 
 
 def main():

@@ -59,38 +59,53 @@ def hold(control, listener, cgroup, spec):
             control.sendall(init.to_bytes(4, "big"))
             spec = {**spec, "environment": {}}  # a cold boot has no variables of the creation
         elif order == b"k":
-            os.kill(init, signal.SIGKILL)
-            os.waitpid(init, 0)
+            os.kill(init, signal.SIGTERM if own is None else signal.SIGKILL)
+            os.waitpid(init, 0)  # with all below it: an envd that still lived would take calls
             control.sendall(b"+")
     os._exit(0)
 
 
 def _boot(own, control, listener, cgroup, spec):
-    """The pid of init, or in a user namespace of the one above it, as the keeper sees them."""
+    """The pid of init, or of the process above it, as the keeper sees them."""
     told, tell = os.pipe()
-    between = os.fork() if own is None else 0
-    if own is None and between:
-        started = between
-    else:
-        # Without privilege in the pid namespace outside there is no way back to it: a process between.
-        if own is None:
-            kernel.prctl(kernel.PDEATHSIG, signal.SIGKILL)
-        kernel.unshare(kernel.NEWPID)
-        started = os.fork()
-        if started == 0:
-            control.close()
-            os.close(told)
-            _init(listener, cgroup, spec, tell)
-        if own is None:
-            os.close(tell)
-            os.waitpid(started, 0)
-            os._exit(0)
-        kernel.setns(own, kernel.NEWPID)
+
+    def init():
+        control.close()
+        os.close(told)
+        _init(listener, cgroup, spec, tell)
+    started = _below_a_child(init, tell) if own is None else _below(own, init)
     os.close(tell)
     with open(told, encoding="utf-8") as file:
         wrong = file.read()
     if wrong:
         raise OSError(wrong)
+    return started
+
+
+def _below(own, init):
+    """`init` as the first process of a new pid namespace. Then back to the `own` one, or the next would
+    be nested."""
+    kernel.unshare(kernel.NEWPID)
+    started = os.fork()
+    if started == 0:
+        init()
+    kernel.setns(own, kernel.NEWPID)
+    return started
+
+
+def _below_a_child(init, tell):
+    """The same where the way back needs a privilege that is not there: by a process in between."""
+    started = os.fork()
+    if started == 0:
+        kernel.prctl(kernel.PDEATHSIG, signal.SIGKILL)
+        kernel.unshare(kernel.NEWPID)
+        first = os.fork()
+        if first == 0:
+            init()
+        os.close(tell)
+        signal.signal(signal.SIGTERM, lambda *_: os.kill(first, signal.SIGKILL))
+        os.waitpid(first, 0)
+        os._exit(0)
     return started
 
 

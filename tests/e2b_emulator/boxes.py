@@ -94,6 +94,9 @@ class Box:
             b"POST /process.Process/Connect HTTP/1.1\r\nX-Access-Token: %b\r\n"
             b"Content-Type: application/connect+json\r\nContent-Length: %d\r\n\r\n\0%b%b"
             % (self.token.encode(), len(body) + 5, len(body).to_bytes(4, "big"), body))
+        said = b""
+        while b"start" not in said and (piece := connection.recv(1024)):
+            said += piece
         self._stalled.append(connection)
 
     def end_stall(self):

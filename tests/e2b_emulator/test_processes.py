@@ -94,12 +94,13 @@ class ProcessesTest(EmulatorCase):
             self.assertEqual(self.send(stream.begun().pid, b"x").json["code"], "internal")
 
     def test_whoever_leaves_ends_no_process_and_misses_what_comes(self):
-        with self.box.start("echo one; read line; echo two; read line; echo three", stdin=True) as stream:
+        with self.box.start("echo one; read line; echo two; touch said; read line; echo three",
+                            stdin=True) as stream:
             pid = stream.begun().pid
             stream.output(4)
         time.sleep(0.2)  # until envd knows that nobody is there
         self.send(pid, b"\n")
-        time.sleep(0.2)
+        client.becomes(lambda: self.box.run("ls said")[0])
         with self.box.connect(pid) as stream:
             stream.begun()
             self.send(pid, b"\n")
@@ -130,18 +131,19 @@ class ProcessesTest(EmulatorCase):
 
     def test_a_deadline_is_the_life_of_the_leader(self):
         began = time.monotonic()
-        error = self.box.run("sleep 62 & sleep 63", headers={"Connect-Timeout-Ms": "400"})[2]
+        error = self.box.run("sleep 62 & sleep 63", headers={"Connect-Timeout-Ms": "1500"})[2]
         self.assertLess(time.monotonic() - began, 10)
         self.assertIn(error.get("code", error.get("status")), ("deadline_exceeded", "signal: killed"))
         client.becomes(lambda: not self.listed())
         self.assertIn("sleep 62", self.box.run("ps ax")[0])
 
     def test_a_child_that_holds_the_output_holds_the_stream(self):
-        with self.box.start("sleep 1 & echo now") as stream:
+        with self.box.start("(until [ -e go ]; do sleep 0.05; done) & echo now") as stream:
             stream.output(4)
-            began = time.monotonic()
+            client.becomes(lambda: self.box.run(f"ps -o state= -p {stream.pid}")[0] == "Z\n")
+            self.assertIn(stream.pid, self.listed())
+            self.box.run("touch go")
             self.assertTrue(stream.outcome()[2]["exited"])
-            self.assertGreater(time.monotonic() - began, 0.5)
         began = time.monotonic()
         self.box.run("setsid sleep 64 </dev/null >/dev/null 2>&1 &")
         self.assertLess(time.monotonic() - began, 10)
