@@ -59,7 +59,7 @@ class Relay:
         up = threading.Thread(target=self._up, daemon=True)
         try:
             if self._box.state != RUNNING:  # paused since it was looked up
-                raise Cut
+                return not_found(self._reply, self._box.id)
             self._send_head()
             up.start()
             self._down()
@@ -67,7 +67,7 @@ class Relay:
             raise Cut from error
         finally:
             self._box.relays.discard(self)
-            if not self._request.body.ended:
+            if up.ident and not self._request.body.ended:
                 self._reply.keeps = False
                 self._refuse_the_rest()
             self._end(up)
