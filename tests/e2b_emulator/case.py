@@ -1,5 +1,6 @@
 """What the tests here begin with: an emulator for each class, whose boxes end with each test."""
 
+import http.client
 import os
 import pathlib
 import unittest
@@ -8,6 +9,8 @@ import client
 from emulator import Emulator
 
 
+# What a client meets where a connection is cut.
+BROKEN = (EOFError, OSError, http.client.HTTPException)
 # Who `user` is: an ordinary user can give a box one uid alone, which is root's.
 USER = "user" if os.geteuid() == 0 else "root"
 
