@@ -85,7 +85,7 @@ class Front:
         reply = web.Reply(request.connection, request)
         if fault is not None:
             reply = faults.FaultyReply(request.connection, request, fault)
-            fault.before(lambda what: self._act(what, box_name))
+            fault.before(lambda what: self._act_by_rule(what, box_name))
             if fault.answers(reply):
                 return self._drained(request, reply)
         if plane == "api":
@@ -101,11 +101,13 @@ class Front:
 
     @staticmethod
     def _drained(request, reply):
-        if not (reply.keeps and request.keeps()):
-            return False
+        """Whether the connection may be used again. A body that nobody wanted is read: closed before
+        that, it would take the answer along."""
+        if request.keeps() and not reply.keeps:
+            return False  # the relay has done so for as long as is good
         for _ in request.body.pieces():
             pass
-        return True
+        return reply.keeps
 
     @staticmethod
     def _target(request):
@@ -131,19 +133,20 @@ class Front:
 
     def _act(self, what, name, body=None):
         """What a test does to a box behind everybody's back."""
-        box = self._boxes.get(name) if name else None
-        if box is None:
-            raise Refusal(400, "of which box?")
+        box = self._boxes.get(name)
         actions = {"vanish": lambda: self._boxes.end(box, "vanished"),
                    "pause": lambda: self._boxes.pause(box), "expire": lambda: self._boxes.expire(box),
                    "stall": lambda: box.stall((body or {})["pid"]), "end_stall": box.end_stall}
         if what not in actions:
             raise Refusal(404, f"no such action: {what}")
+        actions[what]()
+
+    def _act_by_rule(self, what, name):
+        """Nobody hears that it could not be done, but the request that meets what is."""
         try:
-            actions[what]()
+            self._act(what, name or "")
         except Refusal:
-            if body is not None:
-                raise  # of a rule nobody would hear it, and its request says the same
+            pass
 
     def _admin(self, request, reply):
         what = (request.method, request.path[len(ADMIN):])

@@ -129,6 +129,8 @@ class StreamFaultsTest(EmulatorCase):
         self.assertEqual(self.box.call("List", {}).status, 502)
         self.assertEqual(self.info(self.box).status, 404)
         self.assertEqual(self.e2b.books()["ended"][self.box.id], "vanished")
+        self.e2b.fault(box=self.box.id, then="vanish")  # again, which is no matter
+        self.assertEqual(self.box.call("List", {}).status, 502)
 
     def test_a_limit_that_runs_out_in_the_middle(self):
         for then in ("expire", "vanish"):
