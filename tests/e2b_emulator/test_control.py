@@ -155,6 +155,23 @@ class ControlTest(EmulatorCase):
         self.assertEqual(text.count(b"HTTP/1.1 201 Created\r\n"), 2)
         self.assertEqual(self.e2b.counts()["connections"], 1)
 
+    def test_the_ways_to_a_box(self):
+        box = self.create()
+
+        def status(path="/health", **headers):
+            found = client.ask(self.e2b, "GET", path, None, {name.replace("_", "-"): value for name, value
+                                                             in headers.items()})
+            return found.status, found.text
+        self.assertEqual(status(Host=f"49983-{box.id}.e2b.test")[0], 204)
+        self.assertEqual(status(E2b_Sandbox_Id=box.id), (400, b"Missing header: E2b-Sandbox-Port"))
+        self.assertEqual(status(E2b_Sandbox_Port="49983"), (400, b"Missing header: E2b-Sandbox-Id"))
+        closed = status(E2b_Sandbox_Id=box.id, E2b_Sandbox_Port="3000")
+        self.assertEqual((closed[0], json.loads(closed[1])), (502, {
+            "sandboxId": box.id, "message": "The sandbox is running but port is not open", "port": 3000,
+            "code": 502}))
+        self.assertEqual(status("/init", **{name.replace("-", "_"): value for name, value in
+                                            box.headers().items()})[0], 404)
+
     def test_idle_connections_are_closed_where_that_is_wanted(self):
         self.e2b.settings(idle_seconds=0.2)
         with client.raw(self.e2b, b"GET /health HTTP/1.1\r\n\r\n" * 2) as connection:
