@@ -10,7 +10,7 @@ usage: packaging/test.sh [ARGUMENTS OF meson test]
 Installs what is missing, builds berth with its tests into build-test/ and runs every test.
   packaging/test.sh                    all: 20 to 40 minutes on two cores
   packaging/test.sh --suite unit       one suite: unit, lint, docs, guide, mcp, packaging, parity,
-                                       crash
+                                       crash, e2b-emulator
   packaging/test.sh --list             their names, once it is built
 END
     exit 0
