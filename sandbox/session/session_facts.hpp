@@ -19,12 +19,12 @@ struct SessionFacts {
                          ///< cannot be read now
     std::string created; ///< RFC 3339, UTC
     std::string last_used;
-    std::string why;      ///< when it ends
+    std::string why; ///< when it ends
     /// Its machine runs as this server asks for one: the next call has it, unless its guest is too
     /// old for this server.
     bool is_next = false;
-    std::string home;     ///< on the host, for the operator's own eyes; empty when none
-    std::string host;     ///< whose machine it is, in books that several hosts write in; else empty
+    std::string home; ///< on the host, for the operator's own eyes; empty when none
+    std::string host; ///< whose machine it is, in books that several hosts write in; else empty
     /// Of the machine that runs, else of the one that a call would get now.
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;
