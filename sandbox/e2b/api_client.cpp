@@ -8,7 +8,7 @@
 namespace berth::e2b {
 namespace {
 
-constexpr std::size_t largest_answer = 8U << 20U; ///< a page of 100 sandboxes with their metadata
+constexpr std::size_t largest_page = 8U << 20U; ///< a page of 100 sandboxes with their metadata
 constexpr std::size_t most_boxes = 10'000;
 constexpr std::size_t most_pages = 1'000;
 constexpr std::string_view user_agent = "berth";
@@ -266,7 +266,7 @@ HttpReply ApiClient::send_once(const Call& call, const Deadline& deadline,
     if (!call.body.empty()) {
         request.headers.emplace_back("Content-Type", "application/json");
     }
-    return http_.request(settings_.api, std::move(request), largest_answer,
+    return http_.request(settings_.api, std::move(request), largest_page,
                          Deadline::earlier(deadline, Deadline::after(pacing_.patience)), stop);
 }
 

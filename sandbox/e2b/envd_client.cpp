@@ -14,7 +14,7 @@
 namespace berth::e2b {
 namespace {
 
-constexpr std::size_t largest_answer = 8U << 20U;
+constexpr std::size_t largest_reply = 8U << 20U;
 constexpr std::string_view first_with_default_user = "0.4.0";
 constexpr const char* unary_type = "application/json";
 constexpr const char* stream_type = "application/connect+json";
@@ -101,7 +101,7 @@ void EnvdClient::send_signal(Pid pid, ProcessSignal signal, const Deadline& dead
 bool EnvdClient::is_healthy(const Deadline& deadline, const std::stop_token& stop)
 {
     const auto reply = http_.request(address_.endpoint, request("GET", "/health", {}),
-                                     largest_answer, soon(deadline), stop);
+                                     largest_reply, soon(deadline), stop);
     if (reply.status == 204 || reply.status == 200) {
         return true;
     }
@@ -149,7 +149,7 @@ std::string EnvdClient::call(const std::string& name, std::string message, std::
     auto request = procedure(name, {}, false);
     request.body = std::move(message);
     auto reply =
-        http_.request(address_.endpoint, std::move(request), largest_answer, soon(deadline), stop);
+        http_.request(address_.endpoint, std::move(request), largest_reply, soon(deadline), stop);
     if (reply.status != 200) {
         throw envd_error(asked(std::move(what)), reply);
     }

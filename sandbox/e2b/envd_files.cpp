@@ -10,7 +10,7 @@ namespace berth::e2b {
 namespace {
 
 constexpr std::size_t piece_size = 64U << 10U;
-constexpr std::size_t largest_answer = 1U << 20U;
+constexpr std::size_t largest_entry = 1U << 20U;
 constexpr std::string_view first_with_plain_upload = "0.5.7";
 
 std::optional<std::uint64_t> length_of(const HttpHead& head)
@@ -49,7 +49,7 @@ void EnvdClient::upload(const std::string& path, const std::string& user, const 
     }
     exchange.finish();
     HttpReply reply{exchange.head(soon(deadline), stop), {}};
-    reply.body = read_rest(exchange, largest_answer, soon(deadline), stop);
+    reply.body = read_rest(exchange, largest_entry, soon(deadline), stop);
     if (reply.status != 200) {
         throw envd_error(asked("write a file in the sandbox"), reply);
     }
@@ -62,7 +62,7 @@ std::uint64_t EnvdClient::download(const std::string& path, const std::string& u
     auto exchange = http_.open(address_.endpoint, request("GET", files_target(path, user), {}));
     const auto head = exchange.head(soon(deadline), stop);
     if (head.status != 200) {
-        HttpReply reply{head, read_rest(exchange, largest_answer, soon(deadline), stop)};
+        HttpReply reply{head, read_rest(exchange, largest_entry, soon(deadline), stop)};
         throw envd_error(asked("read a file in the sandbox"), reply);
     }
     const auto length = length_of(head);

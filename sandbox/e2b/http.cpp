@@ -22,7 +22,7 @@ namespace {
 
 /// Of the library, for one read or write: what was cut and has not noticed ends by itself.
 constexpr std::chrono::seconds longest_silence{600};
-constexpr std::size_t piece_size = 64U << 10U;
+constexpr std::size_t body_piece = 64U << 10U;
 
 std::string in_small_letters(std::string text)
 {
@@ -121,7 +121,7 @@ void stream_body(httplib::Request& request, HttpTransfer& transfer)
     request.headers.emplace("Transfer-Encoding", "chunked");
     request.is_chunked_content_provider_ = true;
     request.content_provider_ =
-        [&, piece = std::vector<char>(piece_size)](std::size_t offset, std::size_t /*length*/,
+        [&, piece = std::vector<char>(body_piece)](std::size_t offset, std::size_t /*length*/,
                                                    httplib::DataSink& sink) mutable {
             if (offset == 0 && !transfer.begin_body()) {
                 return false;

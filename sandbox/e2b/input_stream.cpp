@@ -7,8 +7,8 @@
 namespace berth::e2b {
 namespace {
 
-constexpr std::size_t piece_size = 256U << 10U;
-constexpr std::size_t largest_answer = 64U << 10U;
+constexpr std::size_t input_piece = 256U << 10U;
+constexpr std::size_t largest_end = 64U << 10U;
 
 } // namespace
 
@@ -32,7 +32,7 @@ void InputStream::send(std::string_view bytes, const Deadline& deadline,
         put(input_begin_message(pid_), deadline, stop);
     }
     while (!bytes.empty()) {
-        const auto piece = bytes.substr(0, piece_size);
+        const auto piece = bytes.substr(0, input_piece);
         put(input_data_message(piece), deadline, stop);
         bytes.remove_prefix(piece.size());
     }
@@ -44,11 +44,11 @@ void InputStream::finish(const Deadline& deadline, const std::stop_token& stop)
     exchange_.finish();
     const auto until = Deadline::earlier(deadline, Deadline::after(times_.patience));
     HttpReply reply{exchange_.head(until, stop), {}};
-    reply.body = read_rest(exchange_, largest_answer, until, stop);
+    reply.body = read_rest(exchange_, largest_end, until, stop);
     if (reply.status != 200) {
         throw envd_error(asked_, reply);
     }
-    EnvelopeReader reader(largest_answer);
+    EnvelopeReader reader(largest_end);
     reader.feed(reply.body);
     try {
         while (const auto message = reader.next()) {

@@ -176,6 +176,7 @@ void FactFinder::ask_guest(Sight& sight, const Deadline& deadline) const
     try {
         const auto record = registry_.find(sight.facts.key);
         if (record) {
+            sight.elsewhere = is_elsewhere(settings_.place, *record);
             require_host(settings_.place, *record);
         }
         const auto sandbox = record ? reach_machine(backend_, *record) : nullptr;
@@ -224,7 +225,7 @@ std::vector<SessionFacts> FactFinder::all_asked() const
                 ask_guest(sight, Deadline::after(look_time));
             }
         }
-        sight.facts.silence = sight.trouble;
+        sight.facts.silence = sight.elsewhere ? "" : sight.trouble; // the host is told
         return sight.facts;
     });
 }

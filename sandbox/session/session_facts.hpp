@@ -48,6 +48,7 @@ struct Sight {
     protocol::InfoReply info;
     std::vector<sandbox::Layer> layers; ///< of the machine
     std::string trouble;                ///< why the guest did not tell; `info` is empty then
+    bool elsewhere = false;             ///< on another host, where nobody here can ask it
 };
 
 } // namespace berth::session
