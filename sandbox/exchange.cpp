@@ -162,8 +162,9 @@ class Receiver {
         }
         if (!call_.is_alive()) {
             throw Error(ErrorCode::backend_error, "the sandbox's guest does not answer any more",
-                        "What the call began may go on there once it does: look before you repeat "
-                        "it. If nothing answers, the operator ends the session with `berth "
+                        "What the call began may go on there once it does, and is named in a later "
+                        "result then: look before you repeat it. If nothing answers, the operator "
+                        "ends the session with `berth "
                         "sessions kill`.");
         }
         silence_ = limit_of_silence();

@@ -38,6 +38,9 @@ auto with_sandbox(Context& context, Call call)
         if (error.code() == ErrorCode::session_lost) {
             report_lost(context, lease, error);
         }
+        if (error.code() == ErrorCode::backend_error) {
+            context.sessions.report_doubt(context.session, lease);
+        }
         throw Error(in_paths_of_sandbox(context, error));
     }
 }

@@ -69,15 +69,7 @@ std::string settings_notice(const Settings& settings, const Record& record)
 void tell_unseen(MachineKeeper::Obtained& obtained)
 {
     try {
-        protocol::InfoRequest request;
-        request.claim_unseen = true;
-        request.acknowledge = true;
-        auto receipt = std::make_shared<sandbox::Receipt>();
-        Told unseen{.notices = unseen_notices(obtained.sandbox->info({}, request, receipt.get()))};
-        if (*receipt) {
-            unseen.receipts.push_back(std::move(receipt));
-        }
-        obtained.told.add(std::move(unseen));
+        obtained.told.add(claim_unseen(*obtained.sandbox));
     } catch (const sandbox::OtherVersion&) {
         throw;
     } catch (const std::exception&) {

@@ -10,6 +10,7 @@
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/slot.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
 
 #include <atomic>
 #include <map>
@@ -47,6 +48,7 @@ class SessionManager::Implementation {
 
     Lease acquire(const SessionId& id, const std::stop_token& stop);
     void report_lost(const SessionId& id, const Lease& lease);
+    void report_doubt(const SessionId& id, const Lease& lease);
     void tell_again(const SessionId& id, Told told);
 
     SessionFacts facts(const SessionId& id)
@@ -118,10 +120,25 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
     return slot;
 }
 
+namespace {
+
+/// A guest that does not say is met by the call that follows, which tells what is wrong.
+void tell_of_doubtful(Lease& lease)
+{
+    try {
+        lease.add(claim_unseen(*lease.sandbox));
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
+} // namespace
+
 /// The fast path. Nothing when there is no sandbox yet.
 std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_ptr<Slot>& slot)
 {
     bool touch = false;
+    bool doubtful = false;
     Lease lease;
     std::shared_ptr<sandbox::Sandbox> sandbox;
     {
@@ -131,6 +148,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         }
         sandbox = slot->sandbox;
         const auto now = BootClock::now();
+        doubtful = now < slot->doubtful_until;
         touch = now - slot->touched >= touch_interval;
         if (touch) {
             slot->touched = now;
@@ -141,6 +159,9 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         registry_->touch(slot->key);
     }
     tell_of_mounts(*slot, lease);
+    if (doubtful) {
+        tell_of_doubtful(lease);
+    }
     // Last: a call that hangs at the books or at a mount's disk must not have taken them along.
     const std::lock_guard lock(slot->mutex);
     lease.add(std::exchange(slot->untold, {}));
@@ -221,6 +242,16 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     // A lease of an older machine says nothing of the present one.
     if (slot->sandbox == lease.sandbox) {
         slot->reported = std::exchange(slot->sandbox, nullptr);
+    }
+}
+
+void SessionManager::Implementation::report_doubt(const SessionId& id, const Lease& lease)
+{
+    constexpr std::chrono::minutes long_enough{1}; // the guest knows some seconds after its wake
+    const auto slot = slot_of(id);
+    const std::lock_guard lock(slot->mutex);
+    if (slot->sandbox == lease.sandbox) {
+        slot->doubtful_until = BootClock::now() + long_enough;
     }
 }
 
@@ -347,6 +378,11 @@ Lease SessionManager::acquire(const SessionId& id, const std::stop_token& stop)
 void SessionManager::report_lost(const SessionId& id, const Lease& lease)
 {
     implementation_->report_lost(id, lease);
+}
+
+void SessionManager::report_doubt(const SessionId& id, const Lease& lease)
+{
+    implementation_->report_doubt(id, lease);
 }
 
 void SessionManager::tell_again(const SessionId& id, Told told)

@@ -44,6 +44,10 @@ class SessionManager {
     /// makes a new one and says so.
     void report_lost(const SessionId& id, const Lease& lease);
 
+    /// A call in `lease` was given up, and what it began may go on: for a minute the next leases
+    /// tell of what ended meanwhile.
+    void report_doubt(const SessionId& id, const Lease& lease);
+
     /// What a lease told, and nobody has heard: the next lease has it.
     void tell_again(const SessionId& id, Told told);
 

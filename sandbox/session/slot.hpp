@@ -35,6 +35,9 @@ struct Slot {
     MachineKeeper::Seen seen;
     Record record; ///< of either, as the books had it when it was obtained
     Told untold;   ///< the next lease has it
+    /// A call was given up while its guest did not answer: until then each lease asks for what
+    /// nobody has seen.
+    BootClock::time_point doubtful_until{};
     BootClock::time_point touched;
 
     std::mutex looking; ///< held by the call that looks at the sources of mounts

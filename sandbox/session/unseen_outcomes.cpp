@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -31,7 +32,7 @@ std::string shown_command(std::string_view command)
 std::string reached_nobody(const protocol::JobEntry& job)
 {
     return "the result of " + shown_command(job.command) +
-           " reached nobody, since its server or its client went away: ";
+           " reached nobody, since its server or its client went away or gave it up: ";
 }
 
 std::string end_of(const protocol::JobEntry& job)
@@ -111,6 +112,19 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
         notices.push_back(nor_those_of(newest.others) + ": session_info lists them among the jobs");
     }
     return notices;
+}
+
+Told claim_unseen(sandbox::Sandbox& sandbox)
+{
+    protocol::InfoRequest request;
+    request.claim_unseen = true;
+    request.acknowledge = true;
+    auto receipt = std::make_shared<sandbox::Receipt>();
+    Told unseen{.notices = unseen_notices(sandbox.info({}, request, receipt.get()))};
+    if (*receipt) {
+        unseen.receipts.push_back(std::move(receipt));
+    }
+    return unseen;
 }
 
 LastNotices last_notices(sandbox::Sandbox& sandbox)

@@ -2,6 +2,7 @@
 
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/told.hpp"
 
 #include <string>
 #include <vector>
@@ -11,6 +12,10 @@ namespace berth::session {
 /// What the agent is told of commands whose results nobody has seen (JobEntry::unseen), as a server
 /// finds them that comes to a machine: a line each, the newest few; of the others their number.
 [[nodiscard]] std::vector<std::string> unseen_notices(const protocol::InfoReply& info);
+
+/// Asks for them, and claims them: nobody else tells them until what this returns is told, or its
+/// receipts are gone. Throws Error where the guest does not say.
+[[nodiscard]] Told claim_unseen(sandbox::Sandbox& sandbox);
 
 /// Of a machine that may be about to end.
 struct LastNotices {

@@ -1,6 +1,7 @@
 """Outcomes that nobody saw: the next server's first result names them, and nothing runs twice."""
 
 import contextlib
+import os
 import re
 import select
 import signal
@@ -157,6 +158,26 @@ class OutcomesTest(ParityTest):
         self.call("session_info")
         self.berth.kill()
         self.assertEqual(self.told(), [])
+
+    def test_what_its_own_server_gave_up(self):
+        """Its guest was stopped from outside for longer than anybody waits, and went on."""
+        self.output("true")
+        (guest,) = self.state.guests()
+        pending = self.berth.call_async("bash_exec", {"command": "echo once >>log; sleep 3; exit 4"})
+        time.sleep(1)  # enough for it to begin; else it would be refused, which is another case
+        os.kill(guest, signal.SIGSTOP)
+        try:
+            given_up = pending.result(60)
+        finally:
+            os.kill(guest, signal.SIGCONT)
+        self.assertIn("does not answer any more", given_up.text)
+        self.assertIn("named in a later result", given_up.text)
+        told = []
+        self.wait_until(lambda: told.extend(self.run_command("true").notices) or told, 20, "it is told")
+        (notice,) = told
+        self.assertIn("gave it up: it ended with exit 4", notice)
+        self.assertEqual(self.output("cat log"), "once\n")
+        self.assertEqual(self.run_command("true").notices, [])
 
     def test_what_another_server_s_client_waits_for_is_left_to_it(self):
         server, pending = self.begun("echo b >begun; read line <gate; echo printed; exit 5")

@@ -206,9 +206,10 @@ TEST_SUITE("session/other_version")
         }
         const auto notices = manager->acquire(work).notices;
         REQUIRE(notices.size() == 5);
-        CHECK(notices[0] == "the result of `deploy 3` reached nobody, since its server or its "
-                            "client went away: it ended with exit 3; what it printed is gone with "
-                            "the sandbox");
+        CHECK(notices[0] ==
+              "the result of `deploy 3` reached nobody, since its server or its "
+              "client went away or gave it up: it ended with exit 3; what it printed is gone with "
+              "the sandbox");
         CHECK(notices[2].find("`deploy 5`") != std::string::npos);
         CHECK(notices[3] == "nor did those of 2 earlier commands reach anybody; what they printed "
                             "is gone with the sandbox");

@@ -38,10 +38,11 @@ TEST_CASE("outcomes that nobody has seen are told with their end and how to read
     info.jobs.back().unseen = false;
     const auto notices = unseen_notices(info);
     REQUIRE(notices.size() == 3);
-    CHECK(notices[0] ==
-          "the result of `make test` reached nobody, since its server or its client "
-          "went away: it ended with exit 2, and bash_output of job-1-aaaa has what it "
-          "printed");
+    CHECK(
+        notices[0] ==
+        "the result of `make test` reached nobody, since its server or its client "
+        "went away or gave it up: it ended with exit 2, and bash_output of job-1-aaaa has what it "
+        "printed");
     CHECK(notices[1].find("it was stopped, and bash_output of job-2-aaaa") != std::string::npos);
     CHECK(notices[2].find("it goes on as job-3-aaaa, which bash_output") != std::string::npos);
 }
