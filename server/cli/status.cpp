@@ -30,7 +30,8 @@ struct Status {
     std::string trouble; ///< why the books of sessions cannot be asked; empty: they could be
     std::string trouble_remedy;
     std::size_t known = 0;
-    std::vector<session::Activity> running;
+    std::vector<session::Activity> running; ///< or paused
+    std::size_t paused = 0;                 ///< of them
     std::vector<RecentError> errors;
     std::string unread; ///< why errors could not be read
     std::uint64_t commands = 0;
@@ -62,6 +63,7 @@ Status gather(session::SessionManager& sessions, const Options& options)
     for (const auto& session : status.running) {
         status.commands += session.info.calls;
         status.jobs += session.info.jobs.size();
+        status.paused += session.info.pause && session.info.pause->paused ? 1U : 0U;
     }
     return status;
 }
@@ -167,7 +169,9 @@ void print_status(const Status& status, std::string_view backend, const std::str
     }
     text += "state      " + visible(state) + '\n';
     if (status.trouble.empty()) {
-        text += "sessions   " + std::to_string(status.running.size()) + " running, " +
+        text += "sessions   " + std::to_string(status.running.size() - status.paused) +
+                " running, " +
+                (status.paused > 0 ? std::to_string(status.paused) + " paused, " : "") +
                 std::to_string(status.known) + " known\n";
         text += "commands   " + std::to_string(status.commands) + " in flight\n";
         text += "jobs       " + std::to_string(status.jobs) + '\n' + jobs_text(status);
@@ -201,6 +205,7 @@ int show_status(session::SessionManager& sessions, const Options& options, bool 
                     {"state_dir", options.sessions.state_directory},
                     {"sessions", status.known},
                     {"active_sessions", status.running.size()},
+                    {"paused_sessions", status.paused},
                     {"commands_in_flight", status.commands},
                     {"jobs", jobs_json(status)},
                     {"silent_sessions", silent_json(status)},

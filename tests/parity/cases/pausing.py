@@ -147,7 +147,7 @@ class PausingTest(Pausing):
         told = self.call("session_info")
         self.assertEqual((told.data["state"], told.data["pause"]["why"]), ("paused", "asked"))
         self.assertIn("the next call wakes it", told.text)
-        self.command_line("status")
+        self.assertIn("0 running, 1 paused, 1 known", self.command_line("status"))
         self.assertIn("paused", self.command_line("sessions", "show", "work"))
         self.stands("count")
         self.assertEqual(self.state_of(), "paused")
