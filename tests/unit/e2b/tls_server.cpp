@@ -72,7 +72,8 @@ struct TlsServer::Library {
 
 TlsServer::TlsServer(const std::string& name)
 {
-    const Key key(EVP_EC_gen("P-256"));
+    // As EVP_EC_gen(), whose macro casts the name.
+    const Key key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
     require(key != nullptr);
     const auto made = make_certificate(key.get(), name);
     const std::string key_file = directory_ / "key.pem";
