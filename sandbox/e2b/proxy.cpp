@@ -1,7 +1,7 @@
 #include "sandbox/e2b/proxy.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/e2b/query.hpp"
+#include "sandbox/base/percent.hpp"
 
 #include <algorithm>
 

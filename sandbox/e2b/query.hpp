@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,10 +8,6 @@ namespace berth::e2b {
 
 /// For a part of a URL: everything but letters, digits, - . _ ~ as %XX.
 [[nodiscard]] std::string percent_encoded(std::string_view text);
-
-/// The reverse; nothing where a % is followed by something else than two hexadecimal digits, or by
-/// 00.
-[[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 
 using Metadata = std::map<std::string, std::string>;
 

@@ -1,12 +1,14 @@
 #include "sandbox/session/redis_url.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/percent.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace berth::session {
 namespace {
@@ -34,23 +36,11 @@ std::optional<unsigned> number_in(std::string_view text, unsigned least, unsigne
 
 std::string decoded(std::string_view text)
 {
-    std::string plain;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            plain += text[i];
-            continue;
-        }
-        unsigned byte = 0;
-        const auto digits = text.substr(i + 1, 2);
-        const auto [end, error] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-        if (digits.size() != 2 || error != std::errc() || end != digits.data() + 2 || byte == 0) {
-            refuse("a % is followed by something else than two hexadecimal digits");
-        }
-        plain += static_cast<char>(byte);
-        i += 2;
+    auto plain = percent_decoded(text);
+    if (!plain) {
+        refuse("a % is followed by something else than two hexadecimal digits");
     }
-    return plain;
+    return *std::move(plain);
 }
 
 /// Takes USER[:PASSWORD]@ from the front of `authority`.

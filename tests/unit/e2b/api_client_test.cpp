@@ -28,6 +28,7 @@ using berth::e2b::StatusError;
 using berth::tests::error_of;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
+using berth::tests::soon;
 using berth::tests::WireRequest;
 using nlohmann::json;
 namespace golden = berth::tests::golden;
@@ -36,11 +37,6 @@ namespace {
 
 const std::string id = "ig4bk8uibgn9atxd3rgqg";
 const std::string key = "e2b_0123456789abcdef";
-
-Deadline soon()
-{
-    return Deadline::after(30s);
-}
 
 /// A control plane that says what a test wants, and a client of it that waits for nothing.
 class Fixture {

@@ -1,4 +1,5 @@
 #include "sandbox/e2b/envd_client.hpp"
+#include "tests/unit/e2b/envd_fixture.hpp"
 #include "tests/unit/e2b/failure_of.hpp"
 #include "tests/unit/e2b/golden.hpp"
 #include "tests/unit/e2b/loopback_server.hpp"
@@ -18,12 +19,8 @@
 using namespace std::chrono_literals;
 using berth::Deadline;
 using berth::ErrorCode;
-using berth::e2b::EnvdClient;
-using berth::e2b::EnvdTimes;
 using berth::e2b::EnvelopeReader;
-using berth::e2b::HttpClient;
 using berth::e2b::HttpFailure;
-using berth::e2b::HttpSettings;
 using berth::e2b::input_data_message;
 using berth::e2b::is_before;
 using berth::e2b::ProcessEnded;
@@ -39,39 +36,19 @@ using berth::tests::failure_of;
 using berth::tests::last_chunk;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
+using berth::tests::soon;
 using berth::tests::WireConnection;
 using berth::tests::WireRequest;
 using nlohmann::json;
 namespace golden = berth::tests::golden;
+
+using Fixture = berth::tests::EnvdFixture;
 
 namespace {
 
 using Cause = HttpFailure::Cause;
 
 constexpr std::string_view stream_type = "application/connect+json";
-
-Deadline soon()
-{
-    return Deadline::after(30s);
-}
-
-/// An envd that does what a test wants, and a client of it.
-struct Fixture {
-    explicit Fixture(LoopbackServer::Serve serve, EnvdTimes times = {},
-                     std::string version = "0.6.13")
-        : server(std::move(serve)), client(http,
-                                           {.endpoint = server.endpoint(),
-                                            .sandbox_id = "iabc",
-                                            .token = "ea_0123456789",
-                                            .version = std::move(version)},
-                                           times)
-    {
-    }
-
-    LoopbackServer server;
-    HttpClient http{HttpSettings{}};
-    EnvdClient client;
-};
 
 std::string stream_of(std::string_view bytes)
 {

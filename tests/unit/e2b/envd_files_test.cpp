@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/e2b/envd_client.hpp"
+#include "tests/unit/e2b/envd_fixture.hpp"
 #include "tests/unit/e2b/loopback_server.hpp"
 #include "tests/unit/error_of.hpp"
 
@@ -15,42 +16,20 @@ using berth::Deadline;
 using berth::Error;
 using berth::ErrorCode;
 using berth::e2b::EnvdClient;
-using berth::e2b::EnvdTimes;
-using berth::e2b::HttpClient;
 using berth::e2b::HttpFailure;
-using berth::e2b::HttpSettings;
 using berth::tests::chunk;
 using berth::tests::chunked_head;
 using berth::tests::error_of;
 using berth::tests::last_chunk;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
+using berth::tests::soon;
 using berth::tests::WireConnection;
 using berth::tests::WireRequest;
 
+using Fixture = berth::tests::EnvdFixture;
+
 namespace {
-
-Deadline soon()
-{
-    return Deadline::after(30s);
-}
-
-struct Fixture {
-    explicit Fixture(LoopbackServer::Serve serve, EnvdTimes times = {},
-                     std::string version = "0.6.13")
-        : server(std::move(serve)), client(http,
-                                           {.endpoint = server.endpoint(),
-                                            .sandbox_id = "iabc",
-                                            .token = "ea_0123456789",
-                                            .version = std::move(version)},
-                                           times)
-    {
-    }
-
-    LoopbackServer server;
-    HttpClient http{HttpSettings{}};
-    EnvdClient client;
-};
 
 EnvdClient::Source source_of(std::string& bytes)
 {

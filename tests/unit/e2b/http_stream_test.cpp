@@ -23,6 +23,7 @@ using berth::tests::failure_of;
 using berth::tests::last_chunk;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
+using berth::tests::soon;
 using berth::tests::WireConnection;
 using berth::tests::WireRequest;
 
@@ -36,11 +37,6 @@ constexpr std::size_t enough = 1U << 20U;
 HttpRequest post(const std::string& body)
 {
     return {.method = "POST", .target = "/", .body = body};
-}
-
-Deadline soon()
-{
-    return Deadline::after(30s);
 }
 
 std::string all_of(HttpExchange& exchange)

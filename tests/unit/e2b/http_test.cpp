@@ -29,6 +29,7 @@ using berth::tests::chunked_head;
 using berth::tests::failure_of;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
+using berth::tests::soon;
 using berth::tests::WireConnection;
 using berth::tests::WireRequest;
 
@@ -47,11 +48,6 @@ HttpRequest get(const std::string& target = "/")
 HttpRequest post(const std::string& body)
 {
     return {.method = "POST", .target = "/", .body = body};
-}
-
-Deadline soon()
-{
-    return Deadline::after(30s);
 }
 
 } // namespace

@@ -26,6 +26,7 @@ using berth::e2b::HttpSettings;
 using berth::e2b::ProxyRules;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
+using berth::tests::soon;
 using berth::tests::TlsServer;
 using berth::tests::WireConnection;
 using berth::tests::WireRequest;
@@ -33,11 +34,6 @@ using berth::tests::WireRequest;
 namespace {
 
 using Cause = HttpFailure::Cause;
-
-Deadline soon()
-{
-    return Deadline::after(30s);
-}
 
 std::string body_from(HttpClient& client, const berth::e2b::Endpoint& endpoint)
 {

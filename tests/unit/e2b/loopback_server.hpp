@@ -1,9 +1,11 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/e2b/endpoint.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -16,6 +18,12 @@
 #include <vector>
 
 namespace berth::tests {
+
+/// When a test that waits for its server gives up.
+inline Deadline soon()
+{
+    return Deadline::after(std::chrono::seconds(30));
+}
 
 /// A request as it came over the wire.
 struct WireRequest {
