@@ -16,6 +16,7 @@ HOP = ("connection", "transfer-encoding", "content-length", "keep-alive", "expec
 LOGGED = ("/process.Process/Start", "/process.Process/SendInput")
 LONGEST_LOG = 192 << 10  # longer lines are not sent on
 MOST_LOGS = 1000
+PATIENCE = 1  # seconds, with a body that nobody reads any more
 
 
 def not_found(reply, name):
@@ -85,12 +86,16 @@ class Relay:
 
     def _refuse_the_rest(self):
         """A client that still writes shall read the answer first."""
+        self._shut(socket.SHUT_WR)
+        if not self._body_sent.wait(PATIENCE):
+            self._shut(socket.SHUT_RD)  # wakes the one that reads
+            abort(self._client)  # a plain close can leave a writer waiting for room for ever
+
+    def _shut(self, how):
         try:
-            self._client.shutdown(socket.SHUT_WR)
+            self._client.shutdown(how)
         except OSError:
             pass
-        if not self._body_sent.wait(1):
-            web.quietly_closed(self._client)
 
     def _send_head(self):
         request = self._request
