@@ -78,6 +78,9 @@ class Commands {
     /// somebody has asked for since.
     void settle_claim(std::uint64_t claim, bool told);
 
+    /// Results that reached nobody and that were dropped for newer ones; claimed with the marks.
+    [[nodiscard]] std::uint32_t forgotten_unseen() const noexcept;
+
     [[nodiscard]] std::vector<protocol::JobEntry> jobs() const;
 
     /// The last that did, oldest first.

@@ -167,6 +167,7 @@ void Commands::State::remember(EndedJob job)
         if (known != ended.end()) {
             ended.erase(known);
         } else if (ended.size() > unseen_remembered) {
+            forgotten.add(ended.front().unseen);
             ended.pop_front();
         } else {
             return;
@@ -271,6 +272,7 @@ void Commands::State::seen_all()
             mark->clear();
         }
     }
+    forgotten.clear();
 }
 
 UnseenMark::Claim Commands::State::lend_unseen()
@@ -281,6 +283,9 @@ UnseenMark::Claim Commands::State::lend_unseen()
             last_claim = claim;
         }
     }
+    if (forgotten.lend(claim)) {
+        last_claim = claim;
+    }
     return last_claim == claim ? claim : 0;
 }
 
@@ -289,6 +294,7 @@ void Commands::State::settle_claim(UnseenMark::Claim claim, bool told)
     for (auto* const mark : marks()) {
         mark->settle(claim, told);
     }
+    forgotten.settle(claim, told);
 }
 
 protocol::JobInputReply Commands::State::job_input(const protocol::JobInputRequest& request)
@@ -383,6 +389,11 @@ std::uint64_t Commands::lend_unseen()
 void Commands::settle_claim(std::uint64_t claim, bool told)
 {
     state_->settle_claim(claim, told);
+}
+
+std::uint32_t Commands::forgotten_unseen() const noexcept
+{
+    return state_->forgotten.untold();
 }
 
 void Commands::drop(Waiting call)

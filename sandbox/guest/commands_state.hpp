@@ -2,6 +2,7 @@
 
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/exec/command.hpp"
+#include "sandbox/guest/exec/forgotten_outcomes.hpp"
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/reaper.hpp"
 #include "sandbox/guest/exec/spill.hpp"
@@ -140,6 +141,7 @@ struct Commands::State {
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.
     std::unordered_map<std::string, EndedJob> unacknowledged;
     UnseenMark::Claim last_claim = 0;
+    ForgottenOutcomes forgotten;
     std::function<void()> job_ended; ///< set by on_job_end()
     std::list<EndedJob> ended;       ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;

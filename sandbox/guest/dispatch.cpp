@@ -98,6 +98,7 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
     reply.calls = static_cast<std::uint32_t>(services.commands.running());
     reply.jobs = services.commands.jobs();
     reply.ended = services.commands.ended_jobs();
+    reply.forgotten_unseen = services.commands.forgotten_unseen();
     reply.layers = services.commands.layers();
     if (::prctl(PR_GET_SECCOMP) == 2) {
         reply.layers.emplace_back("seccomp");

@@ -57,6 +57,14 @@ std::string home_sentence(const Settings& settings, const Record& record)
     return text;
 }
 
+/// The books may be behind: a job that runs is use, and is noted there by nobody.
+std::string soonest_end(std::chrono::system_clock::time_point by_the_books)
+{
+    return by_the_books > std::chrono::system_clock::now()
+               ? ", at " + rfc3339(by_the_books) + " or later"
+               : "";
+}
+
 void take_conditions(SessionFacts& facts, const Conditions& conditions)
 {
     facts.limits = conditions.limits;
@@ -95,9 +103,9 @@ SessionFacts FactFinder::describe(Record record) const
     if (running) {
         facts.why = record.unnamed
                         ? "it ends, with its files, when its server stops"
-                        : "it ends after " + duration_text(in_force.ttl) + " without use, at " +
-                              rfc3339(record.last_used + in_force.ttl) +
-                              " or later (a running job is use); its home is kept" +
+                        : "it ends after " + duration_text(in_force.ttl) + " without use" +
+                              soonest_end(record.last_used + in_force.ttl) +
+                              " (a running job is use); its home is kept" +
                               for_how_long(retention_of(settings_, record));
     }
     if (is_elsewhere(settings_.place, record)) {

@@ -98,6 +98,14 @@ std::string nor_those_of(std::size_t commands)
            (commands == 1 ? " earlier command" : " earlier commands") + " reach anybody";
 }
 
+std::string forgotten_notice(std::size_t commands)
+{
+    return "the results of " + std::to_string(commands) +
+           (commands == 1 ? " command" : " commands") +
+           " before those reached nobody either, and the sandbox remembers them no longer: what "
+           "they did can be seen in the files alone";
+}
+
 } // namespace
 
 std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
@@ -110,6 +118,9 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
     }
     if (newest.others > 0) {
         notices.push_back(nor_those_of(newest.others) + ": session_info lists them among the jobs");
+    }
+    if (info.forgotten_unseen > 0) {
+        notices.push_back(forgotten_notice(info.forgotten_unseen));
     }
     return notices;
 }
@@ -142,8 +153,8 @@ LastNotices last_notices(sandbox::Sandbox& sandbox)
         }
         notices.told.push_back(std::move(notice));
     }
-    if (newest.others > 0) {
-        notices.untold = nor_those_of(newest.others) + all_gone;
+    if (const auto others = newest.others + info.forgotten_unseen; others > 0) {
+        notices.untold = nor_those_of(others) + all_gone;
     }
     return notices;
 }
@@ -156,8 +167,8 @@ std::vector<std::string> parting_notices(const protocol::InfoReply& info)
     for (const auto* job : newest.jobs) {
         notices.push_back(reached_nobody(*job) + end_of(*job) + gone_with_it);
     }
-    if (newest.others > 0) {
-        notices.push_back(nor_those_of(newest.others) + all_gone);
+    if (const auto others = newest.others + info.forgotten_unseen; others > 0) {
+        notices.push_back(nor_those_of(others) + all_gone);
     }
     return notices;
 }

@@ -5,6 +5,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/shell_word.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "server/cli/end_session.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/rpc/error.hpp"
@@ -293,6 +294,26 @@ class Server {
     std::jthread thread_;
 };
 
+/// A server that its client has left has a second, and leaves the files of its unnamed session to
+/// the next collection. This one can take the time.
+void save_what_it_leaves(Application& application)
+{
+    const auto& options = application.options();
+    if (!options.session.session.empty() || options.sessions.save_on_end.patterns.empty()) {
+        return;
+    }
+    const auto ended =
+        application.sessions().kill(options.session, /*purge=*/true, session::AtEnd::save);
+    if (ended.saved) {
+        complain(saved_sentence(*ended.saved));
+    }
+    if (!ended.trouble.empty()) {
+        complain("what session.save_on_end names could not be saved: " + ended.trouble,
+                 (ended.remedy.empty() ? "" : ended.remedy + '\n') +
+                     "Its home is kept, and `berth sessions gc` tries again.");
+    }
+}
+
 } // namespace
 
 int call(Application& application, const std::string& tool,
@@ -331,7 +352,11 @@ int call(Application& application, const std::string& tool,
     }
     const auto answer = reply.empty() ? json::object() : json::parse(reply);
     if (number == 0 || (!reply.empty() && !is_cut_short(answer))) {
-        return show(answer, application, as_json);
+        const int status = show(answer, application, as_json);
+        if (number == 0) {
+            save_what_it_leaves(application);
+        }
+        return status;
     }
     if (answer.contains("result")) {
         (void)show(answer, application, as_json);

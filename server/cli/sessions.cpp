@@ -230,7 +230,7 @@ int collect_sessions(session::SessionManager& sessions,
     }
     print(text);
     for (const auto& why : collected.failed) {
-        complain("something stays: " + one_line(why));
+        complain("something stays: " + visible(why));
     }
     if (!collected.complete) {
         complain("there was no time for the others", "The same command goes on with them.");

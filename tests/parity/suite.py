@@ -100,10 +100,10 @@ class ParityTest(unittest.TestCase):
             self.state.__exit__(None, None, None)
         self.assertEqual(leaks, [])
 
-    def command_line(self, *arguments, status=0):
+    def command_line(self, *arguments, status=0, env=None):
         """What `berth ARGUMENTS` prints."""
         done = subprocess.run([binary_path(BACKENDS[backend()]), *arguments], timeout=30,
-                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)},
+                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path), **(env or {})},
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, status, done)
         return done.stdout

@@ -18,6 +18,9 @@ class UnseenMark {
     /// Neither set nor lent.
     [[nodiscard]] bool is_known() const noexcept { return !set_ && lent_to_ == 0; }
 
+    /// Who is about to tell it; 0: nobody.
+    [[nodiscard]] Claim lent_to() const noexcept { return lent_to_; }
+
     void set() noexcept { set_ = true; }
 
     /// It is known. Returns whether it was set; one that is lent does not come back.

@@ -69,6 +69,8 @@ struct InfoReply {
     std::optional<PauseState> pause; ///< absent: a guest that cannot
     std::optional<QuotaState> quota; ///< absent: no limit
     bool acknowledge = false;        ///< what was claimed is kept until the asker says that it told
+    /// So many more results that reached nobody are remembered no longer. Claimed with the others.
+    std::uint32_t forgotten_unseen = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -85,6 +87,7 @@ struct InfoReply {
         field(10, self.pause);
         field(12, self.quota);
         field(13, self.acknowledge);
+        field(14, self.forgotten_unseen);
     }
 };
 

@@ -109,6 +109,14 @@ class SaveOnEndTest(ParityTest):
         self.assertEqual(self.saved(), {f"{saved['session']}/out/k": "kept\n"})
         self.assertEqual([each["session"] for each in self.sessions()], ["reader"])
 
+    def test_what_a_single_call_leaves_is_saved_by_it(self):
+        self.command_line("call", "bash_exec", '{"command": "mkdir out; echo kept > out/k"}',
+                          env={"BERTH_SESSION_SAVE_ON_END": "out"})
+        ((path, text),) = self.saved().items()
+        self.assertRegex(path, "^unnamed-.*/out/k$")
+        self.assertEqual(text, "kept\n")
+        self.assertEqual([each["session"] for each in self.sessions()], ["reader"])
+
     def test_what_cannot_be_saved_keeps_its_home(self):
         self.fill()
         # No folder can be where a file is.

@@ -63,6 +63,19 @@ TEST_CASE("of many the newest few are told, and of a command the beginning of it
     CHECK(notices[3].find("those of 2 earlier commands") != std::string::npos);
 }
 
+TEST_CASE("of those that are remembered no longer the number is told")
+{
+    InfoReply info;
+    info.forgotten_unseen = 2;
+    info.ended.push_back(entry("job-1", "make"));
+    const auto notices = unseen_notices(info);
+    REQUIRE(notices.size() == 2);
+    CHECK(notices[1].starts_with("the results of 2 commands before those reached nobody either"));
+    const auto last = berth::session::parting_notices(info);
+    REQUIRE(last.size() == 2);
+    CHECK(last[1].starts_with("nor did those of 2 earlier commands reach anybody"));
+}
+
 TEST_CASE("nothing is told of what is known")
 {
     CHECK(unseen_notices({}).empty());

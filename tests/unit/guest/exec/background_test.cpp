@@ -347,7 +347,16 @@ TEST_CASE("outcomes that nobody has seen are not forgotten for others")
     for (int number = 43; number < 43 + 140; ++number) {
         leave_one(number);
     }
-    CHECK(are_there(128)); // there is an end to it
+    CHECK(are_there(128)); // there is an end to it, and it is told
+    CHECK(guest.commands->forgotten_unseen() == 13);
+    for (const bool told : {false, true}) {
+        const auto claim = guest.commands->lend_unseen();
+        CHECK(guest.commands->forgotten_unseen() == 0);
+        leave_one(200); // while somebody tells of the others
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        guest.commands->settle_claim(claim, told);
+        CHECK(guest.commands->forgotten_unseen() == (told ? 0 : 14));
+    }
 }
 
 TEST_CASE("the exit code of a command whose client has left is kept")
