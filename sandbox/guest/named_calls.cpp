@@ -187,21 +187,63 @@ void NamedCalls::ended(const Call& call, protocol::FrameType type, const std::st
     }
 }
 
-void NamedCalls::lost(const std::shared_ptr<Call>& call)
+void NamedCalls::lost(const std::shared_ptr<Call>& call, bool leased)
 {
     const auto flight = call->name().empty() ? flights_.end() : find(call->name());
     if (flight == flights_.end()) {
-        call->gone(); // or it is answered: should nobody come back for that, nobody has seen it
+        if (leased && !call->name().empty() && call->awaits_acknowledgement()) {
+            keep_answered(call);
+        } else {
+            call->gone(); // or it is answered: should nobody come back for that, nobody has seen it
+        }
         return;
     }
     flight->waiting = call;
     call->cut_input();
-    flight->timer = loop_.call_awake(options_.patience, [this, name = call->name()] {
-        if (const auto found = find(name); found != flights_.end()) {
-            abandon(found);
-        }
-    });
+    if (!leased) {
+        flight->timer = loop_.call_awake(options_.patience, [this, name = call->name()] {
+            if (const auto found = find(name); found != flights_.end()) {
+                abandon(found);
+            }
+        });
+    }
     bound_waiting();
+}
+
+/// Until its server says that it had the answer, or is gone.
+void NamedCalls::keep_answered(const std::shared_ptr<Call>& call)
+{
+    const auto connection = call->connection();
+    flights_.push_back({.name = call->name(),
+                        .server = connection ? connection->server() : std::string(),
+                        .call = call,
+                        .waiting = call});
+    bound_waiting();
+}
+
+void NamedCalls::settle(const std::string& name, bool wanted)
+{
+    const auto flight = find(name);
+    if (book_.standing(name) == Standing::running) {
+        const auto running = flight == flights_.end() ? nullptr : flight->call.lock();
+        if (running && !wanted) {
+            running->cancel();
+        }
+        return;
+    }
+    const auto* const kept = book_.answer(name);
+    auto call = kept != nullptr ? kept->call : nullptr;
+    if (flight != flights_.end()) {
+        loop_.cancel(flight->timer);
+        call = flight->waiting;
+        flights_.erase(flight);
+    }
+    book_.let_go(name);
+    if (call && wanted) {
+        call->acknowledged();
+    } else if (call) {
+        call->declined();
+    }
 }
 
 void NamedCalls::seen(const Call& call)

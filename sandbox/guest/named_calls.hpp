@@ -41,11 +41,16 @@ class NamedCalls {
     /// recall of one that never came.
     [[nodiscard]] bool take(const std::shared_ptr<Call>& call, const protocol::Frame& request);
 
-    /// The connection of a call, or of its answer, is gone.
-    void lost(const std::shared_ptr<Call>& call);
+    /// The connection of a call, or of its answer, is gone. `leased`: its server is here without
+    /// one, so a repetition, or the word that the answer was had, may come for as long as that is
+    /// so.
+    void lost(const std::shared_ptr<Call>& call, bool leased);
 
     /// Whoever asked has had the answer.
     void seen(const Call& call);
+
+    /// The same, said on another connection; or nobody wants the answer any more.
+    void settle(const std::string& name, bool wanted);
 
     /// Calls that wait for a repetition by a server that is gone wait no more.
     using IsHere = std::function<bool(const std::string& server)>;
@@ -66,6 +71,7 @@ class NamedCalls {
     void begin(const std::shared_ptr<Call>& call, const std::string& name,
                const AnswerBook::Request& request);
     bool repeat(const std::shared_ptr<Call>& call, const std::string& name, bool data_follows);
+    void keep_answered(const std::shared_ptr<Call>& call);
     void ended(const Call& call, protocol::FrameType type, const std::string& payload);
     [[nodiscard]] Flights::iterator find(const std::string& name);
     void abandon(Flights::iterator flight);

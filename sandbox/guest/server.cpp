@@ -33,7 +33,13 @@ std::string range(std::uint32_t oldest, std::uint32_t newest)
 Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Handler handler,
                const PayloadBudget::Limits& limits)
     : loop_(loop), listener_(std::move(listener)), credentials_(std::move(credentials)),
-      handler_(std::move(handler)), budget_(loop, limits), named_(loop)
+      handler_(std::move(handler)), budget_(loop, limits), named_(loop),
+      leases_(loop, [this](const std::string& server) {
+          forget_server(server);
+          if (changed_) {
+              changed_();
+          }
+      })
 {
     if (credentials_.token.empty()) {
         throw Error(ErrorCode::invalid_argument, "the guest was given no token");
@@ -62,16 +68,19 @@ std::size_t Server::connections() const noexcept
 
 std::size_t Server::clients() const noexcept
 {
-    return static_cast<std::size_t>(
-        std::count_if(connections_.begin(), connections_.end(),
-                      [](const auto& connection) { return connection->is_client(); }));
+    const auto connected =
+        std::count_if(connections_.begin(), connections_.end(), [this](const auto& connection) {
+            return connection->is_client() && !leases_.holds(connection->server());
+        });
+    return leases_.count() + static_cast<std::size_t>(connected);
 }
 
 bool Server::is_here(const std::string& server) const
 {
-    return std::any_of(connections_.begin(), connections_.end(), [&](const auto& connection) {
-        return connection->greeted() && connection->server() == server;
-    });
+    return leases_.holds(server) ||
+           std::any_of(connections_.begin(), connections_.end(), [&](const auto& connection) {
+               return connection->greeted() && connection->server() == server;
+           });
 }
 
 /// Of one that stays for as long as it lives, the last connection's end is the word that it does
@@ -154,11 +163,44 @@ protocol::HelloReply Server::welcome(const protocol::Hello& hello)
         throw Error(ErrorCode::busy, "the sandbox has too many connections",
                     "wait for other calls of this session to end");
     }
+    take_word(hello);
     return {.version = version,
             .build = BERTH_VERSION,
             .generation = credentials_.generation,
             .pid = ::getpid(),
             .repeats = true};
+}
+
+/// What a server says of itself, and of what it was answered on connections that are gone.
+void Server::take_word(const protocol::Hello& hello)
+{
+    for (const auto& name : hello.seen) {
+        named_.settle(name, /*wanted=*/true);
+    }
+    for (const auto& name : hello.declined) {
+        named_.settle(name, /*wanted=*/false);
+    }
+    if (!hello.lease) {
+        return;
+    }
+    if (hello.server.empty()) {
+        throw Error(ErrorCode::invalid_argument, "a server that stays for a time has a name");
+    }
+    constexpr std::chrono::milliseconds most = Leases::longest;
+    const auto time = std::min(*hello.lease, static_cast<std::uint64_t>(most.count()));
+    if (time > 0) {
+        attending_.insert(hello.server);
+    }
+    leases_.set(hello.server, std::chrono::milliseconds(time)); // behind what it had: that is known
+    if (changed_) {
+        changed_();
+    }
+}
+
+void Server::lost(const std::shared_ptr<Call>& call)
+{
+    const auto connection = call->connection();
+    named_.lost(call, connection && leases_.holds(connection->server()));
 }
 
 void Server::begin(const std::shared_ptr<Call>& call, protocol::Frame request)

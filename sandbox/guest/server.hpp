@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/event_loop.hpp"
+#include "sandbox/guest/leases.hpp"
 #include "sandbox/guest/named_calls.hpp"
 #include "sandbox/guest/payload_budget.hpp"
 
@@ -47,7 +48,8 @@ class Server : public ConnectionOwner {
     /// Connections that have said hello.
     [[nodiscard]] std::size_t connections() const noexcept;
 
-    /// Those of servers that work here.
+    /// Servers that have said for how long they are here, and the connections of others that work
+    /// here.
     [[nodiscard]] std::size_t clients() const noexcept;
 
     /// `changed` is called when clients() may be another, and when one has come or left in any
@@ -70,7 +72,7 @@ class Server : public ConnectionOwner {
         return budget_.patience();
     }
 
-    void lost(const std::shared_ptr<Call>& call) override { named_.lost(call); }
+    void lost(const std::shared_ptr<Call>& call) override;
 
     void seen(const Call& call) override { named_.seen(call); }
 
@@ -80,6 +82,7 @@ class Server : public ConnectionOwner {
   private:
     void accept();
     void pause_accepting();
+    void take_word(const protocol::Hello& hello);
     [[nodiscard]] bool is_here(const std::string& server) const;
     void forget_server(const std::string& server);
 
@@ -90,6 +93,7 @@ class Server : public ConnectionOwner {
     std::function<void()> changed_;
     PayloadBudget budget_;
     NamedCalls named_;
+    Leases leases_;
     std::set<std::string> attending_; ///< servers that have said that they stay
     std::vector<std::shared_ptr<Connection>> connections_; ///< oldest first
     EventLoop::TimerId resume_ = 0;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace berth::protocol {
 
@@ -28,9 +30,16 @@ struct Hello {
     /// Of a server that works here and means to stay, even if this connection carries no call:
     /// while there is one, nobody has left. Also taken for one is who begins a call that works.
     bool client = false;
+    /// Names of calls whose answers were had on connections that are gone, and of those whose
+    /// answers nobody wants any more. As many as there is room for.
+    std::vector<std::string> seen;
+    std::vector<std::string> declined;
     /// Which server it is, at random, the same for all its connections to this machine. Empty: of a
     /// release that did not say.
     std::string server;
+    /// In milliseconds from now: for so long the server is here, whatever becomes of its
+    /// connections. 0: it leaves. Absent: it is here while it has one.
+    std::optional<std::uint64_t> lease;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -41,7 +50,10 @@ struct Hello {
         field(4, self.token);
         field(5, self.generation);
         field(6, self.client);
+        field(8, self.seen);
+        field(9, self.declined);
         field(10, self.server);
+        field(11, self.lease);
     }
 };
 

@@ -5,6 +5,7 @@
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/guest/guest_server.hpp"
+#include "tests/unit/guest/held_calls.hpp"
 
 #include <doctest/doctest.h>
 
@@ -26,102 +27,20 @@ using berth::test::GuestServer;
 using berth::test::Peer;
 using berth::tests::becomes_true;
 
+using berth::test::asking;
+using berth::test::executing;
+using berth::test::HeldCalls;
+using berth::test::importing;
+using berth::test::name;
+using berth::test::named;
+using berth::test::payload_of;
+using berth::test::recalling;
+using berth::test::text;
+using berth::test::writing;
+
 namespace {
 
-std::string name(char digit)
-{
-    return std::string(CallName::size, digit);
-}
-
-std::string named(const std::string& request, const std::string& which)
-{
-    return request + berth::protocol::encode(CallName{.name = which});
-}
-
-/// As bytes of a message, to which a name can be added: field 1.
-std::string text(const std::string& value)
-{
-    std::string bytes;
-    berth::protocol::detail::put_bytes(bytes, 1, value);
-    return bytes;
-}
-
-/// A guest whose calls are held until they are let go, and counted.
-struct Guest {
-    std::atomic<int> begun = 0;
-    std::atomic<int> gone = 0;
-    std::atomic<int> acknowledged = 0;
-    std::atomic<int> cancelled = 0;
-    std::mutex mutex;
-    std::vector<std::shared_ptr<Call>> held; ///< guarded by mutex
-    GuestServer server{[this](const std::shared_ptr<Call>& call, const Frame& request) {
-        ++begun;
-        if (request.operation == static_cast<std::uint16_t>(Operation::execute)) {
-            bind(call);
-        }
-        if (request.operation == static_cast<std::uint16_t>(Operation::import_files)) {
-            call->accept_data();
-        }
-        call->on_gone([this] { ++gone; });
-        call->on_cancel([this] { ++cancelled; });
-        if (request.payload.starts_with(text("hold"))) {
-            const std::lock_guard lock(mutex);
-            held.push_back(call);
-        } else {
-            call->reply("answer " + std::to_string(begun));
-        }
-    }};
-
-    void bind(const std::shared_ptr<Call>& call)
-    {
-        call->on_acknowledged([this] { ++acknowledged; });
-        call->on_repeated([this, weak = std::weak_ptr(call)] {
-            const auto again = weak.lock();
-            again->on_acknowledged([this] { ++acknowledged; });
-            again->on_gone([this] { ++gone; });
-        });
-    }
-
-    ~Guest()
-    {
-        const std::lock_guard lock(mutex);
-        held.clear();
-    }
-
-    void answer(const std::string& payload)
-    {
-        const std::lock_guard lock(mutex);
-        for (const auto& call : std::exchange(held, {})) {
-            call->reply(payload);
-        }
-    }
-
-    [[nodiscard]] Peer greeted(const std::string& of, bool stays = false) const
-    {
-        auto hello = good_hello();
-        hello.server = of;
-        hello.client = stays;
-        Peer peer(server.connect());
-        peer.send(FrameType::hello, berth::protocol::encode(hello));
-        const auto reply = peer.receive();
-        REQUIRE(reply.has_value());
-        REQUIRE(reply->type == FrameType::hello_reply);
-        CHECK(berth::protocol::decode<berth::protocol::HelloReply>(reply->payload).repeats);
-        return peer;
-    }
-};
-
-constexpr auto writing = static_cast<std::uint16_t>(Operation::write_file);
-constexpr auto executing = static_cast<std::uint16_t>(Operation::execute);
-constexpr auto importing = static_cast<std::uint16_t>(Operation::import_files);
-constexpr auto recalling = static_cast<std::uint16_t>(Operation::recall);
-constexpr auto asking = static_cast<std::uint16_t>(Operation::info);
-
-std::string payload_of(Peer& peer)
-{
-    const auto frame = peer.receive();
-    return frame && frame->type == FrameType::reply ? frame->payload : "no reply";
-}
+using Guest = HeldCalls;
 
 std::string code_of(Peer& peer)
 {
