@@ -33,11 +33,22 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
               [&](const Due& a, const Due& b) { return rank(a) < rank(b); });
     const bool saved =
         for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
-    round.collected.complete = looked && saved;
+    round.collected.in_time = looked && saved;
     return std::move(round.collected);
 }
 
-/// False where they were not all done. A damaged or busy one is no reason to leave the others.
+/// As a list shows it.
+std::string Collector::name_of(const std::string& key) const
+{
+    try {
+        const auto record = registry_.find(key);
+        return record && !record->id.session.empty() ? record->id.session : key;
+    } catch (const std::exception&) {
+        return key;
+    }
+}
+
+/// False where there was no time for all. A damaged or busy one is no reason to leave the others.
 template <class Subjects, class Act>
 bool Collector::for_each(const Subjects& subjects, const Deadline& deadline, Round& round,
                          const Act& act)
@@ -49,7 +60,9 @@ bool Collector::for_each(const Subjects& subjects, const Deadline& deadline, Rou
         try {
             act(subject);
         } catch (const Error& error) {
-            if (error.code() != ErrorCode::busy) {
+            if (error.code() == ErrorCode::busy) {
+                round.collected.busy.push_back(name_of(key_of(subject)));
+            } else {
                 round.collected.failed.emplace_back(error.what());
             }
         } catch (const std::exception& error) {

@@ -22,7 +22,13 @@ struct Collected {
     std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
     std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
     std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use
-    bool complete = false;            ///< it had the time to look at all
+    /// The sessions that others were making or ending just then, by name: what is to be done of
+    /// them is not known.
+    std::vector<std::string> busy;
+    bool in_time = false; ///< the time was enough to come to all
+
+    /// Nothing is left to whoever comes next.
+    [[nodiscard]] bool complete() const noexcept { return in_time && busy.empty(); }
 };
 
 /// Which homes a collection removes besides. With any, what is due of `save_on_end` is done too.
@@ -52,6 +58,9 @@ class Collector {
         bool cleared = false; ///< it counts as that already
     };
 
+    [[nodiscard]] static const std::string& key_of(const std::string& key) noexcept { return key; }
+    [[nodiscard]] static const std::string& key_of(const Due& due) noexcept { return due.key; }
+
     /// One collection, as far as it has come.
     struct Round {
         const std::stop_token& stop;
@@ -61,8 +70,9 @@ class Collector {
     };
 
     template <class Subjects, class Act>
-    [[nodiscard]] static bool for_each(const Subjects& subjects, const Deadline& deadline,
-                                       Round& round, const Act& act);
+    [[nodiscard]] bool for_each(const Subjects& subjects, const Deadline& deadline, Round& round,
+                                const Act& act);
+    [[nodiscard]] std::string name_of(const std::string& key) const;
     void clear_up(const std::string& key, Round& round);
     void save(const Due& due, Round& round);
     void remove_home(const std::string& key, Round& round);

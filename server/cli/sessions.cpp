@@ -1,6 +1,7 @@
 #include "server/cli/sessions.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/cli/end_session.hpp"
 #include "server/cli/print.hpp"
@@ -217,8 +218,9 @@ int collect_sessions(session::SessionManager& sessions,
                     {"saved", std::move(saved)},
                     {"removed", collected.removed},
                     {"failed", collected.failed},
-                    {"complete", collected.complete}});
-        return collected.complete && collected.failed.empty() ? 0 : 1;
+                    {"busy", collected.busy},
+                    {"complete", collected.complete()}});
+        return collected.complete() && collected.failed.empty() ? 0 : 1;
     }
     std::string text = "cleared up after " + tools::counted(collected.cleared, "session") +
                        ", removed " + tools::counted(collected.removed.size(), "home");
@@ -232,10 +234,16 @@ int collect_sessions(session::SessionManager& sessions,
     for (const auto& why : collected.failed) {
         complain("something stays: " + visible(why));
     }
-    if (!collected.complete) {
+    if (!collected.busy.empty()) {
+        complain(tools::counted(collected.busy.size(), "session") +
+                     " could not be looked at, being made or ended just now: " +
+                     one_line(joined(collected.busy)),
+                 "The same command in a few seconds does it.");
+    }
+    if (!collected.in_time) {
         complain("there was no time for the others", "The same command goes on with them.");
     }
-    return collected.complete && collected.failed.empty() ? 0 : 1;
+    return collected.complete() && collected.failed.empty() ? 0 : 1;
 }
 
 } // namespace berth::server::cli

@@ -82,7 +82,7 @@ TEST_SUITE("session/home_keeper")
         age_by(60s);
         const auto collected = collect();
         CHECK(collected.removed == std::vector<std::string>{"work"});
-        CHECK(collected.complete);
+        CHECK(collected.complete());
         CHECK(told == collected.removed);
         CHECK_FALSE(has_home());
         CHECK_FALSE(std::filesystem::exists(folder(work)));

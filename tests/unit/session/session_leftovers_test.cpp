@@ -14,6 +14,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -174,5 +175,26 @@ TEST_SUITE("session/leftovers")
         CHECK(std::filesystem::exists(used + "/server"));
         CHECK(std::filesystem::exists(with_home + "/home"));
         CHECK(start()->list().size() == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a collection says which sessions others were just ending")
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+        const auto books = session::make_file_registry(settings.state_directory);
+        const auto collect = [&] { return start()->collect_leftovers(Deadline::after(5s)); };
+        {
+            // As by a command that was killed, one of whose children is not gone yet.
+            const auto lock = books->lock(key_hash(work), Deadline::after(5s));
+            const auto collected = collect();
+            CHECK(collected.busy == std::vector<std::string>{"work"});
+            CHECK_FALSE(collected.complete());
+            CHECK(collected.in_time);
+            CHECK(collected.failed.empty());
+        }
+        const auto collected = collect();
+        CHECK(collected.busy.empty());
+        CHECK(collected.complete());
+        CHECK(collected.cleared == 1);
     }
 }
