@@ -14,8 +14,11 @@ session::Lease lease_sandbox(Context& context)
 void report_lost(Context& context, const session::Lease& lease, const Error& cause)
 {
     context.sessions.report_lost(context.session, lease);
+    const auto ended = context.sessions.why_ended(context.session, lease);
     throw Error(ErrorCode::session_lost,
-                std::string("the sandbox was lost during this call: ") + cause.what(),
+                (ended.empty() ? std::string("the sandbox was lost during this call: ")
+                               : "the sandbox has ended during this call (" + ended + "): ") +
+                    cause.what(),
                 "What the call did before is not known. The next call gets a fresh sandbox: its "
                 "processes and what was outside the home are gone, so look before you go on.");
 }

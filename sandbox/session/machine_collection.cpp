@@ -95,7 +95,7 @@ Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::sto
 /// Of a machine that is being made it may only be asked under the session's lock.
 bool MachineKeeper::has_died(const Record& record) const
 {
-    return record.state == State::creating || record.saving.begun ||
+    return record.state == State::creating || record.saving.begun || record.ending ||
            (record.state == State::running && backend_.is_gone(record.machine));
 }
 

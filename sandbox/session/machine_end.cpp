@@ -7,6 +7,9 @@ namespace berth::session {
 
 Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool attended)
 {
+    if (record.ending) {
+        return Event::end;
+    }
     if (!attended && !record.unnamed && record.made_with &&
         record.made_with->on_disconnect == protocol::OnDisconnect::kill) {
         return Event::left;

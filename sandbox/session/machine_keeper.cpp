@@ -168,7 +168,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
 {
     Record record = found;
     require_host(settings_.place, record);
-    if (record.state != State::running) {
+    if (record.state != State::running || record.ending) {
         return std::nullopt;
     }
     auto machine = backend_.attach(record.machine);
@@ -226,7 +226,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
             settings_.on_lost(record.id.session);
         }
     } else if (record.state == State::creating) {
-        apply(record, Event::gone);
+        apply(record, record.ending ? Event::end : Event::gone);
         if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live
             destroy(interrupted(key), false, lock);
         }

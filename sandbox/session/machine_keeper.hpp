@@ -94,6 +94,11 @@ class MachineKeeper {
     /// kept is listed until it is purged.
     Ended end(const std::string& key, const Manner& manner);
 
+    /// Why the machine of that generation is gone, where the books say that it was ended; empty
+    /// where they do not, or cannot be asked.
+    [[nodiscard]] std::string why_ended(const std::string& key,
+                                        const std::string& generation) noexcept;
+
     /// Gives the home of the key `from` to another session, which has neither machine nor home.
     /// `from` may be a key that no book knows. A machine that lives is ended, which has to be
     /// allowed where it has jobs; one in use is not taken away. Throws Error.
@@ -176,6 +181,7 @@ class MachineKeeper {
     bool settle_dead(const std::string& key);
     Ended end(const std::string& key, Record& record, const Manner& manner,
               const Registry::Hold& lock);
+    void note_ending(const std::string& key, Record& record);
     void save_due(const std::string& key, const std::stop_token& stop, Ended& result);
     void save(const std::string& key, Record& record, const std::stop_token& stop,
               const Registry::Hold& lock, Ended& result);

@@ -183,6 +183,9 @@ std::string encode(const Record& record)
     if (record.kept) {
         text["kept"] = encode_kept(*record.kept);
     }
+    if (record.ending) {
+        text["ending"] = true;
+    }
     if (!record.adopting.empty()) {
         text["adopting"] = record.adopting;
     }
@@ -223,6 +226,7 @@ try {
     if (const auto place = value.find("place"); place != value.end()) {
         record.place = decode_place(*place);
     }
+    record.ending = value.value("ending", false);
     record.adopting = value.value("adopting", "");
     if (const auto saving = value.find("saving"); saving != value.end()) {
         record.saving = decode_saving(*saving);

@@ -16,6 +16,7 @@ void apply(Record& record, Event event)
     }
     record.state = transition->to;
     record.why = transition->why;
+    record.ending = false;
     record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
 }
 

@@ -34,6 +34,8 @@ struct Record {
     /// that did not note it.
     std::optional<HostTime> used;
     Saving saving; ///< of made_with->save_on_end
+    /// Somebody ends its machine: written before anything of it is, for one who dies meanwhile.
+    bool ending = false;
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.
     std::optional<KeptTime> kept;
     /// The key of a session whose home this one is about to have, or has while the books still tell

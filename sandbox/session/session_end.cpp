@@ -94,6 +94,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     const bool unrecorded = record.state == State::ended && lives_here(key);
     const bool known =
         (record.state == State::running || record.state == State::ended) && !record.saving.begun;
+    note_ending(key, record);
     // Where the books are elsewhere the home goes with whatever they do not know of.
     destroy(known ? record.machine : interrupted(key), purge && !are_books_elsewhere(), lock);
     clear_unrecorded(key, purge, lock);
@@ -123,6 +124,44 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
         }
     }
     return result;
+}
+
+/// Who comes to what a killed command has left is told that it was ended, not that it was lost, and
+/// goes on with it.
+void MachineKeeper::note_ending(const std::string& key, Record& record)
+{
+    if (has_no_machine(record)) {
+        return;
+    }
+    record.ending = true;
+    try {
+        registry_.put(key, record);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::busy) {
+            throw; // the right to end it has passed on
+        }
+        // On a disk that is full a session must be ended all the same: that makes room.
+    }
+}
+
+std::string MachineKeeper::why_ended(const std::string& key, const std::string& generation) noexcept
+{
+    const auto told = [](Event event) { return std::string(next(State::running, event)->why); };
+    try {
+        const auto record = registry_.find(key);
+        if (!record) { // which of shared books may be an accident
+            return registry_.is_shared() ? std::string() : told(Event::purge);
+        }
+        if (record->machine.generation != generation) {
+            return {}; // what became of that one is not in the books any more
+        }
+        if (record->ending) {
+            return told(Event::end);
+        }
+        return record->state == State::ended ? record->why : std::string();
+    } catch (const std::exception&) {
+        return {};
+    }
 }
 
 void MachineKeeper::save_due(const std::string& key, const std::stop_token& stop, Ended& result)

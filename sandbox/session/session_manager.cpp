@@ -57,6 +57,11 @@ class SessionManager::Implementation {
         return finder_.of(id, slot->key, slot->remembered());
     }
 
+    std::string why_ended(const SessionId& id, const Lease& lease)
+    {
+        return keeper_.why_ended(slot_of(id)->key, lease.sandbox->machine().record().generation);
+    }
+
     MachineKeeper& keeper() noexcept { return keeper_; }
 
     [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
@@ -378,6 +383,11 @@ Lease SessionManager::acquire(const SessionId& id, const std::stop_token& stop)
 void SessionManager::report_lost(const SessionId& id, const Lease& lease)
 {
     implementation_->report_lost(id, lease);
+}
+
+std::string SessionManager::why_ended(const SessionId& id, const Lease& lease)
+{
+    return implementation_->why_ended(id, lease);
 }
 
 void SessionManager::report_doubt(const SessionId& id, const Lease& lease)

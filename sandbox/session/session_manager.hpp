@@ -44,6 +44,9 @@ class SessionManager {
     /// makes a new one and says so.
     void report_lost(const SessionId& id, const Lease& lease);
 
+    /// Why it is gone, where the books say that it was ended; empty where they do not.
+    [[nodiscard]] std::string why_ended(const SessionId& id, const Lease& lease);
+
     /// A call in `lease` was given up, and what it began may go on: for a minute the next leases
     /// tell of what ended meanwhile.
     void report_doubt(const SessionId& id, const Lease& lease);

@@ -6,6 +6,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace std::chrono_literals;
@@ -32,6 +37,23 @@ struct Fixture : tests::ManagerFixture {
 
     int told = 0; ///< as an error, to the operator
 };
+
+/// A command that is killed while it ends the session's machine, at that point of it.
+void end_and_die(const tests::ManagerFixture& fixture, const std::function<void()>& before)
+{
+    const pid_t command = ::fork();
+    if (command == 0) {
+        fixture.backend->before_end = [&] {
+            before();
+            ::_exit(0);
+        };
+        (void)fixture.start()->kill(work, false);
+        ::_exit(1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(command, &status, 0) == command);
+    REQUIRE(status == 0);
+}
 
 } // namespace
 
@@ -92,5 +114,59 @@ TEST_SUITE("session/machine_end")
             CHECK(start()->facts(work).state == "ended");
             (void)start()->acquire(work);
         }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a killed `kill` was ending has ended, and was not lost")
+    {
+        const std::string on_request = "the sandbox had ended (it was ended on request)";
+        const std::string alive = backend->alive(session::key_hash(work));
+        bool gone = false;
+        SUBCASE("before anything of it was gone") {}
+        SUBCASE("when its machine was gone")
+        {
+            gone = true;
+        }
+        bool cleared = false;
+        SUBCASE("for the call that comes next") {}
+        SUBCASE("for who clears up")
+        {
+            cleared = true;
+        }
+        end_and_die(*this, [&] {
+            if (gone) {
+                end_machine(work);
+            }
+        });
+        REQUIRE(std::filesystem::exists(alive) == !gone);
+        if (cleared) {
+            CHECK(start()->collect_leftovers(Deadline::after(5s)).cleared == 1);
+            CHECK_FALSE(std::filesystem::exists(alive));
+            CHECK(start()->list().at(0).state == "ended");
+        }
+        CHECK(says(start()->acquire(work), on_request));
+        CHECK(backend->count("TWICE") == 0);
+        CHECK(told == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a call is told who has ended its machine under it")
+    {
+        const auto manager = start();
+        const auto lease = manager->acquire(work);
+        CHECK(manager->why_ended(work, lease).empty());
+        std::string meanwhile;
+        backend->before_end = [&] { meanwhile = manager->why_ended(work, lease); };
+        bool purge = false;
+        SUBCASE("and kept its home") {}
+        SUBCASE("with its files")
+        {
+            purge = true;
+        }
+        REQUIRE(start()->kill(work, purge));
+        CHECK(meanwhile == "it was ended on request");
+        CHECK(manager->why_ended(work, lease) ==
+              (purge ? "it was deleted with its files" : "it was ended on request"));
+        backend->before_end = nullptr;
+        (void)start()->acquire(work); // of that one nobody asks
+        CHECK(manager->why_ended(work, lease).empty());
     }
 }
