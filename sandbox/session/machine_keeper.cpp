@@ -20,6 +20,9 @@ constexpr const char* replaced_notice =
     "the sandbox was replaced by a fresh one meanwhile; files in the home are kept";
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
+constexpr const char* forgotten_notice =
+    "the sandbox was replaced by a fresh one meanwhile, since the books of the sessions had lost "
+    "its record; files in the home are kept";
 constexpr const char* unrecorded_notice =
     "the books of the sessions no longer knew this session's sandbox: it was ended with its "
     "processes and jobs, and a fresh one is in use; files in the home are kept";
@@ -32,7 +35,7 @@ constexpr const char* taken_notice = "the session was ended by somebody else, wh
 std::string notice_of_home(const std::string& notice, bool had_record, bool made_home, bool unnamed)
 {
     if (notice == deleted_notice && !made_home) {
-        return replaced_notice; // its record was damaged, and cleared away without the home
+        return forgotten_notice;
     }
     if (had_record) { // and where the home is gone whoever removed it was stopped before the record
         return made_home ? deleted_notice : notice;
@@ -183,10 +186,13 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     // Once for each machine: a connection that broke is no news.
     if (wanted.seen.generation != obtained.seen.generation) {
         if (!wanted.seen.generation.empty()) {
-            // A session that was deleted, by whomever, and made again counts its machines anew.
-            const bool deleted =
+            // A session that was deleted, by whomever, or that the books have lost counts its
+            // machines anew.
+            const bool anew =
                 record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
-            obtained.told.notices.emplace_back(deleted ? deleted_notice : replaced_notice);
+            obtained.told.notices.emplace_back(!anew               ? replaced_notice
+                                               : record.found_home ? forgotten_notice
+                                                                   : deleted_notice);
         }
         if (auto notice = settings_notice(settings_, record); !notice.empty()) {
             obtained.told.notices.push_back(std::move(notice));
@@ -301,12 +307,15 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     std::string notice = before || wanted.seen.generation.empty() ? "" : deleted_notice;
     Record record;
     if (before) {
+        // Books that came back as they once were count anew what was counted before.
+        before->found_home = before->found_home || is_old(wanted.key, *before);
         const bool unused = is_unused(*before);
         settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
         notice = unused ? "" : replacement_notice(before->state, before->why);
         record = *before;
     } else {
         record.created = std::chrono::system_clock::now();
+        record.found_home = !backend_.find_home(wanted.key).empty();
     }
     if (clear_unrecorded(wanted.key, false, lock) && notice.empty()) {
         notice = unrecorded_notice;
@@ -365,6 +374,10 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     if (record.machine.made_home) {
         // The folder is that of the home which is gone: another session may have it by now.
         record.saving.folder.clear();
+        if (record.epoch > 1) { // nor is it the home of whoever saw the session before
+            record.created = std::chrono::system_clock::now();
+            record.found_home = false;
+        }
     }
     Obtained obtained;
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);

@@ -183,6 +183,9 @@ std::string encode(const Record& record)
     if (record.kept) {
         text["kept"] = encode_kept(*record.kept);
     }
+    if (record.found_home) {
+        text["found_home"] = true;
+    }
     if (record.ending) {
         text["ending"] = true;
     }
@@ -226,6 +229,7 @@ try {
     if (const auto place = value.find("place"); place != value.end()) {
         record.place = decode_place(*place);
     }
+    record.found_home = value.value("found_home", false);
     record.ending = value.value("ending", false);
     record.adopting = value.value("adopting", "");
     if (const auto saving = value.find("saving"); saving != value.end()) {

@@ -22,6 +22,7 @@ constexpr std::chrono::minutes save_time{5};
 void take_over(const std::string& key, Record& record)
 {
     record.id.session = key;
+    record.found_home = true;
     const auto now = std::chrono::system_clock::now();
     if (record.created == std::chrono::system_clock::time_point{}) {
         record.created = now;

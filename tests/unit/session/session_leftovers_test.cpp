@@ -148,6 +148,37 @@ TEST_SUITE("session/leftovers")
         CHECK(says(first->acquire(work), "the session was deleted with its files"));
     }
 
+    TEST_CASE_FIXTURE(Fixture, "where only the books have lost a session its files are not deleted")
+    {
+        const auto first = start();
+        const auto second = start();
+        (void)first->acquire(work);
+        (void)second->acquire(work);
+        std::filesystem::remove(folder(work) + "/record.json");
+        for (const auto* manager : {&first, &second}) {
+            (*manager)->report_lost(work, (*manager)->acquire(work));
+            const auto lease = (*manager)->acquire(work);
+            CHECK(says(lease, "the books of the sessions had lost its record"));
+            CHECK(says(lease, "files in the home are kept"));
+        }
+        CHECK(backend->count("create") == 2);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who comes later is told of a home that is gone, its record or not")
+    {
+        const auto first = start();
+        const auto second = start();
+        (void)first->acquire(work);
+        (void)second->acquire(work);
+        std::this_thread::sleep_for(1100ms); // sessions are told apart by the second
+        end_machine(work);
+        std::filesystem::remove(backend->home(key_hash(work)));
+        for (const auto* manager : {&first, &second}) {
+            (*manager)->report_lost(work, (*manager)->acquire(work));
+            CHECK(says((*manager)->acquire(work), "the session was deleted with its files"));
+        }
+    }
+
     TEST_CASE_FIXTURE(Fixture, "what a server left that was killed as it began is removed")
     {
         (void)start()->acquire(work); // makes the folders
