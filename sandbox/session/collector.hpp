@@ -59,6 +59,7 @@ class Collector {
     };
 
     [[nodiscard]] static const std::string& key_of(const std::string& key) noexcept { return key; }
+
     [[nodiscard]] static const std::string& key_of(const Due& due) noexcept { return due.key; }
 
     /// One collection, as far as it has come.

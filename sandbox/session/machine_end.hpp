@@ -8,10 +8,10 @@
 namespace berth::session {
 
 /// What became of the machine of a record that is running by the books, and gone: whether
-/// somebody was ending it, it ended itself, as nobody used it (`default_ttl`, where the record does not say) or was there any more,
-/// or was lost. `attended`: somebody was there. A restart of the host takes all machines: what the
-/// date says then, and whether this one would have ended before, is not asked. Throws
-/// std::system_error.
+/// somebody was ending it, it ended itself, as nobody used it (`default_ttl`, where the record does
+/// not say) or was there any more, or was lost. `attended`: somebody was there. A restart of the
+/// host takes all machines: what the date says then, and whether this one would have ended before,
+/// is not asked. Throws std::system_error.
 [[nodiscard]] Event gone_event(const Record& record, std::chrono::seconds default_ttl,
                                bool attended);
 

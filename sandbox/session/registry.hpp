@@ -33,7 +33,8 @@ struct Record {
     /// The same, for who decides by it: by a clock that nobody sets. Nothing in books of releases
     /// that did not note it.
     std::optional<HostTime> used;
-    /// When `created` was noted its home was there already: the books had lost what they knew of it.
+    /// When `created` was noted its home was there already: the books had lost what they knew of
+    /// it.
     bool found_home = false;
     Saving saving; ///< of made_with->save_on_end
     /// Somebody ends its machine: written before anything of it is, for one who dies meanwhile.

@@ -12,8 +12,9 @@ namespace berth::session {
 /// Whether this server could, and should, put another machine in its place.
 bool MachineKeeper::is_outdated(const Record& record)
 {
-    return record.state == State::running && !record.ending && record.made_with && is_ours(record) &&
-           need_another(settings_, *record.made_with) && backend_.availability().available;
+    return record.state == State::running && !record.ending && record.made_with &&
+           is_ours(record) && need_another(settings_, *record.made_with) &&
+           backend_.availability().available;
 }
 
 /// Nobody loses anything by it but what was outside of the home: whoever still works there keeps
