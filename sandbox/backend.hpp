@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/channel.hpp"
 #include "sandbox/protocol/on_disconnect.hpp"
+#include "sandbox/protocol/parting.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -172,6 +173,13 @@ class Backend {
     /// does not answer does. Of a record as of an interrupted creation (see destroy()): that
     /// nothing of the key lives on this host, whoever made it.
     [[nodiscard]] virtual bool is_gone(const MachineRecord& /*record*/) { return false; }
+
+    /// How the guest of a machine that is gone has ended, by its own note; nothing where it had
+    /// none, as of an earlier release, or somebody has cleared up after it.
+    [[nodiscard]] virtual std::optional<protocol::Parting> parting(const MachineRecord& /*record*/)
+    {
+        return std::nullopt;
+    }
 
     /// Has the limits of memory, processes, processors and the home hold for a living machine, as
     /// far as they are kept from outside of it, and nothing that it uses by now is above the new

@@ -141,6 +141,12 @@ class DirectBackend : public sandbox::Backend {
         return record.data.contains("pid") && has_ended(identity_of(record));
     }
 
+    [[nodiscard]] std::optional<protocol::Parting> parting(const MachineRecord& record) override
+    {
+        const auto folder = record.data.find("folder");
+        return folder == record.data.end() ? std::nullopt : parting_of(folder->second);
+    }
+
     [[nodiscard]] std::string find_home(const std::string& key_hash) override
     {
         auto path = home_of(key_hash);

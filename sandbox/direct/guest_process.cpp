@@ -30,8 +30,11 @@ namespace {
 constexpr std::chrono::seconds start_time{10};
 constexpr std::chrono::seconds end_time{3};
 
+/// In a machine's folder, and gone with it.
+constexpr const char* parting_note = "/run/parting";
+
 /// Numbers of the guest's descriptors.
-enum : int { config_fd = 3, listen_fd = 4, ready_fd = 5, lifetime_fd = 6 };
+enum : int { config_fd = 3, listen_fd = 4, ready_fd = 5, lifetime_fd = 6, parting_fd = 7 };
 
 protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::string& folder)
 {
@@ -62,6 +65,7 @@ protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::st
     config.on_disconnect = spec.on_disconnect;
     config.listen_fd = listen_fd;
     config.ready_fd = ready_fd;
+    config.parting_fd = parting_fd;
     config.lifetime_fd = spec.ends_with_server ? lifetime_fd : -1;
     config.limit_nofile = spec.limits.nofile;
     return config;
@@ -131,7 +135,32 @@ void kill_tree(pid_t guest, int process)
     sys::pidfd_send_signal(process, SIGKILL);
 }
 
+/// Removed first: the guest of an earlier machine may have it open yet.
+UniqueFd make_parting_note(const std::string& folder)
+{
+    const std::string path = folder + parting_note;
+    ::unlink(path.c_str());
+    UniqueFd note(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!note) {
+        throw_errno("make " + path);
+    }
+    const char living = static_cast<char>(protocol::Parting::none);
+    write_full(note.get(), {&living, 1});
+    return note;
+}
+
 } // namespace
+
+std::optional<protocol::Parting> parting_of(const std::string& folder)
+{
+    try {
+        const auto note = read_file_limited(AT_FDCWD, folder + parting_note, 1);
+        return note.empty() ? std::nullopt
+                            : std::optional(static_cast<protocol::Parting>(note.front()));
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
 
 StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
                          const std::string& folder, const std::string& socket)
@@ -140,6 +169,7 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
     // Not a file: the token must not be left on the disk.
     const auto config =
         make_memory_file("berth-config", protocol::encode(config_for(spec, folder)));
+    const auto note = make_parting_note(folder);
     auto ready = make_pipe();
     auto lifetime = make_pipe();
     SpawnOptions options;
@@ -148,7 +178,8 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
                            {config.get(), config_fd},
                            {listener.get(), listen_fd},
                            {ready.write.get(), ready_fd},
-                           {lifetime.read.get(), lifetime_fd}};
+                           {lifetime.read.get(), lifetime_fd},
+                           {note.get(), parting_fd}};
     options.new_session = true;
     auto process = Process::spawn(program, options);
     ready.write.reset(); // else its end would not be seen when the guest fails

@@ -26,6 +26,9 @@ struct StartedGuest {
 [[nodiscard]] StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
                                        const std::string& folder, const std::string& socket);
 
+/// How the guest that was started in that folder has ended; nothing where nobody knows.
+[[nodiscard]] std::optional<protocol::Parting> parting_of(const std::string& folder);
+
 /// Whether it has certainly ended.
 [[nodiscard]] bool has_ended(const ProcessIdentity& identity);
 

@@ -9,6 +9,7 @@
 #include "sandbox/guest/exec/oom_score.hpp"
 #include "sandbox/guest/files/append_note.hpp"
 #include "sandbox/guest/lifetime.hpp"
+#include "sandbox/guest/parting_note.hpp"
 #include "sandbox/guest/pause/pauses.hpp"
 #include "sandbox/guest/quota/home_quota.hpp"
 #include "sandbox/guest/server.hpp"
@@ -131,6 +132,13 @@ void end_within_a_second(EventLoop& loop)
                                                ShellProgram::find(), random_hex(2));
     const auto quota = limit_home(config, workers, *commands);
     const auto end = [&loop] { loop.stop(); };
+    const PartingNote note(config.parting_fd);
+    const auto end_noting = [&loop, &note](protocol::Parting why) {
+        return [&loop, &note, why] {
+            note.write(why);
+            loop.stop();
+        };
+    };
     Server* clients = nullptr;
     Lifetime* life = nullptr;
     MemoryReclaim reclaim(loop, workers, config.commands_cgroup_fd);
@@ -139,7 +147,7 @@ void end_within_a_second(EventLoop& loop)
                    .commands_cgroup_fd = config.commands_cgroup_fd,
                    .v1_freezer_fd = config.v1_freezer_fd,
                    .clients = [&] { return clients != nullptr ? clients->clients() : 0; },
-                   .end = end,
+                   .end = end_noting(protocol::Parting::left),
                    .reclaim = &reclaim});
     const Dispatcher dispatcher({.config = config,
                                  .session = session,
@@ -162,7 +170,8 @@ void end_within_a_second(EventLoop& loop)
     Lifetime lifetime(loop,
                       {.lifetime_fd = config.lifetime_fd,
                        .idle_end = milliseconds(config.idle_end),
-                       .in_use = [&] { return is_used(server, pauses, *commands); }},
+                       .in_use = [&] { return is_used(server, pauses, *commands); },
+                       .unused = end_noting(protocol::Parting::unused)},
                       end);
     life = &lifetime;
     server.on_clients_changed([&] {

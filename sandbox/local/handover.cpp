@@ -19,6 +19,7 @@ template <class Parts, class Visit>
 void each_part(Parts& parts, const Visit& visit)
 {
     visit('l', parts.listen);
+    visit('p', parts.parting);
     visit('o', parts.oom_events);
     visit('r', parts.run_cgroup);
     visit('f', parts.freezer);

@@ -11,6 +11,7 @@ namespace berth::local {
 /// to the launcher, which adds its own and hands it to the child.
 struct Handover {
     UniqueFd listen;                     ///< the guest's socket; none for a probe
+    UniqueFd parting;                    ///< see GuestConfig::parting_fd; none for a probe
     UniqueFd oom_events;                 ///< none: without a memory cgroup
     UniqueFd run_cgroup;                 ///< as root, where commands have cgroups of their own
     UniqueFd freezer;                    ///< v1: freezer.state of the commands; none: v2 freezes

@@ -108,6 +108,13 @@ class LocalBackend final : public sandbox::Backend {
     void destroy(const sandbox::MachineRecord& record, bool purge) override;
     void interrupt(const std::string& key_hash) override;
     [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override;
+
+    [[nodiscard]] std::optional<protocol::Parting>
+    parting(const sandbox::MachineRecord& record) override
+    {
+        return SessionFolder::parting(settings_.state_directory, record);
+    }
+
     [[nodiscard]] sandbox::ChangedLimits change_limits(const std::string& key_hash,
                                                        const sandbox::Limits& limits) override;
     void collect(const Deadline& deadline) override;

@@ -30,6 +30,7 @@ constexpr std::array temporary{Part{"tmp", 01777}, Part{"var-tmp", 01777}, Part{
 constexpr Part outputs{"var-tmp/berth", 0700};
 constexpr const char* removed_home = "home.removed";
 constexpr const char* generation_name = "machine";
+constexpr const char* parting_name = "parting";
 
 void make_part(int folder, const Part& part)
 {
@@ -167,6 +168,41 @@ void SessionFolder::set_generation(const std::string& generation) const
 void SessionFolder::forget_generation() const noexcept
 {
     ::unlinkat(folder_.get(), generation_name, 0);
+    ::unlinkat(folder_.get(), parting_name, 0);
+}
+
+UniqueFd SessionFolder::make_parting_note() const
+{
+    // Anew: the guest of an earlier machine may have the old one open yet.
+    const char living = static_cast<char>(protocol::Parting::none);
+    write_file_atomically(folder_.get(), parting_name, {&living, 1}, 0600, /*sync=*/false);
+    UniqueFd note(::openat(folder_.get(), parting_name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!note) {
+        throw_errno("open the note of " + path_);
+    }
+    return note;
+}
+
+// By the key: what a record says of itself may be another's word, in shared books.
+std::optional<protocol::Parting> SessionFolder::parting(const std::string& state,
+                                                        const sandbox::MachineRecord& record)
+{
+    const auto key = record.data.find("key_hash");
+    if (key == record.data.end() || key->second.find('/') != std::string::npos) {
+        return std::nullopt;
+    }
+    const UniqueFd folder(::open(path_of(state, key->second).c_str(),
+                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    try {
+        if (!folder || read_file_limited(folder.get(), generation_name, 256) != record.generation) {
+            return std::nullopt;
+        }
+        const auto note = read_file_limited(folder.get(), parting_name, 1);
+        return note.empty() ? std::nullopt
+                            : std::optional(static_cast<protocol::Parting>(note.front()));
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
 }
 
 void SessionFolder::remove_if_empty() const noexcept

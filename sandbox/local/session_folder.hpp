@@ -1,7 +1,10 @@
 #pragma once
 
+#include "sandbox/backend.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/protocol/parting.hpp"
 
+#include <optional>
 #include <string>
 
 #include <sys/types.h>
@@ -47,7 +50,15 @@ class SessionFolder {
     /// Which machine the temporary folders belong to; empty: none.
     [[nodiscard]] std::string generation() const;
     void set_generation(const std::string& generation) const;
+    /// And its note.
     void forget_generation() const noexcept;
+
+    /// A file for the guest of that machine to say why it ends itself (protocol/parting.hpp), open
+    /// for writing. Throws std::system_error.
+    [[nodiscard]] UniqueFd make_parting_note() const;
+    /// What it says of the machine of that record; nothing where there is none. Makes no folder.
+    [[nodiscard]] static std::optional<protocol::Parting>
+    parting(const std::string& state, const sandbox::MachineRecord& record);
 
     /// The folder itself, if nothing else is in it.
     void remove_if_empty() const noexcept;

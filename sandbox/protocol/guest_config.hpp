@@ -31,6 +31,7 @@ struct GuestConfig {
     std::int32_t listen_fd = -1;   ///< bound and listening unix socket
     std::int32_t lifetime_fd = -1; ///< end of file on it ends the guest (unnamed sessions)
     std::int32_t ready_fd = -1;    ///< one byte 'R' once it accepts connections, then closed
+    std::int32_t parting_fd = -1;  ///< a file of one byte: see protocol/parting.hpp
 
     /// The cgroup v2 directory that holds one child per command, a clone without anything above it;
     /// -1: no cgroups, commands run below a subreaper each.
@@ -101,6 +102,7 @@ struct GuestConfig {
         field(30, self.v1_freezer_fd);
         field(31, self.quota);
         field(32, self.quota_by_kernel);
+        field(33, self.parting_fd);
     }
 };
 

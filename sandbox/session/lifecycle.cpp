@@ -22,10 +22,9 @@ constexpr std::array rules{
     Rule{State::running, Event::gone, {State::lost, "its machine is gone and nobody ended it"}},
     Rule{State::running, Event::restarted, {State::lost, host_restarted}},
     Rule{State::running, Event::expired, {State::ended, "it was not used for its time to live"}},
-    Rule{
-        State::running,
-        Event::left,
-        {State::ended, "its last client left (session.on_disconnect = kill), or it was lost then"}},
+    Rule{State::running,
+         Event::left,
+         {State::ended, "its last client left (session.on_disconnect = kill)"}},
     Rule{State::running,
          Event::retired,
          {State::ended, "it was made with other settings than are asked for now"}},

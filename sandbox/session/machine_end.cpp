@@ -5,10 +5,33 @@
 
 namespace berth::session {
 
-Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool attended)
+namespace {
+
+/// A note of the guest's own. Without one it did not end by itself, however long it was not used:
+/// clients that are there and jobs are use, of which the books know nothing.
+Event noted_event(const Record& record, protocol::Parting parting)
+{
+    switch (parting) {
+    case protocol::Parting::unused:
+        return Event::expired;
+    case protocol::Parting::left:
+        return Event::left;
+    case protocol::Parting::none:
+        break;
+    }
+    return used_since_boot(record) ? Event::gone : Event::restarted;
+}
+
+} // namespace
+
+Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool attended,
+                 std::optional<protocol::Parting> parting)
 {
     if (record.ending) {
         return Event::end;
+    }
+    if (parting) {
+        return noted_event(record, *parting);
     }
     if (!attended && !record.unnamed && record.made_with &&
         record.made_with->on_disconnect == protocol::OnDisconnect::kill) {

@@ -209,7 +209,8 @@ void MachineKeeper::check(Record& record) const noexcept
     try {
         if (record.state == State::running && record.machine.backend == backend_.name() &&
             !is_elsewhere(settings_.place, record) && !backend_.attach(record.machine)) {
-            apply(record, gone_event(record, settings_.ttl, false));
+            apply(record,
+                  gone_event(record, settings_.ttl, false, backend_.parting(record.machine)));
         }
     } catch (const std::exception&) {
         return; // cannot be told now: the books stand
@@ -226,7 +227,8 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
         record.saving.begun = false;
     }
     if (record.state == State::running) {
-        apply(record, gone_event(record, settings_.ttl, attended));
+        apply(record,
+              gone_event(record, settings_.ttl, attended, backend_.parting(record.machine)));
         destroy(record.machine, false, lock);
         if (record.state == State::lost && settings_.on_lost && used_since_boot(record)) {
             settings_.on_lost(record.id.session);

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t shown_errors = 10;
+constexpr std::size_t shown_errors = 50;
 
 /// Everything that is told, gathered once.
 struct Status {

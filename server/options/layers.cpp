@@ -62,6 +62,30 @@ void check_keys(const std::map<std::string, RawValue>& values)
     }
 }
 
+/// Takes `locked` out of the values of a file: what no flag and no variable may change, each with
+/// where it says so.
+std::map<std::string, std::string> take_locked(std::map<std::string, RawValue>& from_file)
+{
+    const auto list = from_file.extract("locked");
+    std::map<std::string, std::string> locked;
+    if (list.empty()) {
+        return locked;
+    }
+    for (const auto& key : list.mapped().items) {
+        if (find_definition(key) == nullptr) {
+            refuse_key(key, list.mapped().origin);
+        }
+        if (!from_file.contains(key)) {
+            throw Error(ErrorCode::invalid_argument,
+                        "the settings file locks " + key + " (" + list.mapped().origin +
+                            ") and does not say what it is",
+                        "Give it a value there, outside of the profiles.");
+        }
+        locked.emplace(key, list.mapped().origin);
+    }
+    return locked;
+}
+
 std::vector<std::string> items(const Definition& definition, std::string_view text)
 {
     if (definition.kind == Kind::commands) {
@@ -116,6 +140,7 @@ Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& 
     const auto file = settings_file(config_file, environment);
     auto from_file = file.empty() ? std::map<std::string, RawValue>() : read_toml(file);
     const Profiles profiles(take_profiles(from_file));
+    locked_ = take_locked(from_file);
     check_keys(from_file);
     const auto& selection = *find_definition("profile");
     const auto selected = pick(selection, flags, environment, from_file);
@@ -146,11 +171,21 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
                    '"' + joined(value.items, ",") + "\", which profile " + by + " has locked");
         }
     }
+    const auto of_file = from_file.find(key);
     if (asked) {
+        const auto lock = locked_.find(key);
+        const auto* const kept = lock == locked_.end()                 ? nullptr
+                                 : of_profile != profile_.values.end() ? &of_profile->second
+                                                                       : &of_file->second;
+        if (kept != nullptr && asked->items != kept->items) {
+            refuse(definition, *asked,
+                   '"' + joined(kept->items, ",") + "\", which the settings file has locked (" +
+                       lock->second + ')');
+        }
         return *asked;
     }
-    if (const auto value = from_file.find(key); value != from_file.end()) {
-        return value->second;
+    if (of_file != from_file.end()) {
+        return of_file->second;
     }
     return {.items = items(definition, definition.fallback), .origin = "default"};
 }

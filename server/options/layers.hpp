@@ -33,14 +33,14 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 [[noreturn]] void refuse(const Definition& definition, const RawValue& value,
                          const std::string& allowed);
 
-/// Every setting's value: what the profile locks, else the flag, the variable, the profile, the
+/// Every setting's value: what the profile or the file locks, else the flag, the variable, the profile, the
 /// file, the default. Each is checked when it is asked for; all throw Error(invalid_argument) that
 /// names key, value, origin and what is allowed.
 class Layers {
   public:
     /// `flags` by key. `config_file`: empty, the usual ones. Throws for an unknown key of the file
-    /// (it names the nearest), an unknown profile, and a setting that the profile locks and a flag
-    /// or variable would change.
+    /// (it names the nearest), an unknown profile, and a setting that the profile or the file locks
+    /// and a flag or variable would change.
     Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
            const Environment& environment);
 
@@ -82,6 +82,7 @@ class Layers {
     [[nodiscard]] std::string shown_text(std::string_view key) const;
 
     std::map<std::string_view, RawValue> values_;
+    std::map<std::string, std::string> locked_; ///< by the file for all profiles: key, where
     Profile profile_;
 };
 

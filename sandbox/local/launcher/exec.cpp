@@ -32,6 +32,7 @@ protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
     config.listen_fd = handover.listen.get();
     config.ready_fd = setup.ready_fd;
     config.lifetime_fd = setup.lifetime_fd;
+    config.parting_fd = handover.parting.get();
     config.commands_cgroup_fd = handover.run_cgroup.get();
     config.limits_by_cgroup = config.commands_cgroup_fd >= 0 && setup.spec.cgroup.v2_controllers;
     config.v1_freezer_fd = handover.freezer.get();
@@ -51,7 +52,7 @@ void keep_only(const protocol::GuestConfig& config, int config_fd)
     require(::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0, step, "close_range");
     for (const int fd :
          {config.listen_fd, config.ready_fd, config.lifetime_fd, config.commands_cgroup_fd,
-          config.v1_freezer_fd, config.oom_events_fd, config_fd}) {
+          config.v1_freezer_fd, config.oom_events_fd, config.parting_fd, config_fd}) {
         stay_open(fd);
     }
     for (const int fd : config.v1_tasks_fds) {

@@ -94,6 +94,8 @@ class SaveOnEndTest(ParityTest):
         for pid in self.state.guests():
             os.kill(pid, signal.SIGKILL)
         self.berth.close()
+        # A server looks once: it must not come while the guests are dying.
+        self.wait_until(lambda: [each["state"] for each in self.sessions()] == ["lost"], 20, "lost")
         other = self.start("--session", "other")
         self.wait_until(lambda: "work/out/a" in self.saved(), 20, "saved by the server")
         other.close()

@@ -97,6 +97,23 @@ TEST_SUITE("server/cli/status")
         CHECK(text.find("\nerrors     none lately") == std::string::npos);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "of the errors the latest fifty are told")
+    {
+        (void)sessions.acquire({"ann", "work", {}});
+        for (int number = 0; number < 60; ++number) {
+            remember_error(options.sessions.state_directory,
+                           {.time = std::chrono::system_clock::from_time_t(1'800'000'000 + number),
+                            .code = "session_lost",
+                            .tool = "bash_exec",
+                            .session = "work",
+                            .message = std::to_string(number)});
+        }
+        const auto errors = json::parse(show(true))["recent_errors"];
+        REQUIRE(errors.size() == 50);
+        CHECK(errors[0]["message"] == "59");
+        CHECK(errors[49]["message"] == "10");
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a machine that was lost is told among the errors, once")
     {
         const session::SessionId work{"ann", "work", {}};

@@ -101,6 +101,35 @@ TEST_CASE("who locks is named, not who says the value")
     CHECK(has(bench.refusal(), "Allowed: \"128\", which profile c has locked."));
 }
 
+TEST_CASE("what the file itself locks nobody changes, whatever the profile")
+{
+    Bench bench;
+    bench.file("locked = [\"session.key\", \"network\"]\nnetwork = \"none\"\n"
+               "[session]\nkey = \"{principal}/{global}\"\n"
+               "[profiles.open]\nnetwork = \"host\"\n");
+    CHECK(origin(bench.make(), "session.key").starts_with("{principal}/{global} from "));
+    bench.variables["BERTH_SESSION_KEY"] = "{principal}/{global}"; // says the same
+    (void)bench.make();
+    bench.variables["BERTH_SESSION_KEY"] = "{principal}/{session}";
+    CHECK(has(bench.refusal(), "session.key = \"{principal}/{session}\" (environment "
+                               "BERTH_SESSION_KEY) is not allowed"));
+    CHECK(has(bench.refusal(), "which the settings file has locked ("));
+    bench.variables.erase("BERTH_SESSION_KEY");
+    bench.given.values["network"] = {.items = {"host"}, .origin = "flag --network"};
+    CHECK(has(bench.refusal(), "Allowed: \"none\", which the settings file has locked"));
+    bench.variables["BERTH_PROFILE"] = "open"; // the operator's own word
+    CHECK(bench.make().sessions.network == sandbox::Network::host);
+}
+
+TEST_CASE("a lock without a value, or of nothing, stops the start")
+{
+    Bench bench;
+    bench.file("locked = [\"session.key\"]\n");
+    CHECK(has(bench.refusal(), "locks session.key ("));
+    bench.file("locked = [\"session.kye\"]\n");
+    CHECK(has(bench.refusal(), "Did you mean session.key?"));
+}
+
 TEST_CASE("no limit at all is above every maximum")
 {
     Bench bench;

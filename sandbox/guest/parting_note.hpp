@@ -1,0 +1,29 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/protocol/parting.hpp"
+
+#include <unistd.h>
+
+namespace berth::guest {
+
+/// Where the guest says why it ends. The file is the host's, and only the guest has it open: a
+/// command that had it could make a lost machine look like one that ended in order.
+class PartingNote {
+  public:
+    /// `fd`: owned from here on; -1: nobody wants to know.
+    explicit PartingNote(int fd) : file_(fd) {}
+
+    /// In place of the byte that is there, for which a full disk has room. Of several the last one
+    /// counts; where it cannot be written the end is told as a loss.
+    void write(protocol::Parting why) const noexcept
+    {
+        const char byte = static_cast<char>(why);
+        (void)!::pwrite(file_.get(), &byte, 1, 0);
+    }
+
+  private:
+    UniqueFd file_;
+};
+
+} // namespace berth::guest
