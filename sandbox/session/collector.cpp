@@ -24,6 +24,11 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
     const bool looked = for_each(registry_.keys(), deadline, round,
                                  [&](const std::string& key) { clear_up(key, round); });
     keeper_.drop_abandoned();
+    const bool found = for_each(keeper_.unsure_homes(), deadline, round, [&](const auto& key) {
+        if (keeper_.record_home(key)) {
+            round.collected.found.push_back(key);
+        }
+    });
     backend_.collect(deadline);
     // Each may take minutes. One that failed may well fail again, and takes the others' time last.
     const auto rank = [](const Due& due) {
@@ -33,7 +38,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
               [&](const Due& a, const Due& b) { return rank(a) < rank(b); });
     const bool saved =
         for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
-    round.collected.in_time = looked && saved;
+    round.collected.in_time = looked && found && saved;
     return std::move(round.collected);
 }
 

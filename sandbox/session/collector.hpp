@@ -19,6 +19,7 @@ namespace berth::session {
 /// What a collection has done.
 struct Collected {
     std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
+    std::vector<std::string> found;   ///< keys of homes that the books had lost, now listed
     std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
     std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
     std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use

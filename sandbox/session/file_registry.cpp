@@ -29,7 +29,7 @@ constexpr std::size_t max_record = 1UL << 20U;
 constexpr std::size_t max_use = 256;
 
 // What is in a session's folder beside what the backend keeps there.
-constexpr const char* record_name = "record.json";
+constexpr const char* record_name = file_record_name;
 constexpr const char* token_name = "token";
 constexpr const char* use_name = "used";
 constexpr const char* lock_name = "lock";

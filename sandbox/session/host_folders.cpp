@@ -37,10 +37,30 @@ UniqueFd open_folder_at(int directory, const std::string& name) noexcept
         ::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
+bool is_older_than_a_minute(const struct stat& status)
+{
+    return std::time(nullptr) - status.st_mtim.tv_sec > bare_after.count();
+}
+
+bool is_quiet(int folder)
+{
+    struct stat status{};
+    return ::fstat(folder, &status) == 0 && is_older_than_a_minute(status);
+}
+
 /// Of a mark whose writer was killed.
 bool is_unfinished(const std::string& name)
 {
     return name.starts_with(std::string(mark_name) + ".tmp.");
+}
+
+/// Whether there is nothing in it but what is made here.
+bool is_bare(int folder)
+{
+    const auto names = directory_names(folder);
+    return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+        return name == host_lock_name || name == mark_name || is_unfinished(name);
+    });
 }
 
 } // namespace
@@ -116,16 +136,28 @@ std::vector<std::string> HostFolders::bare() const
 {
     return SessionFolders(state_directory_).keys([](int sessions, const std::string& key) {
         const UniqueFd folder = open_folder_at(sessions, key);
-        struct stat status{};
-        if (!folder || ::fstat(folder.get(), &status) != 0 ||
-            std::time(nullptr) - status.st_mtim.tv_sec <= bare_after.count()) {
-            return false;
-        }
-        const auto names = directory_names(folder.get());
-        return std::all_of(names.begin(), names.end(), [](const std::string& name) {
-            return name == host_lock_name || name == mark_name || is_unfinished(name);
-        });
+        return folder && is_quiet(folder.get()) && is_bare(folder.get());
     });
+}
+
+std::vector<std::string> HostFolders::occupied() const
+{
+    return SessionFolders(state_directory_).keys([](int sessions, const std::string& key) {
+        const UniqueFd folder = open_folder_at(sessions, key);
+        struct stat status{};
+        return folder && is_quiet(folder.get()) && !is_bare(folder.get()) &&
+               ::fstatat(folder.get(), file_record_name, &status, AT_SYMLINK_NOFOLLOW) != 0 &&
+               (::fstatat(folder.get(), mark_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+                is_older_than_a_minute(status));
+    });
+}
+
+std::chrono::system_clock::time_point HostFolders::last_noted(const std::string& key) const noexcept
+{
+    struct stat status{};
+    const bool noted = ::lstat((path(key) + '/' + mark_name).c_str(), &status) == 0 ||
+                       ::lstat(path(key).c_str(), &status) == 0;
+    return std::chrono::system_clock::from_time_t(noted ? status.st_mtim.tv_sec : 0);
 }
 
 } // namespace berth::session

@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,14 @@ class HostFolders {
     /// The keys of folders with nothing else in them, a minute old at least: what is left of a
     /// server that was killed as it began, or of the books' own loss.
     [[nodiscard]] std::vector<std::string> bare() const;
+
+    /// The keys of those with a home in them, or anything else, of which no books in files tell;
+    /// undisturbed for a minute at least.
+    [[nodiscard]] std::vector<std::string> occupied() const;
+
+    /// When set_mark() was called last, else when the folder was changed.
+    [[nodiscard]] std::chrono::system_clock::time_point
+    last_noted(const std::string& key) const noexcept;
 
   private:
     [[nodiscard]] std::string path(const std::string& key) const;

@@ -52,6 +52,48 @@ void MachineKeeper::drop_abandoned()
     }
 }
 
+std::vector<std::string> MachineKeeper::unsure_homes() const
+{
+    return are_books_elsewhere() ? host_.occupied() : std::vector<std::string>();
+}
+
+bool MachineKeeper::record_home(const std::string& key)
+{
+    const auto home = backend_.find_home(key);
+    const auto is_lost = [&] { return !registry_.find(key) && !lives_here(key); };
+    try {
+        if (home.empty() || !is_lost()) {
+            return false;
+        }
+    } catch (const DamagedRecord&) {
+        return false; // that is one
+    }
+    // An unnamed session's server, which is just making its machine or ending it, has that.
+    const auto claim = registry_.claim(key);
+    if (!claim) {
+        return false;
+    }
+    const auto lock = this->lock(key, Deadline::after({}));
+    if (!is_lost()) {
+        return false;
+    }
+    Record record;
+    record.id.session = key;
+    record.state = State::ended;
+    record.why = "the books of the sessions had lost its record, and its home was found";
+    record.machine = interrupted(key);
+    record.machine.data["home"] = home;
+    record.made_with = static_cast<const Conditions&>(settings_); // its retention is this server's
+    record.created = host_.last_noted(key);
+    record.last_used = record.created;
+    record.found_home = true;
+    record.owner = own_name(settings_);
+    record.place = settings_.place;
+    begin_keeping(key, record);
+    registry_.put(key, record);
+    return true;
+}
+
 bool MachineKeeper::is_ours(const Record& record) const
 {
     const auto& own = settings_.place;

@@ -119,6 +119,16 @@ class MachineKeeper {
     /// drop_unused() for what servers left that were killed before they had written a record.
     void drop_abandoned();
 
+    /// The keys of homes on this host that shared books may have lost; drop_abandoned() removes the
+    /// folders of others.
+    [[nodiscard]] std::vector<std::string> unsure_homes() const;
+
+    /// Writes a record for such a home, unless there is one, or a machine lives in it: of a session
+    /// that has ended and has its key for a name, so that it is listed, can be taken or removed,
+    /// and goes after this server's retention from now. The session's own next call has it. False:
+    /// nothing was to be written. Does not wait: throws Error(busy).
+    bool record_home(const std::string& key);
+
     /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
     /// machine, or the dead server that was making it, left. Saves what is due of either, with
     /// AtEnd::save; `ended`: there was something to clear up. Does not wait for a lock: throws

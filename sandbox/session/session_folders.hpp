@@ -8,6 +8,9 @@
 
 namespace berth::session {
 
+/// In the folder of each session that books in files know.
+inline constexpr const char* file_record_name = "record.json";
+
 /// The folders of the sessions of a state directory, <state_directory>/sessions/<key>, where the
 /// books in files, what a host keeps where they are elsewhere, and the backend's homes are.
 /// Thread-safe; every function throws Error where the state directory cannot be used. That is

@@ -105,6 +105,37 @@ std::string resume_sentence(const protocol::ResumeReply& reply)
                             : " is awake already";
 }
 
+void tell_collected(const session::Collected& collected)
+{
+    std::string text = "cleared up after " + tools::counted(collected.cleared, "session") +
+                       ", removed " + tools::counted(collected.removed.size(), "home");
+    for (const auto& name : collected.removed) {
+        text += "\n  " + one_line(name);
+    }
+    for (const auto& key : collected.found) {
+        text += "\nfound the home " + key +
+                ", which the books had lost: `berth sessions adopt " + key +
+                " --session NAME --principal OWNER` takes it, `berth sessions kill " + key +
+                " --purge` removes it";
+    }
+    for (const auto& saved : collected.saved) {
+        text += "\nsaved of " + one_line(saved.session) + ": " + saved_sentence(saved);
+    }
+    print(text);
+    for (const auto& why : collected.failed) {
+        complain("something stays: " + visible(why));
+    }
+    if (!collected.busy.empty()) {
+        complain(tools::counted(collected.busy.size(), "session") +
+                     " could not be looked at, being made or ended just now: " +
+                     one_line(joined(collected.busy)),
+                 "The same command in a few seconds does it.");
+    }
+    if (!collected.in_time) {
+        complain("there was no time for the others", "The same command goes on with them.");
+    }
+}
+
 } // namespace
 
 void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
@@ -215,33 +246,14 @@ int collect_sessions(session::SessionManager& sessions,
             saved.push_back(saved_json(each));
         }
         print_json({{"cleared", collected.cleared},
+                    {"found", collected.found},
                     {"saved", std::move(saved)},
                     {"removed", collected.removed},
                     {"failed", collected.failed},
                     {"busy", collected.busy},
                     {"complete", collected.complete()}});
-        return collected.complete() && collected.failed.empty() ? 0 : 1;
-    }
-    std::string text = "cleared up after " + tools::counted(collected.cleared, "session") +
-                       ", removed " + tools::counted(collected.removed.size(), "home");
-    for (const auto& name : collected.removed) {
-        text += "\n  " + one_line(name);
-    }
-    for (const auto& saved : collected.saved) {
-        text += "\nsaved of " + one_line(saved.session) + ": " + saved_sentence(saved);
-    }
-    print(text);
-    for (const auto& why : collected.failed) {
-        complain("something stays: " + visible(why));
-    }
-    if (!collected.busy.empty()) {
-        complain(tools::counted(collected.busy.size(), "session") +
-                     " could not be looked at, being made or ended just now: " +
-                     one_line(joined(collected.busy)),
-                 "The same command in a few seconds does it.");
-    }
-    if (!collected.in_time) {
-        complain("there was no time for the others", "The same command goes on with them.");
+    } else {
+        tell_collected(collected);
     }
     return collected.complete() && collected.failed.empty() ? 0 : 1;
 }

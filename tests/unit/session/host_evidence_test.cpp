@@ -18,6 +18,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -85,6 +86,24 @@ struct Fixture : tests::ManagerFixture {
             becomes_true([&] { return redis.say({"EXISTS", redis_keys::settling}).number == 0; }));
         return manager->collect_leftovers(Deadline::after(20s), {},
                                           {.old = true, .older_than = {}});
+    }
+
+    /// The session has ended a while ago, and Redis knows nothing of it any more.
+    void lose_one()
+    {
+        end_one();
+        std::filesystem::create_directory(folder(work) + "/home"); // that of a fake is elsewhere
+        let_rest();
+        restore();
+    }
+
+    /// As if nothing had been done in its folder for two minutes.
+    void let_rest() const
+    {
+        for (const std::string name : {"/last-wanted", ""}) {
+            std::filesystem::last_write_time(folder(work) + name,
+                                             std::filesystem::file_time_type::clock::now() - 2min);
+        }
     }
 
     [[nodiscard]] bool has_home() const { return std::filesystem::exists(backend->home(work_key)); }
@@ -269,5 +288,85 @@ TEST_SUITE("session/host_evidence")
         CHECK(quick->facts(work).state == "running");
         CHECK(slow->acquire(work).notices.empty()); // the very same
         CHECK(backend->count("create") == 2);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a home that Redis has lost is listed, and goes after its retention")
+    {
+        lose_one();
+        CHECK(collect().found == std::vector<std::string>{work_key});
+        const auto listed = start()->list();
+        REQUIRE(listed.size() == 1);
+        CHECK(listed[0].session == work_key);
+        CHECK(listed[0].state == "ended");
+        CHECK(listed[0].home == backend->home(work_key));
+        CHECK(collect().found.empty());
+        change_record(work_key, [](nlohmann::json& record) {
+            record.at("kept").at("counted") = 7 * 24 * 3600 - 60;
+        });
+        CHECK(collect().removed.empty());
+        CHECK(has_home());
+        grow_old();
+        CHECK(collect().removed == std::vector<std::string>{work_key});
+        CHECK_FALSE(has_home());
+        CHECK(start()->list().empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a home that was found is its session's again")
+    {
+        lose_one();
+        REQUIRE(collect().found.size() == 1);
+        SUBCASE("with its next call")
+        {
+            CHECK(tests::says(start()->acquire(work), "its home was found"));
+            CHECK(start()->facts(work).state == "running");
+            CHECK(start()->list().at(0).session == "work");
+        }
+        SUBCASE("or another's that takes it")
+        {
+            session::Adoption adoption;
+            adoption.to = {"ann", "other", {}};
+            adoption.deadline = Deadline::after(5s);
+            CHECK(error_of([&] { (void)start()->adopt(work_key, adoption); }) ==
+                  ErrorCode::permission_denied);
+            adoption.any_principal = true;
+            (void)start()->adopt(work_key, adoption);
+            REQUIRE(start()->list().size() == 1);
+            CHECK(start()->list()[0].session == "other");
+        }
+        SUBCASE("or nobody's")
+        {
+            REQUIRE(start()->kill_listed(work_key, true));
+            CHECK_FALSE(has_home());
+            CHECK(start()->list().empty());
+        }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a home that may be in use is not told as lost")
+    {
+        lose_one();
+        SUBCASE("by a machine that lives")
+        {
+            std::ofstream(backend->alive(work_key)) << "of whom nobody knows";
+        }
+        SUBCASE("by a server that cannot tell whether one does")
+        {
+            backend->certain = false;
+        }
+        SUBCASE("a moment ago")
+        {
+            std::ofstream(folder(work) + "/last-wanted") << "anew";
+        }
+        SUBCASE("by servers with books in files")
+        {
+            std::ofstream(folder(work) + "/record.json") << "{}";
+            let_rest();
+        }
+        SUBCASE("by an unnamed session's server")
+        {
+            (void)redis.say({"SET", redis_keys::claim(work_key), "another server"});
+        }
+        CHECK(collect().found.empty());
+        CHECK(start()->list().empty());
+        CHECK(has_home());
     }
 }
