@@ -23,7 +23,8 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
     Round round{.stop = stop, .homes = homes};
     const bool looked = for_each(registry_.keys(), deadline, round,
                                  [&](const std::string& key) { clear_up(key, round); });
-    keeper_.drop_abandoned();
+    const bool dropped = for_each(keeper_.abandoned(), deadline, round,
+                                  [&](const auto& key) { keeper_.drop_abandoned(key); });
     const bool found = for_each(keeper_.unsure_homes(), deadline, round, [&](const auto& key) {
         if (keeper_.record_home(key)) {
             round.collected.found.push_back(key);
@@ -38,7 +39,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
               [&](const Due& a, const Due& b) { return rank(a) < rank(b); });
     const bool saved =
         for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
-    round.collected.in_time = looked && found && saved;
+    round.collected.in_time = looked && dropped && found && saved;
     return std::move(round.collected);
 }
 

@@ -85,21 +85,17 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
 
 void HomeKeeper::count(const std::string& key, const HostTime& now)
 {
-    const auto lock = machines_.lock(key, Deadline::after({}));
-    auto record = registry_.find(key);
-    if (!record) {
-        machines_.forget(key); // the lock has made the folder anew
+    auto found = machines_.lock_existing(key, Deadline::after({}));
+    if (!found || !has_no_machine(found->record)) {
         return;
     }
-    if (!has_no_machine(*record)) {
-        return;
-    }
-    if (record->kept && machines_.is_confirmed(key, *record)) {
-        record->kept = count_until(*record->kept, now, most_across_restart(settings_, *record));
+    auto& record = found->record;
+    if (record.kept && machines_.is_confirmed(key, record)) {
+        record.kept = count_until(*record.kept, now, most_across_restart(settings_, record));
     } else {
-        machines_.begin_keeping(key, *record);
+        machines_.begin_keeping(key, record);
     }
-    registry_.put(key, *record);
+    registry_.put(key, record);
 }
 
 } // namespace berth::session

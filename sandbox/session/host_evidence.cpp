@@ -101,11 +101,10 @@ void MachineKeeper::note_wanted(const std::string& key) noexcept
         if (!known || !has_no_machine(*known)) {
             return; // the count has not begun
         }
-        const auto lock = this->lock(key, Deadline::after({}));
-        auto record = registry_.find(key);
-        if (record && has_no_machine(*record)) {
-            begin_keeping(key, *record);
-            registry_.put(key, *record);
+        auto found = lock_existing(key, Deadline::after({}));
+        if (found && has_no_machine(found->record)) {
+            begin_keeping(key, found->record);
+            registry_.put(key, found->record);
         }
     } catch (const std::exception&) {
         return; // in use by another, or the books cannot be written: the refusal itself is told

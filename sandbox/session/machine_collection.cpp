@@ -32,7 +32,7 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
     }
 }
 
-void MachineKeeper::drop_abandoned()
+std::vector<std::string> MachineKeeper::abandoned() const
 {
     auto keys = registry_.abandoned();
     if (are_books_elsewhere()) { // which forget by themselves, and not what this host has
@@ -40,16 +40,33 @@ void MachineKeeper::drop_abandoned()
             keys.push_back(std::move(key));
         }
     }
-    for (const auto& key : keys) {
-        try {
-            // Whoever is just beginning has one of the two.
-            if (const auto claim = registry_.claim(key)) {
-                drop_unused(key);
-            }
-        } catch (const std::exception&) {
-            continue;
+    return keys;
+}
+
+void MachineKeeper::drop_abandoned(const std::string& key) noexcept
+{
+    try {
+        // Whoever is just beginning has one of the two.
+        if (const auto claim = registry_.claim(key)) {
+            drop_unused(key);
         }
+    } catch (const std::exception&) {
+        return; // the next one that clears up tries again
     }
+}
+
+std::optional<MachineKeeper::Locked> MachineKeeper::lock_existing(const std::string& key,
+                                                                  const Deadline& deadline)
+{
+    auto lock = this->lock(key, deadline);
+    if (auto record = registry_.find(key)) {
+        return Locked{.lock = std::move(lock), .record = *std::move(record)};
+    }
+    // Not the claim of an unnamed session's server that is just beginning.
+    if (const auto claim = registry_.claim(key)) {
+        forget(key);
+    }
+    return std::nullopt;
 }
 
 std::vector<std::string> MachineKeeper::unsure_homes() const
@@ -144,21 +161,17 @@ bool MachineKeeper::has_died(const Record& record) const
 bool MachineKeeper::settle_dead(const std::string& key)
 {
     // Whoever makes or ends the machine has the lock until its record says so.
-    const auto lock = this->lock(key, Deadline::after({}));
-    auto record = registry_.find(key);
-    if (!record) {
-        forget(key); // the lock has made the folder anew
+    auto found = lock_existing(key, Deadline::after({}));
+    if (!found || !is_ours(found->record) || !has_died(found->record)) {
         return false;
     }
-    if (!is_ours(*record) || !has_died(*record)) {
-        return false;
-    }
-    const bool unused = is_unused(*record);
-    settle(key, *record, false, *lock);
+    auto& record = found->record;
+    const bool unused = is_unused(record);
+    settle(key, record, false, *found->lock);
     if (unused) {
-        record->epoch = 0;
+        record.epoch = 0;
     }
-    registry_.put(key, *record);
+    registry_.put(key, record);
     return true;
 }
 

@@ -61,6 +61,17 @@ class MachineKeeper {
     [[nodiscard]] std::unique_ptr<Registry::Hold> lock(const std::string& key,
                                                        const Deadline& deadline) const;
 
+    /// A session that has a record, and its lock.
+    struct Locked {
+        std::unique_ptr<Registry::Hold> lock;
+        Record record;
+    };
+
+    /// lock(), of a session that has a record under it. Nothing where it has none: what the lock
+    /// has made for it is removed again.
+    [[nodiscard]] std::optional<Locked> lock_existing(const std::string& key,
+                                                      const Deadline& deadline);
+
     /// Whether this host too says of a record without a machine that none was wanted since, and
     /// that none lives. Books that came back as they were a while ago do not know better; its home
     /// must not be removed on their word.
@@ -116,11 +127,13 @@ class MachineKeeper {
     /// without a home. For one that came to nothing.
     void drop_unused(const std::string& key) noexcept;
 
-    /// drop_unused() for what servers left that were killed before they had written a record.
-    void drop_abandoned();
+    /// The keys of what servers may have left that were killed before they had written a record.
+    [[nodiscard]] std::vector<std::string> abandoned() const;
 
-    /// The keys of homes on this host that shared books may have lost; drop_abandoned() removes the
-    /// folders of others.
+    /// drop_unused() for one of them.
+    void drop_abandoned(const std::string& key) noexcept;
+
+    /// The keys of homes on this host that shared books may have lost.
     [[nodiscard]] std::vector<std::string> unsure_homes() const;
 
     /// Writes a record for such a home, unless there is one, or a machine lives in it: of a session

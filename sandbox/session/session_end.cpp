@@ -167,19 +167,17 @@ std::string MachineKeeper::why_ended(const std::string& key, const std::string& 
 
 void MachineKeeper::save_due(const std::string& key, const std::stop_token& stop, Ended& result)
 {
-    const auto is_due = [&](const std::optional<Record>& record) {
-        return record && has_no_machine(*record) && owes_files(*record) && is_ours(*record) &&
-               is_confirmed(key, *record);
+    const auto is_due = [&](const Record& record) {
+        return has_no_machine(record) && owes_files(record) && is_ours(record) &&
+               is_confirmed(key, record);
     };
-    if (!is_due(registry_.find(key))) {
+    const auto seen = registry_.find(key);
+    if (!seen || !is_due(*seen)) {
         return;
     }
-    const auto lock = this->lock(key, Deadline::after({}));
-    auto record = registry_.find(key);
-    if (!record) {
-        forget(key); // the lock has made the folder anew
-    } else if (is_due(record)) {
-        save(key, *record, stop, *lock, result);
+    auto found = lock_existing(key, Deadline::after({}));
+    if (found && is_due(found->record)) {
+        save(key, found->record, stop, *found->lock, result);
     }
 }
 

@@ -102,12 +102,11 @@ void MachineKeeper::change_terms(const std::string& key, Record& record, sandbox
         // Of two servers that come at once one must see what the other has changed: else each
         // writes its own view of the whole, and what the guest has is not what the books say.
         // Where another has the lock the next server that differs does it.
-        const auto held = this->lock(key, Deadline::after({}));
-        auto found = registry_.find(key);
-        if (found && found->state == State::running &&
-            found->machine.generation == record.machine.generation) {
-            settle_terms(key, *found, sandbox);
-            record.made_with = found->made_with;
+        auto found = lock_existing(key, Deadline::after({}));
+        if (found && found->record.state == State::running &&
+            found->record.machine.generation == record.machine.generation) {
+            settle_terms(key, found->record, sandbox);
+            record.made_with = found->record.made_with;
         }
     } catch (const std::exception&) {
         return; // the next server that differs tries again

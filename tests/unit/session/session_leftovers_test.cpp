@@ -2,6 +2,8 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
@@ -227,5 +229,16 @@ TEST_SUITE("session/leftovers")
         CHECK(collected.busy.empty());
         CHECK(collected.complete());
         CHECK(collected.cleared == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "to look for a session that there is not leaves nothing behind")
+    {
+        const auto books = session::make_file_registry(settings.state_directory);
+        session::MachineKeeper keeper(settings, *backend, *books);
+        CHECK_FALSE(keeper.lock_existing(key_hash(work), Deadline::after(5s)));
+        CHECK_FALSE(std::filesystem::exists(folder(work)));
+        const auto claim = books->claim(key_hash(work)); // of a server that is just beginning
+        CHECK_FALSE(keeper.lock_existing(key_hash(work), Deadline::after(5s)));
+        CHECK(claim->holds());
     }
 }
