@@ -26,6 +26,7 @@ std::vector<RedisReply> RedisBooks::run(RedisClient& client, std::string_view sc
                                         std::vector<std::string> keys,
                                         std::vector<std::string> arguments)
 {
+    const auto guarded = redis_scripts::guarded(script);
     keys.insert(keys.begin(), redis_keys::generation);
     arguments.insert(arguments.begin(), std::string());
     // A Redis that is restarted between all of these will be met by the call that comes next.
@@ -35,7 +36,7 @@ std::vector<RedisReply> RedisBooks::run(RedisClient& client, std::string_view sc
             const std::lock_guard lock(mutex_);
             arguments.front() = generation_;
         }
-        auto answer = client.run(script, keys, arguments).items;
+        auto answer = client.run(guarded, keys, arguments).items;
         const auto generation = answer.empty() ? std::string() : answer.front().text;
         if (!generation.empty() && generation == arguments.front()) {
             answer.erase(answer.begin());
@@ -126,7 +127,7 @@ void RedisBooks::meet(RedisClient& client, std::string generation)
 void RedisBooks::write_again(RedisClient& client, const std::string& generation,
                              const std::string& key, const RedisEntry& entry)
 {
-    const auto answer = client.run(redis_scripts::write_again,
+    const auto answer = client.run(redis_scripts::guarded(redis_scripts::write_again),
                                    {redis_keys::generation, redis_keys::record(key),
                                     redis_keys::index, redis_keys::purged(key)},
                                    {generation, key, entry.record, entry.token, entry.last_used,

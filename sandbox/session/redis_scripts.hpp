@@ -43,9 +43,19 @@ inline std::string purged(const std::string& key)
 
 } // namespace berth::session::redis_keys
 
-/// Each answers a list that begins with the generation of the data set, and with nothing else when
-/// that is not ARGV[1]; KEYS[1] is where it is. Without it: `arrive`, `renew`, `release`.
+/// Each but `arrive`, `renew` and `release` is run as guarded(), and so answers a list that begins
+/// with the generation of the data set.
 namespace berth::session::redis_scripts {
+
+/// Before the script: it is run only where ARGV[1] is the generation of the data set, which is at
+/// KEYS[1]; else that is the whole answer.
+inline std::string guarded(std::string_view script)
+{
+    constexpr std::string_view guard = R"lua(
+local generation = redis.call('GET', KEYS[1]) or ''
+if generation ~= ARGV[1] then return {generation} end)lua";
+    return std::string(guard) + std::string(script);
+}
 
 /// KEYS: generation, settling, run. ARGV: this start of Redis, a new generation, how long to
 /// settle.
@@ -59,7 +69,7 @@ return ARGV[2]
 )lua";
 
 inline constexpr std::string_view look = R"lua(
-return {redis.call('GET', KEYS[1]) or ''}
+return {generation}
 )lua";
 
 /// KEYS: …, settling, lock, epoch. ARGV: …, nonce, owner, expiry, how long to settle.
@@ -67,8 +77,6 @@ return {redis.call('GET', KEYS[1]) or ''}
 /// who has it. A time to live that is longer than any that was given comes of a clock that was set
 /// back.
 inline constexpr std::string_view lock = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 local rest = redis.call('PTTL', KEYS[2])
 if rest > tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
 if rest >= 0 then return {generation, 'settling', tostring(math.min(rest, tonumber(ARGV[5])))} end
@@ -87,8 +95,6 @@ return {generation, 'held', held}
 /// KEYS: …, settling, claim, record. ARGV: …, claim, expiry. Answers "held" or "other". While Redis
 /// settles, whoever is in the books may be back in a moment.
 inline constexpr std::string_view claim = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 local held = redis.call('GET', KEYS[3])
 if held and held ~= ARGV[2] then
   if redis.call('PTTL', KEYS[3]) > tonumber(ARGV[3]) then
@@ -121,8 +127,6 @@ return 1
 /// long it is kept, revision, and the time of last use by the host's clock: of a record of an
 /// earlier release that is empty.
 inline constexpr std::string_view find = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 local kind = redis.call('TYPE', KEYS[2]).ok
 if kind == 'none' then return {generation, 'none'} end
 if kind ~= 'hash' then return {generation, 'damaged'} end
@@ -137,8 +141,6 @@ return {generation, 'found', unpack(fields)}
 /// both times of last use, of those that are noted and written the later ones, and revision:
 /// microseconds of Redis's clock, so that later ones are greater across a loss of data too.
 inline constexpr std::string_view put = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return {generation, 'lost'} end
 if redis.call('TYPE', KEYS[3]).ok ~= 'hash' then redis.call('DEL', KEYS[3]) end
 local time = redis.call('TIME')
@@ -166,8 +168,6 @@ return {generation, 'written', used, host, revision}
 /// Redis without memory keeps the record for longer all the same, and the time of its last use as
 /// it was; a replica refuses both.
 inline constexpr std::string_view touch = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 local kind = redis.call('TYPE', KEYS[2]).ok
 if kind == 'none' then return {generation, 'none'} end
 if kind ~= 'hash' then return {generation, 'damaged'} end
@@ -184,8 +184,6 @@ return {generation, 'found', unpack(fields)}
 /// KEYS: …, lock, record, index, purged. ARGV: …, lock, session, how long that is
 /// remembered. Answers "lost" or "gone".
 inline constexpr std::string_view erase = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return {generation, 'lost'} end
 if redis.call('DEL', KEYS[3]) == 1 then redis.call('SET', KEYS[5], 1, 'PX', ARGV[4]) end
 redis.call('SREM', KEYS[4], ARGV[3])
@@ -197,8 +195,6 @@ return {generation, 'gone'}
 /// Redis was restarted, unless they have it, or something later. Answers "written", "later" or
 /// "purged".
 inline constexpr std::string_view write_again = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 if redis.call('EXISTS', KEYS[4]) == 1 then return {generation, 'purged'} end
 if redis.call('TYPE', KEYS[2]).ok ~= 'hash' then redis.call('DEL', KEYS[2]) end
 local there = tonumber(redis.call('HGET', KEYS[2], 'revision') or '') or 0
@@ -213,8 +209,6 @@ return {generation, 'written'}
 /// KEYS: …, index. ARGV: …, what a record's name begins with. Answers a list; what has expired
 /// leaves the index.
 inline constexpr std::string_view list = R"lua(
-local generation = redis.call('GET', KEYS[1]) or ''
-if generation ~= ARGV[1] then return {generation} end
 local found = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
   if redis.call('EXISTS', ARGV[2] .. key) == 1 then
