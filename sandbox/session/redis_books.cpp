@@ -24,7 +24,8 @@ RedisFound found_in(const std::vector<RedisReply>& answer)
 
 std::vector<RedisReply> RedisBooks::run(RedisClient& client, std::string_view script,
                                         std::vector<std::string> keys,
-                                        std::vector<std::string> arguments)
+                                        std::vector<std::string> arguments,
+                                        std::string* generation)
 {
     const auto guarded = redis_scripts::guarded(script);
     keys.insert(keys.begin(), redis_keys::generation);
@@ -37,15 +38,18 @@ std::vector<RedisReply> RedisBooks::run(RedisClient& client, std::string_view sc
             arguments.front() = generation_;
         }
         auto answer = client.run(guarded, keys, arguments).items;
-        const auto generation = answer.empty() ? std::string() : answer.front().text;
-        if (!generation.empty() && generation == arguments.front()) {
+        const auto found = answer.empty() ? std::string() : answer.front().text;
+        if (!found.empty() && found == arguments.front()) {
+            if (generation != nullptr) {
+                *generation = found;
+            }
             answer.erase(answer.begin());
             return answer;
         }
-        if (generation.empty()) {
+        if (found.empty()) {
             client.mark_generation(); // emptied under our connection
         } else {
-            meet(client, generation);
+            meet(client, found);
         }
     }
     throw Error(
@@ -55,10 +59,14 @@ std::vector<RedisReply> RedisBooks::run(RedisClient& client, std::string_view sc
             .set_retryable(true));
 }
 
-void RedisBooks::remember(const std::string& key, RedisEntry entry)
+void RedisBooks::remember(const std::string& key, RedisEntry entry, const std::string& generation)
 {
     const std::lock_guard lock(mutex_);
     remembered_.insert_or_assign(key, std::move(entry));
+    ++changes_;
+    if (generation_ != generation) {
+        generation_.clear(); // another thread has met that without this
+    }
 }
 
 void RedisBooks::forget(const std::string& key)
@@ -83,12 +91,13 @@ std::string RedisBooks::revision_of(const std::string& key) const
 void RedisBooks::touch(RedisClient& client, const std::string& key)
 {
     const auto now = to_text(HostTime::now());
-    const auto answer =
-        run(client, redis_scripts::touch, {redis_keys::record(key)}, {revision_of(key), now});
+    std::string generation;
+    const auto answer = run(client, redis_scripts::touch, {redis_keys::record(key)},
+                            {revision_of(key), now}, &generation);
     if (answer.at(0).text == "none") {
         forget(key); // others have purged it
     } else if (auto found = found_in(answer); found.entry) {
-        remember(key, *std::move(found.entry));
+        remember(key, *std::move(found.entry), generation);
     } else if (answer.at(0).text == "same") {
         const std::lock_guard lock(mutex_);
         const auto entry = remembered_.find(key);
@@ -109,19 +118,26 @@ void RedisBooks::look(RedisClient& client)
 void RedisBooks::meet(RedisClient& client, std::string generation)
 {
     const std::lock_guard meeting(meeting_);
-    std::map<std::string, RedisEntry> remembered;
-    {
-        const std::lock_guard lock(mutex_);
-        if (generation_ == generation) {
-            return; // another thread has met it
+    for (;;) {
+        std::map<std::string, RedisEntry> remembered;
+        std::uint64_t changes = 0;
+        {
+            const std::lock_guard lock(mutex_);
+            if (generation_ == generation) {
+                return; // another thread has met it
+            }
+            remembered = remembered_;
+            changes = changes_;
         }
-        remembered = remembered_;
+        for (const auto& [key, entry] : remembered) {
+            write_again(client, generation, key, entry);
+        }
+        const std::lock_guard lock(mutex_);
+        if (changes_ == changes) { // else what came meanwhile went to the one before
+            generation_ = std::move(generation);
+            return;
+        }
     }
-    for (const auto& [key, entry] : remembered) {
-        write_again(client, generation, key, entry);
-    }
-    const std::lock_guard lock(mutex_);
-    generation_ = std::move(generation);
 }
 
 void RedisBooks::write_again(RedisClient& client, const std::string& generation,

@@ -2,6 +2,7 @@
 
 #include "sandbox/session/redis_client.hpp"
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -31,13 +32,15 @@ struct RedisFound {
 /// uses, and writes them again when Redis was restarted and has lost them. Thread-safe.
 class RedisBooks {
   public:
-    /// Runs one of redis_scripts that begin with the generation; gives what follows it. Throws
-    /// Error(sandbox_unavailable).
+    /// Runs one of redis_scripts that are guarded; gives what follows the generation, and that in
+    /// `generation`. Throws Error(sandbox_unavailable).
     std::vector<RedisReply> run(RedisClient& client, std::string_view script,
-                                std::vector<std::string> keys, std::vector<std::string> arguments);
+                                std::vector<std::string> keys, std::vector<std::string> arguments,
+                                std::string* generation = nullptr);
 
-    /// Of a session that this server uses or ends.
-    void remember(const std::string& key, RedisEntry entry);
+    /// Of a session that this server uses or ends: what the data set of that generation has. Where
+    /// another has been met since, the next look() writes it there too.
+    void remember(const std::string& key, RedisEntry entry, const std::string& generation);
     void forget(const std::string& key);
 
     /// Notes the use of a session that has a record, and remembers it. Throws as run().
@@ -58,6 +61,7 @@ class RedisBooks {
     mutable std::mutex mutex_; ///< guards what follows
     std::string generation_;   ///< of the data set that has all that is remembered
     std::map<std::string, RedisEntry> remembered_;
+    std::uint64_t changes_ = 0; ///< of remembered_, by remember()
 };
 
 /// Of what `find` and `touch` answer with "found".

@@ -95,9 +95,10 @@ class RedisRegistry : public Registry {
     [[nodiscard]] DamagedRecord damaged(const std::string& key, const std::string& why) const;
 
     std::vector<RedisReply> run(std::string_view script, std::vector<std::string> keys,
-                                std::vector<std::string> arguments)
+                                std::vector<std::string> arguments,
+                                std::string* generation = nullptr)
     {
-        return books_.run(client_, script, std::move(keys), std::move(arguments));
+        return books_.run(client_, script, std::move(keys), std::move(arguments), generation);
     }
 
     const std::string owner_;
@@ -273,18 +274,20 @@ void RedisRegistry::put(const std::string& key, const Record& record)
                      .keep = text_of(ttl + times_.keep),
                      .revision = {},
                      .used = record.used ? to_text(*record.used) : std::string()};
+    std::string generation;
     const auto answer =
         run(redis_scripts::put,
             {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
              redis_keys::purged(key)},
-            {lock, key, entry.record, entry.token, entry.last_used, entry.keep, entry.used});
+            {lock, key, entry.record, entry.token, entry.last_used, entry.keep, entry.used},
+            &generation);
     if (answer.at(0).text != "written") {
         throw lock_lost();
     }
     entry.last_used = answer.at(1).text;
     entry.used = answer.at(2).text;
     entry.revision = answer.at(3).text;
-    books_.remember(key, std::move(entry));
+    books_.remember(key, std::move(entry), generation);
     upkeep_.watch();
 }
 

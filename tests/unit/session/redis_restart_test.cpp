@@ -1,6 +1,9 @@
 // A Redis that is killed and started again: with its data, with those of a while ago, with none.
 
+#include "sandbox/session/redis_books.hpp"
+#include "sandbox/session/redis_client.hpp"
 #include "sandbox/session/redis_registry.hpp"
+#include "sandbox/session/redis_scripts.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/session/registry_fixtures.hpp"
@@ -255,5 +258,27 @@ TEST_SUITE("session/redis_restart")
             CHECK(record->epoch >= written[static_cast<std::size_t>(i)]);
             CHECK(written[static_cast<std::size_t>(i)] > 0);
         }
+    }
+
+    TEST_CASE("what was written as another thread met a restarted Redis is written again, too")
+    {
+        RedisServer server;
+        session::RedisClient client(server.address(), settled());
+        session::RedisBooks books;
+        books.look(client);
+        server.kill();
+        server.start();
+        books.look(client); // a thread that has met it
+        books.remember(work,
+                       {.record = "{}",
+                        .token = "secret",
+                        .last_used = "1",
+                        .keep = "100000",
+                        .revision = "1",
+                        .used = ""},
+                       "the generation before");
+        CHECK(server.say({"EXISTS", redis_keys::record(work)}).number == 0);
+        books.look(client);
+        CHECK(server.say({"EXISTS", redis_keys::record(work)}).number == 1);
     }
 }
