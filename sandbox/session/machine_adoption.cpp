@@ -1,6 +1,5 @@
 // The part of the keeper that gives the home of one session to another: docs/adr/0023-adopt.md.
 
-#include "sandbox/base/random.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/occupation.hpp"
@@ -84,12 +83,7 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
     mark(to, record);
     // Before the home is moved: whoever finds it knows where that may be, and finishes it.
     registry_.put(to, record);
-    sandbox::MachineSpec spec;
-    spec.key_hash = to;
-    spec.session = adoption.to.session;
-    spec.generation = random_hex(16);
-    spec.token = random_hex(32);
-    spec.lock = locks.to->descriptor();
+    const auto spec = fresh_spec(to, adoption.to.session, *locks.to);
     std::unique_ptr<sandbox::Machine> machine;
     try {
         require_held(*locks.from);

@@ -420,14 +420,24 @@ void MachineKeeper::roll_back(const std::string& key, std::optional<Record> befo
     }
 }
 
-sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& record,
-                                            const Registry::Hold& lock) const
+/// Of a machine that nobody knows yet: whose it is, and nothing of what it shall have.
+sandbox::MachineSpec MachineKeeper::fresh_spec(const std::string& key, const std::string& session,
+                                               const Registry::Hold& lock)
 {
     sandbox::MachineSpec spec;
     spec.lock = lock.descriptor();
-    spec.key_hash = wanted.key;
-    spec.session = wanted.id.session;
-    spec.generation = record.machine.generation;
+    spec.key_hash = key;
+    spec.session = session;
+    spec.generation = random_hex(16);
+    spec.token = random_hex(32);
+    return spec;
+}
+
+sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& record,
+                                            const Registry::Hold& lock) const
+{
+    auto spec = fresh_spec(wanted.key, wanted.id.session, lock);
+    spec.generation = record.machine.generation; // which is in the books already
     spec.token = record.token;
     spec.template_name = settings_.template_name;
     spec.mounts = settings_.mounts;

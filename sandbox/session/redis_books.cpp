@@ -24,8 +24,7 @@ RedisFound found_in(const std::vector<RedisReply>& answer)
 
 std::vector<RedisReply> RedisBooks::run(RedisClient& client, std::string_view script,
                                         std::vector<std::string> keys,
-                                        std::vector<std::string> arguments,
-                                        std::string* generation)
+                                        std::vector<std::string> arguments, std::string* generation)
 {
     const auto guarded = redis_scripts::guarded(script);
     keys.insert(keys.begin(), redis_keys::generation);

@@ -1,7 +1,6 @@
 // The part of the keeper that ends machines, and has saved what their sessions leave.
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/random.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/timed_stop.hpp"
@@ -29,22 +28,6 @@ void take_over(const std::string& key, Record& record)
     }
     record.last_used = std::max(record.last_used, now);
     record.why = "its record was damaged, and it was ended on request";
-}
-
-/// For a machine that has nothing but the home: what its session was given says nothing of it.
-sandbox::MachineSpec spec_for_saving(const std::string& key, const Record& record,
-                                     const Registry::Hold& lock)
-{
-    sandbox::MachineSpec spec;
-    spec.lock = lock.descriptor();
-    spec.key_hash = key;
-    spec.session = record.id.session;
-    spec.generation = random_hex(16);
-    spec.token = random_hex(32);
-    spec.limits = record.made_with->limits;
-    spec.limits.quota = 0; // nothing is written
-    spec.ends_with_server = true;
-    return spec;
 }
 
 } // namespace
@@ -253,7 +236,11 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
     destroy(interrupted(key), false, lock); // of a server that died while it did this
     record.saving.begun = true;
     registry_.put(key, record);
-    const auto spec = spec_for_saving(key, record, lock);
+    // It has nothing but the home: what its session was given says nothing of it.
+    auto spec = fresh_spec(key, record.id.session, lock);
+    spec.limits = record.made_with->limits;
+    spec.limits.quota = 0; // nothing is written
+    spec.ends_with_server = true;
     auto machine = backend_.create(spec);
     made = machine->record();
     made->data["key_hash"] = key;

@@ -57,10 +57,7 @@ class SessionManager::Implementation {
         return finder_.of(id, slot->key, slot->remembered());
     }
 
-    std::string why_ended(const SessionId& id, const Lease& lease)
-    {
-        return keeper_.why_ended(slot_of(id)->key, lease.sandbox->machine().record().generation);
-    }
+    std::string key_of(const SessionId& id) { return slot_of(id)->key; }
 
     MachineKeeper& keeper() noexcept { return keeper_; }
 
@@ -71,10 +68,7 @@ class SessionManager::Implementation {
     Ended kill(const SessionId& id, bool purge, AtEnd files);
     Ended kill_listed(const std::string& shown, bool purge, AtEnd files);
 
-    Collected collect(const Deadline& deadline, const std::stop_token& stop, const Homes& homes)
-    {
-        return collector_.collect(deadline, stop, homes);
-    }
+    Collector& collector() noexcept { return collector_; }
 
     void start_collector(const Homes& homes);
     void leave_commands() noexcept;
@@ -308,7 +302,7 @@ void SessionManager::Implementation::start_collector(const Homes& homes)
         const std::lock_guard lock(mutex_);
         collecting_ = std::jthread([this, homes](const std::stop_token& stop) {
             try {
-                (void)collect(Deadline::after(collect_time), stop, homes);
+                (void)collector_.collect(Deadline::after(collect_time), stop, homes);
             } catch (const std::exception&) {
                 return; // the next server tries again
             }
@@ -387,7 +381,8 @@ void SessionManager::report_lost(const SessionId& id, const Lease& lease)
 
 std::string SessionManager::why_ended(const SessionId& id, const Lease& lease)
 {
-    return implementation_->why_ended(id, lease);
+    return implementation_->keeper().why_ended(implementation_->key_of(id),
+                                               lease.sandbox->machine().record().generation);
 }
 
 void SessionManager::report_doubt(const SessionId& id, const Lease& lease)
@@ -483,7 +478,7 @@ sandbox::Backend& SessionManager::backend() noexcept
 Collected SessionManager::collect_leftovers(const Deadline& deadline, const std::stop_token& stop,
                                             const Homes& homes)
 {
-    return implementation_->collect(deadline, stop, homes);
+    return implementation_->collector().collect(deadline, stop, homes);
 }
 
 void SessionManager::start_collecting()

@@ -107,9 +107,9 @@ class SessionManager {
     /// Removes what is provably dead: the unnamed sessions of servers that were killed, what the
     /// machines of named ones left when they died, creations that nobody finishes; and `homes`,
     /// which may take as long as there are files in them, and with which it is saved what is due.
-    /// Nothing of a living server or machine is touched, and nobody is waited for: of a session that
-    /// is being made or ended just then Collected::busy has the name, where it has a record. Begins
-    /// with no other session after the deadline, or when asked to stop.
+    /// Nothing of a living server or machine is touched, and nobody is waited for: of a session
+    /// that is being made or ended just then Collected::busy has the name, where it has a record.
+    /// Begins with no other session after the deadline, or when asked to stop.
     Collected collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {},
                                 const Homes& homes = {});
 

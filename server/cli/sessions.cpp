@@ -113,9 +113,8 @@ void tell_collected(const session::Collected& collected)
         text += "\n  " + one_line(name);
     }
     for (const auto& key : collected.found) {
-        text += "\nfound the home " + key +
-                ", which the books had lost: `berth sessions adopt " + key +
-                " --session NAME --principal OWNER` takes it, `berth sessions kill " + key +
+        text += "\nfound the home " + key + ", which the books had lost: `berth sessions adopt " +
+                key + " --session NAME --principal OWNER` takes it, `berth sessions kill " + key +
                 " --purge` removes it";
     }
     for (const auto& saved : collected.saved) {
