@@ -55,12 +55,17 @@ Receipt::Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<Co
 {
 }
 
+Receipt::Receipt(std::shared_ptr<std::atomic<bool>> read) noexcept : read_(std::move(read)) {}
+
 Receipt::~Receipt() = default;
 Receipt::Receipt(Receipt&&) noexcept = default;
 Receipt& Receipt::operator=(Receipt&&) noexcept = default;
 
 void Receipt::acknowledge() noexcept
 {
+    if (read_) {
+        *read_ = true;
+    }
     say(&GuestConnection::acknowledge);
 }
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -43,13 +44,15 @@ class Receipt {
   public:
     Receipt() noexcept;
     Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool);
+    /// Of what no guest knows: `read` becomes true when it is acknowledged.
+    explicit Receipt(std::shared_ptr<std::atomic<bool>> read) noexcept;
     ~Receipt();
     Receipt(Receipt&&) noexcept;
     Receipt& operator=(Receipt&&) noexcept;
     Receipt(const Receipt&) = delete;
     Receipt& operator=(const Receipt&) = delete;
 
-    [[nodiscard]] explicit operator bool() const noexcept { return connection_ != nullptr; }
+    [[nodiscard]] explicit operator bool() const noexcept { return connection_ || read_; }
 
     /// Does not wait for the guest. Idempotent.
     void acknowledge() noexcept;
@@ -64,6 +67,7 @@ class Receipt {
 
     std::unique_ptr<GuestConnection> connection_;
     std::shared_ptr<ConnectionPool> pool_;
+    std::shared_ptr<std::atomic<bool>> read_;
 };
 
 /// Of several results that one answer tells of.

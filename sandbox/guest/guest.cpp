@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -108,9 +109,44 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
            (commands.job_count() > 0 && !pauses.is_paused());
 }
 
-void end_within_a_second(EventLoop& loop)
+/// The ways out of the loop.
+class Exit {
+  public:
+    Exit(EventLoop& loop, int parting_fd) : loop_(loop), note_(parting_fd) {}
+
+    [[nodiscard]] std::function<void()> now() const
+    {
+        return [this] { loop_.stop(); };
+    }
+
+    [[nodiscard]] std::function<void()> noting(protocol::Parting why) const
+    {
+        return [this, why] {
+            note_.write(why);
+            loop_.stop();
+        };
+    }
+
+    /// Within a second: whoever asked for it reads the answer.
+    [[nodiscard]] std::function<void()> retired() const
+    {
+        return [this] {
+            note_.write(protocol::Parting::retired);
+            (void)loop_.call_at(BootClock::now() + std::chrono::seconds(1), now());
+        };
+    }
+
+  private:
+    EventLoop& loop_;
+    const PartingNote note_;
+};
+
+auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
 {
-    (void)loop.call_at(BootClock::now() + std::chrono::seconds(1), [&loop] { loop.stop(); });
+    return [&lifetime, &pauses] {
+        lifetime.used();
+        pauses.clients_changed();
+    };
 }
 
 /// The rest is not taken apart: a worker on a hung mount would hold up the end for ever.
@@ -131,14 +167,7 @@ void end_within_a_second(EventLoop& loop)
     auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
                                                ShellProgram::find(), random_hex(2));
     const auto quota = limit_home(config, workers, *commands);
-    const auto end = [&loop] { loop.stop(); };
-    const PartingNote note(config.parting_fd);
-    const auto end_noting = [&loop, &note](protocol::Parting why) {
-        return [&loop, &note, why] {
-            note.write(why);
-            loop.stop();
-        };
-    };
+    const Exit exit(loop, config.parting_fd);
     Server* clients = nullptr;
     Lifetime* life = nullptr;
     MemoryReclaim reclaim(loop, workers, config.commands_cgroup_fd);
@@ -147,7 +176,7 @@ void end_within_a_second(EventLoop& loop)
                    .commands_cgroup_fd = config.commands_cgroup_fd,
                    .v1_freezer_fd = config.v1_freezer_fd,
                    .clients = [&] { return clients != nullptr ? clients->clients() : 0; },
-                   .end = end_noting(protocol::Parting::left),
+                   .end = exit.noting(protocol::Parting::left),
                    .reclaim = &reclaim});
     const Dispatcher dispatcher({.config = config,
                                  .session = session,
@@ -156,9 +185,9 @@ void end_within_a_second(EventLoop& loop)
                                  .pauses = pauses,
                                  .connections = [&] { return clients->connections(); },
                                  .ends_in = [&] { return life->ends_in(); },
-                                 .end = end,
+                                 .end = exit.now(),
                                  .stop_reading = [&] { clients->stop_reading(); },
-                                 .end_soon = [&] { end_within_a_second(loop); },
+                                 .end_soon = exit.retired(),
                                  .change_terms = term_changer(*commands, pauses, life, quota),
                                  .in_use = [&] { return is_in_use(*clients, pauses, *commands); },
                                  .quota = quota});
@@ -171,13 +200,10 @@ void end_within_a_second(EventLoop& loop)
                       {.lifetime_fd = config.lifetime_fd,
                        .idle_end = milliseconds(config.idle_end),
                        .in_use = [&] { return is_used(server, pauses, *commands); },
-                       .unused = end_noting(protocol::Parting::unused)},
-                      end);
+                       .unused = exit.noting(protocol::Parting::unused)},
+                      exit.now());
     life = &lifetime;
-    server.on_clients_changed([&] {
-        lifetime.used();
-        pauses.clients_changed();
-    });
+    server.on_clients_changed(hearer_of_clients(lifetime, pauses));
     tell_ready(config.ready_fd);
     release_setup_memory();
     loop.run();

@@ -16,6 +16,8 @@ Event noted_event(const Record& record, protocol::Parting parting)
         return Event::expired;
     case protocol::Parting::left:
         return Event::left;
+    case protocol::Parting::retired:
+        return Event::retired;
     case protocol::Parting::none:
         break;
     }

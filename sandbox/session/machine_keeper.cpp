@@ -198,6 +198,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             obtained.told.notices.push_back(std::move(notice));
         }
     }
+    obtained.untold = Untold(record, obtained.told);
     tell_unseen(obtained);
     registry_.touch(wanted.key);
     obtained.record = std::move(record);
@@ -322,6 +323,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     if (clear_unrecorded(wanted.key, false, lock) && notice.empty()) {
         notice = unrecorded_notice;
     }
+    if (!notice.empty()) {
+        keep_untold(record, {notice});
+    }
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
     record.used = HostTime::now();
@@ -343,16 +347,12 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
             mark(wanted.key, record);
             registry_.put(wanted.key, record);
         }
-        obtained = create(wanted, record, lock);
+        obtained = create(wanted, record, {notice, before.has_value()}, lock);
     } catch (const NotUndone&) {
         throw; // the books go on saying that there may be a machine: the next server clears it up
     } catch (...) {
         roll_back(wanted.key, std::move(before), lock);
         throw;
-    }
-    if (!notice.empty()) {
-        obtained.told.notices.push_back(
-            notice_of_home(notice, before.has_value(), record.machine.made_home, wanted.unnamed));
     }
     return obtained;
 }
@@ -368,7 +368,7 @@ void MachineKeeper::undo(const sandbox::MachineRecord& machine, bool purge)
 }
 
 MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
-                                              const Registry::Hold& lock)
+                                              const News& news, const Registry::Hold& lock)
 {
     auto machine = backend_.create(specify(wanted, record, lock));
     record.machine = machine->record();
@@ -381,7 +381,12 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
             record.found_home = false;
         }
     }
+    if (!news.notice.empty()) {
+        record.untold.back() =
+            notice_of_home(news.notice, news.had_record, record.machine.made_home, wanted.unnamed);
+    }
     Obtained obtained;
+    obtained.untold = Untold(record, obtained.told);
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
         if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.stop);

@@ -7,6 +7,7 @@
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
 #include "sandbox/session/told.hpp"
+#include "sandbox/session/untold.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -33,10 +34,7 @@ class MachineKeeper {
         SessionId id;
         std::string key;
         bool unnamed = false;
-        Seen seen; ///< what this server had
-        /// Takes what the agent must be told whatever becomes of the call, before what is obtained
-        /// with a machine.
-        Told* told = nullptr;
+        Seen seen;                 ///< what this server had
         std::stop_token stop = {}; ///< nobody wants it any more; heard while it is set up
     };
 
@@ -45,6 +43,7 @@ class MachineKeeper {
         Seen seen;
         Record record; ///< as the books had it
         Told told;
+        Untold untold; ///< of which, what the books keep until it was read
     };
 
     using Condition = std::function<bool(const Record&)>;
@@ -105,6 +104,10 @@ class MachineKeeper {
     /// kept is listed until it is purged.
     Ended end(const std::string& key, const Manner& manner);
 
+    /// The agent has read what was told of the session's earlier machines: the books let go of it.
+    /// Where they cannot, whoever comes next tells it again.
+    void forget_told(const std::string& key, const Untold& told) noexcept;
+
     /// Why the machine of that generation is gone, where the books say that it was ended; empty
     /// where they do not, or cannot be asked.
     [[nodiscard]] std::string why_ended(const std::string& key,
@@ -149,6 +152,12 @@ class MachineKeeper {
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
   private:
+    /// Of a machine that is made in place of another.
+    struct News {
+        std::string notice;      ///< why, the latest of Record::untold; empty: nobody misses one
+        bool had_record = false; ///< of the other
+    };
+
     struct BothLocks {
         std::unique_ptr<Registry::Hold> from;
         std::unique_ptr<Registry::Hold> to;
@@ -198,7 +207,8 @@ class MachineKeeper {
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;
     void mark(const std::string& key, Record& record) const;
-    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const News& news,
+                                  const Registry::Hold& lock);
     void undo(const sandbox::MachineRecord& machine, bool purge);
     [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);

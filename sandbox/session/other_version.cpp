@@ -9,6 +9,7 @@
 #include "sandbox/session/occupation.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
+#include "sandbox/session/untold.hpp"
 
 #include <chrono>
 #include <exception>
@@ -85,9 +86,7 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
                     "Or on the host " +
                         end + '.');
     }
-    if (wanted.told != nullptr) { // whatever becomes of the call: nobody else can tell it any more
-        wanted.told->add({.notices = parting_notices(untold)});
-    }
+    keep_untold(record, parting_notices(untold)); // nobody else can tell it any more
     destroy(record.machine, false, lock);
     apply(record, Event::outgrown);
     registry_.put(wanted.key, record);

@@ -1,5 +1,6 @@
 #include "sandbox/session/record_codec.hpp"
 
+#include "sandbox/base/utf8.hpp"
 #include "sandbox/base/wall_time.hpp"
 
 #include <nlohmann/json.hpp>
@@ -186,6 +187,12 @@ std::string encode(const Record& record)
     if (record.found_home) {
         text["found_home"] = true;
     }
+    if (!record.untold.empty()) {
+        auto& untold = text["untold"] = json::array();
+        for (const auto& notice : record.untold) { // which quotes what commands have printed
+            untold.push_back(utf8::sanitize(notice));
+        }
+    }
     if (record.ending) {
         text["ending"] = true;
     }
@@ -231,6 +238,7 @@ try {
     }
     record.found_home = value.value("found_home", false);
     record.ending = value.value("ending", false);
+    record.untold = value.value("untold", std::vector<std::string>());
     record.adopting = value.value("adopting", "");
     if (const auto saving = value.find("saving"); saving != value.end()) {
         record.saving = decode_saving(*saving);

@@ -1,6 +1,7 @@
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
+#include "sandbox/session/untold.hpp"
 
 #include <exception>
 #include <utility>
@@ -27,19 +28,20 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
         if (auto machine = backend_.attach(record.machine)) {
             sandbox::Sandbox sandbox(std::move(machine), record.token);
             last = last_notices(sandbox);
+            keep_untold(record, last.told); // for the guest they count as told, whatever comes
+            if (!last.told.empty()) {
+                registry_.put(wanted.key, record);
+            }
             ended = sandbox.retire();
         }
     } catch (const std::exception&) {
         ended = false; // what is the matter with it the attempt to use it tells
     }
-    if (wanted.told != nullptr) { // whatever became of it: they count as told
-        wanted.told->add({.notices = std::move(last.told)});
-        if (ended && !last.untold.empty()) {
-            wanted.told->notices.push_back(std::move(last.untold));
-        }
-    }
     if (!ended) {
         return false;
+    }
+    if (!last.untold.empty()) {
+        keep_untold(record, {last.untold});
     }
     destroy(record.machine, false, lock);
     apply(record, Event::retired);

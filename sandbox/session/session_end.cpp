@@ -128,6 +128,18 @@ void MachineKeeper::note_ending(const std::string& key, Record& record)
     }
 }
 
+void MachineKeeper::forget_told(const std::string& key, const Untold& told) noexcept
+{
+    try {
+        auto found = lock_existing(key, Deadline::after({}));
+        if (found && told.remove_from(found->record)) {
+            registry_.put(key, found->record);
+        }
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
 std::string MachineKeeper::why_ended(const std::string& key, const std::string& generation) noexcept
 {
     const auto told = [](Event event) { return std::string(next(State::running, event)->why); };

@@ -84,6 +84,7 @@ class SessionManager::Implementation {
     Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
+    void settle_told(Slot& slot) noexcept;
     void obtain(Slot& slot, const std::stop_token& stop);
     void end_unnamed(Slot& slot) noexcept;
 
@@ -119,20 +120,6 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
     return slot;
 }
 
-namespace {
-
-/// A guest that does not say is met by the call that follows, which tells what is wrong.
-void tell_of_doubtful(Lease& lease)
-{
-    try {
-        lease.add(claim_unseen(*lease.sandbox));
-    } catch (const std::exception&) {
-        return;
-    }
-}
-
-} // namespace
-
 /// The fast path. Nothing when there is no sandbox yet.
 std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_ptr<Slot>& slot)
 {
@@ -159,12 +146,21 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     }
     tell_of_mounts(*slot, lease);
     if (doubtful) {
-        tell_of_doubtful(lease);
+        lease.add(claim_doubtful(*lease.sandbox));
     }
     // Last: a call that hangs at the books or at a mount's disk must not have taken them along.
     const std::lock_guard lock(slot->mutex);
     lease.add(std::exchange(slot->untold, {}));
     return lease;
+}
+
+/// The books let go of what was told from them. In the thread of a call, or of the end: the one
+/// that learns that it was read waits for nobody.
+void SessionManager::Implementation::settle_told(Slot& slot) noexcept
+{
+    if (const auto read = slot.take_read()) {
+        keeper_.forget_told(slot.key, *read);
+    }
 }
 
 /// Under slot.making.
@@ -184,22 +180,18 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
         const std::lock_guard lock(slot.mutex);
         wanted.seen = slot.seen;
     }
-    Told told;
-    wanted.told = &told;
     wanted.stop = stop;
     MachineKeeper::Obtained obtained;
     try {
         obtained = keeper_.obtain(wanted);
     } catch (...) {
         keeper_.drop_unused(slot.key);
-        const std::lock_guard lock(slot.mutex);
-        slot.untold.add(std::move(told));
         throw;
     }
     obtained.sandbox->attend();
     const std::lock_guard lock(slot.mutex);
-    slot.untold.add(std::move(told));
     slot.untold.add(std::move(obtained.told));
+    slot.taken = std::move(obtained.untold);
     slot.sandbox = std::move(obtained.sandbox);
     slot.reported.reset();
     if (leaving_ && !slot.unnamed) {
@@ -217,6 +209,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
                     "Call again when it has been started again: a named session goes on there.");
     }
     const auto slot = slot_of(id);
+    settle_told(*slot);
     if (auto lease = lease_of(slot)) {
         return std::move(*lease);
     }
@@ -342,20 +335,22 @@ void SessionManager::Implementation::leave_commands() noexcept
 void SessionManager::Implementation::close() noexcept
 {
     closed_ = true;
-    std::vector<std::shared_ptr<Slot>> unnamed;
+    std::vector<std::shared_ptr<Slot>> slots;
     std::jthread collector;
     {
         const std::lock_guard lock(mutex_);
         for (const auto& [id, slot] : slots_) {
-            if (slot->unnamed) {
-                unnamed.push_back(slot);
-            }
+            slots.push_back(slot);
         }
         collector = std::move(collecting_);
     }
     collector.request_stop();
-    for (const auto& slot : unnamed) {
-        end_unnamed(*slot);
+    for (const auto& slot : slots) {
+        if (slot->unnamed) {
+            end_unnamed(*slot);
+        } else {
+            settle_told(*slot);
+        }
     }
 }
 

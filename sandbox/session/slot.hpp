@@ -35,6 +35,7 @@ struct Slot {
     MachineKeeper::Seen seen;
     Record record; ///< of either, as the books had it when it was obtained
     Told untold;   ///< the next lease has it
+    Untold taken;  ///< from the books, which keep it until it was read
     /// A call was given up while its guest did not answer: until then each lease asks for what
     /// nobody has seen.
     BootClock::time_point doubtful_until{};
@@ -42,6 +43,13 @@ struct Slot {
 
     std::mutex looking; ///< held by the call that looks at the sources of mounts
     std::vector<std::string> told_replaced; ///< under `looking`; as the latest notice said
+
+    /// What the books may let go of, once.
+    [[nodiscard]] std::optional<Untold> take_read()
+    {
+        const std::lock_guard lock(mutex);
+        return taken.is_read() ? std::optional(std::exchange(taken, {})) : std::nullopt;
+    }
 
     /// What is known without the books; nothing where there is no sandbox, nor was one.
     [[nodiscard]] std::optional<Record> remembered()

@@ -17,6 +17,10 @@ namespace berth::session {
 /// receipts are gone. Throws Error where the guest does not say.
 [[nodiscard]] Told claim_unseen(sandbox::Sandbox& sandbox);
 
+/// The same; nothing where the guest does not say: the call that follows meets it, and tells what
+/// is wrong.
+[[nodiscard]] Told claim_doubtful(sandbox::Sandbox& sandbox) noexcept;
+
 /// Of a machine that may be about to end.
 struct LastNotices {
     /// Of the newest few that have ended, with the end of what each printed as far as the guest

@@ -33,9 +33,9 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 [[noreturn]] void refuse(const Definition& definition, const RawValue& value,
                          const std::string& allowed);
 
-/// Every setting's value: what the profile or the file locks, else the flag, the variable, the profile, the
-/// file, the default. Each is checked when it is asked for; all throw Error(invalid_argument) that
-/// names key, value, origin and what is allowed.
+/// Every setting's value: what the profile or the file locks, else the flag, the variable, the
+/// profile, the file, the default. Each is checked when it is asked for; all throw
+/// Error(invalid_argument) that names key, value, origin and what is allowed.
 class Layers {
   public:
     /// `flags` by key. `config_file`: empty, the usual ones. Throws for an unknown key of the file

@@ -107,6 +107,21 @@ class SessionsTest(ParityTest):
         self.assertIn(("session_lost", "work"), [(e["code"], e["session"]) for e in errors])
         self.assertEqual(self.output("cat f"), "kept\n")
 
+    @local_only
+    def test_a_guest_that_dies_is_lost_where_its_end_was_to_be_another(self):
+        """With on_disconnect = kill a machine that is gone has mostly ended in order."""
+        for dies, state in ((True, "lost"), (False, "ended")):
+            with self.subTest(state):
+                server = self.start("--session", state, env={"BERTH_SESSION_ON_DISCONNECT": "kill"})
+                server.call_tool("bash_exec", {"command": "true"})
+                if dies:
+                    for guest in self.state.guests():
+                        os.kill(guest, signal.SIGKILL)
+                else:
+                    server.close()
+                self.wait_until(lambda: [each["state"] for each in self.sessions()
+                                         if each["session"] == state] == [state], 10, state)
+
     def test_a_living_session_is_never_cleared_away(self):
         self.output("echo $$ >pid; sleep 300 >/dev/null 2>&1 & echo $! >pid")
         unnamed = self.start()

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -70,7 +71,8 @@ class FakeBackend : public sandbox::Backend {
     std::atomic<bool> certain{true}; ///< whether a machine that is gone is known to be
     std::atomic<bool> unsure{false}; ///< it cannot be told whether any machine lives
     std::string backend_name = "fake";
-    bool bound = true; ///< to a host
+    bool bound = true;                      ///< to a host
+    std::optional<protocol::Parting> noted; ///< by the guests of all machines that are gone
     std::vector<sandbox::Layer> limits;
     sandbox::MachineSpec last_spec;
     /// What all machines say of their mounts; changed while no call is made.
@@ -87,6 +89,12 @@ class FakeBackend : public sandbox::Backend {
     }
 
     [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override { return limits; }
+
+    [[nodiscard]] std::optional<protocol::Parting>
+    parting(const sandbox::MachineRecord& /*record*/) override
+    {
+        return noted;
+    }
 
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     create(const sandbox::MachineSpec& spec) override

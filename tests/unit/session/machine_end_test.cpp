@@ -82,6 +82,23 @@ TEST_SUITE("session/machine_end")
         CHECK(told == 0);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "by its guest's own note, whatever the books would make of it")
+    {
+        set_age(work, settings.ttl);
+        end_machine(work);
+        backend->noted = protocol::Parting::none; // a client was there, or a job ran, and it died
+        CHECK(start()->facts(work).state == "lost");
+        backend->noted = protocol::Parting::unused;
+        CHECK(start()->facts(work).why.starts_with("it was not used for its time to live"));
+        backend->noted = protocol::Parting::left;
+        CHECK(start()->facts(work).why.starts_with("its last client left"));
+        backend->noted = protocol::Parting::retired;
+        CHECK(start()->facts(work).why.starts_with("it was made with other settings"));
+        backend->noted = protocol::Parting::none;
+        CHECK(says(start()->acquire(work), "the sandbox was lost"));
+        CHECK(told == 1);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "after a restart of the host it is lost, once, whatever the date")
     {
         for (const auto ago : {0h, 1h, 24h, -24h, 24h * 400}) {

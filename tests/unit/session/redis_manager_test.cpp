@@ -153,7 +153,7 @@ TEST_SUITE("session/redis_manager")
     TEST_CASE_FIXTURE(Fixture,
                       "a machine that no book knows any more does not live beside a second one")
     {
-        settings.lock_wait = 30s; // five of them pass until other servers have written again
+        settings.lock_wait = 30s;     // five of them pass until other servers have written again
         (void)start()->acquire(work); // and its server is gone
         restart_empty();
         CHECK(start()->acquire(work).sandbox != nullptr);

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/told.hpp"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace berth::session {
+
+/// What a server has taken from a record to tell it (Record::untold), until its agent has read it
+/// and the record can let go of it. Thread-safe once it is made.
+class Untold {
+  public:
+    Untold() = default;
+
+    /// All that the record has, added to `told` with a receipt.
+    Untold(const Record& record, Told& told);
+
+    /// The agent has read it.
+    [[nodiscard]] bool is_read() const noexcept { return read_ && *read_; }
+
+    /// Takes it out of the record; false where nothing of it is there.
+    bool remove_from(Record& record) const;
+
+  private:
+    std::vector<std::string> notices_;
+    std::shared_ptr<std::atomic<bool>> read_; ///< shared with the receipt
+};
+
+/// For whoever comes to the session, until it was read: the server that tells it may die before.
+void keep_untold(Record& record, const std::vector<std::string>& notices);
+
+} // namespace berth::session
