@@ -346,11 +346,11 @@ Sandbox::connect_again(const Exchange& first, const std::stop_token& stop, const
     try {
         return connect(stop, until);
     } catch (const Error& error) {
-        if (error.code() == ErrorCode::session_lost || error.code() == ErrorCode::cancelled) {
+        // A token that is refused: another machine's guest is there, which knows nothing of the
+        // call. That says as little as none of what the one before it has done.
+        if (error.code() == ErrorCode::session_lost || error.code() == ErrorCode::cancelled ||
+            error.code() == ErrorCode::authentication_required) {
             throw Broken(error, /*begun=*/true, /*repeats=*/true);
-        }
-        if (error.code() == ErrorCode::authentication_required) {
-            throw_lost(error, first.operation);
         }
         throw_not_asked(error, first.operation);
     }

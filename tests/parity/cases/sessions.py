@@ -292,6 +292,7 @@ class SessionsTest(ParityTest):
         self.command_line("sessions", "kill", "work")
         lost = pending.result()
         self.assertEqual(lost.error.get("code"), "session_lost", lost)
+        self.assertIn("has ended during this call (it was ended on request)", lost.text)
         self.assertEqual(self.output("ls"), "begun\n")
 
     def test_what_a_sandbox_was_made_with_is_told_to_who_asked_for_something_else(self):
