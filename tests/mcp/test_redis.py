@@ -107,6 +107,33 @@ class RedisTest(unittest.TestCase):
         self.assertEqual(server.call_tool("bash_exec", {"command": "true"}).notices, [])
         self.assertEqual(len(self.guests()), 1)
 
+    def test_a_home_that_redis_has_lost_is_listed_and_can_be_taken(self):
+        server = self.start("lost")
+        self.run_command(server, "echo kept >~/file")
+        server.kill()
+        self.assertEqual(self.command_line("sessions", "kill", "lost")[0], 0)
+        self.redis.kill()
+        self.redis.start()
+        (key,) = self.states[0].keys()
+        folder = self.states[0].path / "sessions" / key
+        for path in (folder / "last-wanted", folder):  # nothing was done there for two minutes
+            os.utime(path, (time.time() - 120,) * 2)
+        deadline = time.monotonic() + 30
+        while not (listed := json.loads(self.command_line("sessions", "list", "--json")[1])):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.5)  # a Redis that was restarted gives no lock for five seconds
+        self.assertEqual([(each["key"], each["session"], each["state"]) for each in listed],
+                         [(key, key, "ended")])
+        self.assertTrue(listed[0]["home"].startswith(str(self.states[0].path)), listed)
+        status, _, error = self.command_line("sessions", "adopt", key, "--session", "taken")
+        self.assertEqual(status, 1)
+        self.assertIn("nobody knows whose the home", error)
+        status, _, error = self.command_line("sessions", "adopt", key, "--session", "taken",
+                                             "--principal", "local")
+        self.assertEqual(status, 0, error)
+        found = self.start("taken", BERTH_PRINCIPAL="local")
+        self.assertIn("kept", self.run_command(found, "cat ~/file"))
+
     def test_without_redis_what_is_known_of_a_session_is_told(self):
         server = self.start("live")
         self.run_command(server, "cd /tmp; sleep 300 >/dev/null 2>&1 &")

@@ -60,6 +60,8 @@ TEST_SUITE("session/registry")
         CHECK(found->last_used == record.last_used);
         CHECK(found->used == record.used);
         CHECK(found->epoch == record.epoch);
+        CHECK(found->found_home == record.found_home);
+        CHECK(found->ending == record.ending);
         CHECK(found->owner == record.owner);
         CHECK(found->place == record.place);
         CHECK(found->mark == record.mark);

@@ -39,6 +39,8 @@ inline session::Record full_record()
     record.created = std::chrono::system_clock::from_time_t(1'700'000'000);
     record.last_used = std::chrono::system_clock::from_time_t(1'700'000'100);
     record.used = HostTime{boot_id(), std::chrono::seconds(1), std::chrono::seconds(1'700'000'100)};
+    record.found_home = true;
+    record.ending = true;
     record.epoch = 3;
     record.owner = "pid 1";
     record.place = {.host_id = "id", .host = "here", .state_directory = "/state"};
