@@ -122,6 +122,46 @@ TEST_SUITE("sandbox/left_unread")
         }
     }
 
+    TEST_CASE("what cut a call off is told, not that the next machine's guest refuses its server")
+    {
+        std::vector<std::jthread> guests;
+        Sandbox sandbox(
+            std::make_unique<FakeMachine>([&guests] {
+                int pair[2];
+                REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+                guests.emplace_back([first = guests.empty(), fd = pair[1]] {
+                    Peer guest{UniqueFd(fd)};
+                    (void)guest.receive();
+                    if (first) {
+                        guest.send(
+                            FrameType::hello_reply,
+                            berth::protocol::encode(berth::protocol::HelloReply{.version = 1,
+                                                                                .build = "x",
+                                                                                .generation = "g1",
+                                                                                .pid = 1,
+                                                                                .repeats = true}));
+                        (void)guest.receive();
+                    } else {
+                        guest.send(
+                            FrameType::error,
+                            berth::protocol::encode(berth::protocol::ErrorMessage{
+                                .code = "authentication_required", .message = "not this token"}));
+                    }
+                });
+                return UniqueFd(pair[0]);
+            }),
+            "secret");
+        try {
+            (void)sandbox.write_file({}, {});
+            FAIL("it was answered");
+        } catch (const berth::Error& error) {
+            CHECK(error.code() == ErrorCode::session_lost);
+            CHECK(std::string(error.what()) ==
+                  "writing a file was cut off: the sandbox's guest closed the connection");
+        }
+        CHECK(guests.size() > 1);
+    }
+
     TEST_CASE("a channel says that its peer left something unread, and only then")
     {
         const auto end_of = [](bool read) {
