@@ -184,8 +184,10 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     change_terms(wanted.key, record, *obtained.sandbox, lock);
     // Once for each machine: a connection that broke is no news.
-    if (wanted.seen.generation != obtained.seen.generation) {
-        if (!wanted.seen.generation.empty()) {
+    const bool is_first = wanted.seen.generation != obtained.seen.generation;
+    const bool knows = is_first && !wanted.seen.generation.empty();
+    if (is_first) {
+        if (knows) {
             // A session that was deleted, by whomever, or that the books have lost counts its
             // machines anew.
             const bool anew =
@@ -198,7 +200,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             obtained.told.notices.push_back(std::move(notice));
         }
     }
-    obtained.untold = Untold(record, obtained.told);
+    obtained.untold = Untold(record, knows, obtained.told);
     tell_unseen(obtained);
     registry_.touch(wanted.key);
     obtained.record = std::move(record);
@@ -324,7 +326,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         notice = unrecorded_notice;
     }
     if (!notice.empty()) {
-        keep_untold(record, {notice});
+        record.news = notice;
     }
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
@@ -382,11 +384,11 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         }
     }
     if (!news.notice.empty()) {
-        record.untold.back() =
+        record.news =
             notice_of_home(news.notice, news.had_record, record.machine.made_home, wanted.unnamed);
     }
     Obtained obtained;
-    obtained.untold = Untold(record, obtained.told);
+    obtained.untold = Untold(record, /*knows=*/false, obtained.told);
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
         if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.stop);

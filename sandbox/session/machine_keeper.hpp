@@ -154,7 +154,7 @@ class MachineKeeper {
   private:
     /// Of a machine that is made in place of another.
     struct News {
-        std::string notice;      ///< why, the latest of Record::untold; empty: nobody misses one
+        std::string notice;      ///< why; empty: nobody misses it
         bool had_record = false; ///< of the other
     };
 

@@ -187,6 +187,9 @@ std::string encode(const Record& record)
     if (record.found_home) {
         text["found_home"] = true;
     }
+    if (!record.news.empty()) {
+        text["news"] = record.news;
+    }
     if (!record.untold.empty()) {
         auto& untold = text["untold"] = json::array();
         for (const auto& notice : record.untold) { // which quotes what commands have printed
@@ -238,6 +241,7 @@ try {
     }
     record.found_home = value.value("found_home", false);
     record.ending = value.value("ending", false);
+    record.news = value.value("news", "");
     record.untold = value.value("untold", std::vector<std::string>());
     record.adopting = value.value("adopting", "");
     if (const auto saving = value.find("saving"); saving != value.end()) {

@@ -37,8 +37,9 @@ struct Record {
     /// it.
     bool found_home = false;
     Saving saving; ///< of made_with->save_on_end
-    /// What is to be told of machines that it had, and of the commands that ended with them, as far
-    /// as nobody is known to have read it. A few.
+    /// Why it has another machine than before, as far as nobody is known to have read it.
+    std::string news;
+    /// The same of commands that ended with machines that it had. A few.
     std::vector<std::string> untold;
     /// Somebody ends its machine: written before anything of it is, for one who dies meanwhile.
     bool ending = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace berth::session {
 namespace {
@@ -11,21 +12,31 @@ constexpr std::size_t most_kept = 8;
 
 } // namespace
 
-Untold::Untold(const Record& record, Told& told) : notices_(record.untold)
+Untold::Untold(const Record& record, bool knows, Told& told)
+    : news_(record.news), outcomes_(record.untold)
 {
-    if (notices_.empty()) {
+    if (news_.empty() && outcomes_.empty()) {
         return;
     }
     read_ = std::make_shared<std::atomic<bool>>(false);
-    told.add({.notices = notices_, .receipts = {std::make_shared<sandbox::Receipt>(read_)}});
+    auto notices = outcomes_;
+    if (!knows && !news_.empty()) {
+        notices.push_back(news_);
+    }
+    told.add(
+        {.notices = std::move(notices), .receipts = {std::make_shared<sandbox::Receipt>(read_)}});
 }
 
 bool Untold::remove_from(Record& record) const
 {
+    const bool had_news = !record.news.empty() && record.news == news_;
+    if (had_news) {
+        record.news.clear();
+    }
     const auto removed = std::erase_if(record.untold, [this](const std::string& notice) {
-        return std::find(notices_.begin(), notices_.end(), notice) != notices_.end();
+        return std::find(outcomes_.begin(), outcomes_.end(), notice) != outcomes_.end();
     });
-    return removed > 0;
+    return had_news || removed > 0;
 }
 
 void keep_untold(Record& record, const std::vector<std::string>& notices)

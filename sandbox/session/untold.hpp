@@ -16,8 +16,9 @@ class Untold {
   public:
     Untold() = default;
 
-    /// All that the record has, added to `told` with a receipt.
-    Untold(const Record& record, Told& told);
+    /// What the record has, added to `told` with a receipt. `knows`: the news are told in words of
+    /// this server's own already, and read with the rest.
+    Untold(const Record& record, bool knows, Told& told);
 
     /// The agent has read it.
     [[nodiscard]] bool is_read() const noexcept { return read_ && *read_; }
@@ -26,11 +27,13 @@ class Untold {
     bool remove_from(Record& record) const;
 
   private:
-    std::vector<std::string> notices_;
+    std::string news_;
+    std::vector<std::string> outcomes_;
     std::shared_ptr<std::atomic<bool>> read_; ///< shared with the receipt
 };
 
-/// For whoever comes to the session, until it was read: the server that tells it may die before.
+/// Of commands, for whoever comes to the session, until it was read: the server that tells it may
+/// die before.
 void keep_untold(Record& record, const std::vector<std::string>& notices);
 
 } // namespace berth::session

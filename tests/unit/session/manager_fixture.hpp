@@ -75,8 +75,19 @@ struct ManagerFixture {
     }
 };
 
+/// The agent reads what it is told.
+inline const session::Lease& read(const session::Lease& lease)
+{
+    for (const auto& receipt : lease.receipts) {
+        receipt->acknowledge();
+    }
+    return lease;
+}
+
+/// That alone; it is read.
 inline bool says(const session::Lease& lease, const std::string& words)
 {
+    read(lease);
     return lease.notices.size() == 1 && lease.notices[0].find(words) != std::string::npos;
 }
 

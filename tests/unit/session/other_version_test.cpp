@@ -163,7 +163,9 @@ struct Fixture {
     [[nodiscard]] std::string made_by(protocol::VersionRange versions) const
     {
         backend->versions = versions;
-        const auto generation = start()->acquire(work).sandbox->machine().record().generation;
+        const auto manager = start();
+        const auto lease = tests::read(manager->acquire(work));
+        const auto generation = lease.sandbox->machine().record().generation;
         backend->versions = {};
         return generation;
     }
