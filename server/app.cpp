@@ -18,6 +18,7 @@
 #include "server/serve.hpp"
 #include "server/session_saver.hpp"
 #include "server/version.hpp"
+#include "server/workspace_sweeper.hpp"
 #include "tools/dialect.hpp"
 
 #include <nlohmann/json.hpp>
@@ -165,8 +166,9 @@ int diagnose(const cli::CommandLine& line, const Options& options, sandbox::Back
 }
 
 /// What becomes of sessions that nobody calls.
-void tell_of_sessions(session::Settings& sessions)
+void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
 {
+    sessions.sweep_saves = make_workspace_sweeper(workspace);
     sessions.on_lost = lost_machines_reporter(sessions.state_directory);
     sessions.on_removed = [](const std::string& session) {
         log::write(log::Level::info, "home removed: its session had no machine for long enough",
@@ -234,7 +236,7 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
 int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
 {
     const auto backend = composition.make_backend(options);
-    tell_of_sessions(options.sessions);
+    tell_of_sessions(options.sessions, options.workspace);
     if (line.command == "doctor") {
         return diagnose(line, options, *backend, composition);
     }

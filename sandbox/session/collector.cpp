@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +32,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
         }
     });
     backend_.collect(deadline);
+    const bool swept = sweep_saves(deadline, round); // before the saves, which need the room
     // Each may take minutes. One that failed may well fail again, and takes the others' time last.
     const auto rank = [](const Due& due) {
         return std::pair(!due.trouble.empty(), std::string_view(due.key));
@@ -39,7 +41,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
               [&](const Due& a, const Due& b) { return rank(a) < rank(b); });
     const bool saved =
         for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
-    round.collected.in_time = looked && dropped && found && saved;
+    round.collected.in_time = looked && dropped && found && swept && saved;
     return std::move(round.collected);
 }
 
@@ -95,6 +97,27 @@ void Collector::clear_up(const std::string& key, Round& round)
     } else {
         remove_home(key, round);
     }
+}
+
+/// False where there was no time for all of it.
+bool Collector::sweep_saves(const Deadline& deadline, Round& round)
+{
+    if (!settings_.sweep_saves || (!round.homes.old && !round.homes.older_than)) {
+        return true;
+    }
+    if (deadline.expired() || round.stop.stop_requested()) {
+        return false;
+    }
+    auto& failed = round.collected.failed;
+    try {
+        auto swept = settings_.sweep_saves(deadline, round.stop);
+        std::move(swept.failed.begin(), swept.failed.end(), std::back_inserter(failed));
+        swept.failed.clear();
+        round.collected.swept = std::move(swept);
+    } catch (const std::exception& error) { // the sessions have nothing to do with it
+        failed.emplace_back(error.what());
+    }
+    return round.collected.swept.complete;
 }
 
 /// Where something could not be saved its home stays.

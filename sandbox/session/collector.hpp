@@ -22,6 +22,7 @@ struct Collected {
     std::vector<std::string> found;   ///< keys of homes that the books had lost, now listed
     std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
     std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
+    SweptSaves swept;                 ///< but for what failed of it
     std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use
     /// The sessions that others were making or ending just then, by name: what is to be done of
     /// them is not known.
@@ -32,7 +33,8 @@ struct Collected {
     [[nodiscard]] bool complete() const noexcept { return in_time && busy.empty(); }
 };
 
-/// Which homes a collection removes besides. With any, what is due of `save_on_end` is done too.
+/// Which homes a collection removes besides. With any, what is due of `save_on_end` is done too,
+/// and what killed saves left in the workspace is removed.
 struct Homes {
     bool old = false; ///< those that were kept for their retention
     /// Instead: those of sessions that have had no machine for so long.
@@ -76,6 +78,7 @@ class Collector {
                                 const Act& act);
     [[nodiscard]] std::string name_of(const std::string& key) const;
     void clear_up(const std::string& key, Round& round);
+    [[nodiscard]] bool sweep_saves(const Deadline& deadline, Round& round);
     void save(const Due& due, Round& round);
     void remove_home(const std::string& key, Round& round);
 

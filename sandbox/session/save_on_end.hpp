@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/key.hpp"
 
@@ -52,6 +53,18 @@ struct SavedFiles {
 /// any thread.
 using SaveFiles = std::function<SavedFiles(sandbox::Sandbox& sandbox, const Leaving& leaving,
                                            const std::stop_token& stop)>;
+
+/// What was removed of saves that did not come to their end, because their process was killed.
+struct SweptSaves {
+    std::size_t files = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::string> failed; ///< why something stayed, but for what is in use
+    bool complete = true;            ///< there was time to look at all
+};
+
+/// Removes it from the workspace, of all principals; a save that lives is not touched. Throws
+/// Error. Called by any thread.
+using SweepSaves = std::function<SweptSaves(const Deadline& deadline, const std::stop_token& stop)>;
 
 /// What becomes of them where a machine is ended.
 enum class AtEnd : unsigned char {

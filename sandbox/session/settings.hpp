@@ -59,8 +59,10 @@ struct Settings : Conditions {
     std::function<void(const std::string& session)> on_removed;
     /// Does what `save_on_end` of a session that has ended asks for.
     SaveFiles save;
-    /// Told of each time that it was done by a collection; and of each reason why it could not be,
-    /// by a collection once, and by each attempt to end the session. As on_lost.
+    /// Clears up the workspace, with each collection that removes old homes. May be empty.
+    SweepSaves sweep_saves;
+    /// Told of each time that `save` was done by a collection; and of each reason why it could not
+    /// be, by a collection once, and by each attempt to end the session. As on_lost.
     std::function<void(const SavedFiles& saved)> on_saved;
     std::function<void(const std::string& session, const std::string& why)> on_unsaved;
 };

@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <system_error>
 
 #include <fcntl.h>
@@ -21,15 +20,12 @@ namespace berth::workspace {
 namespace {
 
 constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
-constexpr std::time_t leftover_age = 24L * 3600;
-constexpr auto lock_patience = std::chrono::seconds(60);
 
-/// A process that was stopped while it held the lock must not hold every other call for ever.
-void lock(int fd, int operation)
+void lock(int fd, int operation, std::chrono::milliseconds patience)
 {
     bool locked = false;
     try {
-        locked = flock_until(fd, operation, Deadline::after(lock_patience));
+        locked = flock_until(fd, operation, Deadline::after(patience));
     } catch (const std::system_error& error) {
         throw store_error(error.code().value(), "lock the workspace");
     }
@@ -81,21 +77,28 @@ Area make_area(const std::string& root, const std::string& principal)
     return area;
 }
 
-Area open_area(const std::string& root, const std::string& principal)
+UniqueFd open_top(const std::string& root)
 {
-    Area area;
-    const UniqueFd top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UniqueFd top(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (top) {
         judge(top.get(), root);
-        area.own.reset(::openat(top.get(), sha256_hex(principal).c_str(), directory_flags));
     } else if (errno == ENOTDIR) {
         (void)open_or_make_directory(root); // throws what says which part of it is a file
+    } else if (errno != ENOENT) {
+        throw store_error(errno, "open the workspace in " + root);
     }
+    return top;
+}
+
+Area open_area_in(const UniqueFd& top, const std::string& root, const std::string& folder)
+{
+    Area area;
+    area.own = open_folder(top.get(), folder);
     if (area.own) {
-        area.files.reset(::openat(area.own.get(), "files", directory_flags));
+        area.files = open_folder(area.own.get(), "files");
     }
     if (area.files) {
-        area.temporary.reset(::openat(area.own.get(), "tmp", directory_flags));
+        area.temporary = open_folder(area.own.get(), "tmp");
     }
     if (!area.temporary) {
         if (errno != ENOENT) {
@@ -106,34 +109,30 @@ Area open_area(const std::string& root, const std::string& principal)
     return area;
 }
 
-AreaLock::AreaLock(const Area& area, Mode mode)
+Area open_area(const std::string& root, const std::string& principal)
+{
+    const UniqueFd top = open_top(root);
+    return top ? open_area_in(top, root, sha256_hex(principal)) : Area();
+}
+
+UniqueFd open_folder(int directory, const std::string& name) noexcept
+{
+    return UniqueFd(::openat(directory, name.c_str(), directory_flags));
+}
+
+AreaLock::AreaLock(const Area& area, Mode mode, std::chrono::milliseconds patience)
 {
     // Of its own: threads that share an open file would share its lock.
-    fd_.reset(::openat(area.own.get(), ".", directory_flags));
+    fd_ = open_folder(area.own.get(), ".");
     if (!fd_) {
         throw store_error(errno, "lock the workspace");
     }
     const int wanted = mode == Mode::shared ? LOCK_SH : LOCK_EX;
-    lock(fd_.get(), wanted);
+    lock(fd_.get(), wanted, patience);
     while (is_publication_open(area)) {
-        lock(fd_.get(), LOCK_EX);
+        lock(fd_.get(), LOCK_EX, patience);
         undo_publication(area);
-        lock(fd_.get(), wanted); // in between another one may have died
-    }
-}
-
-void sweep(const Area& area)
-{
-    const std::time_t now = std::time(nullptr);
-    for (const auto& name : directory_names(area.temporary.get())) {
-        struct stat status{};
-        // A living writer's file is young, each write renews its time; what was replaced has the
-        // time of its content, and without an open publication nobody needs it.
-        if (is_replaced_name(name) ||
-            (::fstatat(area.temporary.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-             now - status.st_mtim.tv_sec > leftover_age)) {
-            ::unlinkat(area.temporary.get(), name.c_str(), 0);
-        }
+        lock(fd_.get(), wanted, patience); // in between another one may have died
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 
+#include <chrono>
 #include <string>
 
 namespace berth::workspace {
@@ -20,6 +21,16 @@ struct Area {
 /// Makes nothing: all invalid when the principal has stored nothing yet. Throws the same.
 [[nodiscard]] Area open_area(const std::string& root, const std::string& principal);
 
+/// The directory of all principals; invalid where nobody has stored anything yet. Throws the same.
+[[nodiscard]] UniqueFd open_top(const std::string& root);
+
+/// As open_area(), of the principal whose folder in `top` has this name.
+[[nodiscard]] Area open_area_in(const UniqueFd& top, const std::string& root,
+                                const std::string& folder);
+
+/// A folder of `directory`; never follows a symlink. Invalid, and errno set, when that fails.
+[[nodiscard]] UniqueFd open_folder(int directory, const std::string& name) noexcept;
+
 /// Who reads an area holds it shared, who changes the tree of its files holds it exclusively, in
 /// whatever process: so nobody sees a part of what is placed together. A publication that a crash
 /// cut short is undone before the lock is had.
@@ -27,15 +38,15 @@ class AreaLock {
   public:
     enum class Mode { shared, exclusive };
 
-    /// `area` must outlive the lock. Throws Error(busy) when it is not to be had for a minute, and
+    /// A process that was stopped while it held the lock must not hold every other call for ever.
+    static constexpr std::chrono::milliseconds usual_patience{60'000};
+
+    /// `area` must outlive the lock. Throws Error(busy) when it is not to be had for so long, and
     /// what undo_publication() throws.
-    AreaLock(const Area& area, Mode mode);
+    AreaLock(const Area& area, Mode mode, std::chrono::milliseconds patience = usual_patience);
 
   private:
     UniqueFd fd_; ///< closing it lets the lock go
 };
-
-/// Removes what writers that died left in `temporary`. Call with the exclusive lock.
-void sweep(const Area& area);
 
 } // namespace berth::workspace

@@ -6,6 +6,7 @@
 #include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/stored_file.hpp"
 #include "sandbox/workspace/tree.hpp"
+#include "sandbox/workspace/writer_area.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -142,18 +143,16 @@ class DirectoryStore : public Store {
     }
 
   private:
-    /// One for all writers of a principal that live at once: a save of a thousand files holds two
-    /// descriptors, not two thousand.
-    [[nodiscard]] std::shared_ptr<const Area> area_of(const std::string& principal)
+    /// One for all writers of a principal that live at once: a save of a thousand files holds three
+    /// descriptors, not thousands, and has one mark.
+    [[nodiscard]] std::shared_ptr<const WriterArea> area_of(const std::string& principal)
     {
         const std::lock_guard lock(mutex_);
         auto area = areas_[principal].lock();
         if (!area) {
             std::erase_if(areas_, [](const auto& entry) { return entry.second.expired(); });
-            area = std::make_shared<const Area>(make_area(root_, principal));
+            area = std::make_shared<const WriterArea>(root_, principal);
             areas_[principal] = area;
-            const AreaLock tree_lock(*area, AreaLock::Mode::exclusive);
-            sweep(*area);
         }
         return area;
     }
@@ -173,7 +172,7 @@ class DirectoryStore : public Store {
 
     std::string root_;
     std::mutex mutex_;
-    std::map<std::string, std::weak_ptr<const Area>> areas_; ///< guarded by mutex_
+    std::map<std::string, std::weak_ptr<const WriterArea>> areas_; ///< guarded by mutex_
 };
 
 } // namespace

@@ -2,7 +2,6 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/base/random.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/store_error.hpp"
 #include "sandbox/workspace/tree.hpp"
@@ -90,7 +89,8 @@ bool is_publication_open(const Area& area) noexcept
 
 void open_publication(const Area& area, const std::vector<Placement>& placements)
 {
-    const std::string name = random_hex(16);
+    // So it has the writer's mark, and goes with the writer.
+    const std::string name = placements.front().temporary + ".journal";
     const UniqueFd fd(::openat(area.temporary.get(), name.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     int error = fd ? 0 : errno;
@@ -108,7 +108,7 @@ void open_publication(const Area& area, const std::vector<Placement>& placements
     if (error != 0) {
         ::unlinkat(area.temporary.get(), name.c_str(), 0);
         ::unlinkat(area.own.get(), journal, 0);
-        throw store_error(error, "note a save in the workspace");
+        throw saving_error(error, "note a save in the workspace");
     }
 }
 

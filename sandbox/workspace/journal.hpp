@@ -23,7 +23,7 @@ struct Placement {
 /// All of these: call with the exclusive lock, is_publication_open() with any.
 [[nodiscard]] bool is_publication_open(const Area& area) noexcept;
 
-/// Throws Error. Flushed to the disk.
+/// `placements`: some. Throws Error. Flushed to the disk.
 void open_publication(const Area& area, const std::vector<Placement>& placements);
 
 /// Throws Error; the publication is then still open. Flushed to the disk.

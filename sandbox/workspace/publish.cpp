@@ -38,7 +38,7 @@ void flush_contents(const Area& area, const std::vector<StoredWriter*>& writers)
         failed = ::syncfs(area.temporary.get()) != 0;
     }
     if (failed) {
-        throw store_error(errno, "flush files to the workspace's disk");
+        throw saving_error(errno, "flush files to the workspace's disk");
     }
 }
 
@@ -78,7 +78,7 @@ void place(const Area& area, const Placement& placement, bool keep)
          ::renameat(folder.get(), name.c_str(), temporary, old.c_str()) == 0) &&
         ::renameat(temporary, placement.temporary.c_str(), folder.get(), name.c_str()) == 0;
     if (!done) {
-        throw store_error(errno, "place " + visible(placement.path) + " in the workspace");
+        throw saving_error(errno, "place " + visible(placement.path) + " in the workspace");
     }
     if (!keep && ::fsync(folder.get()) != 0) {
         throw store_error(errno, "flush " + visible(folder_path) + " to the workspace's disk");
@@ -153,7 +153,7 @@ void publish(const std::vector<StoredWriter*>& writers, const std::stop_token& s
         throw_if_stopped(stop);
         writer->seal();
     }
-    const Area& area = *writers.front()->area();
+    const Area& area = writers.front()->area();
     // Content before name: after a power loss a name must never lead to an empty file. Before the
     // lock, since it may take long.
     flush_contents(area, writers);

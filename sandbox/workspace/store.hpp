@@ -1,5 +1,8 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
+
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -86,5 +89,21 @@ class Store {
 
 /// A directory below `root` for each principal. `root` is made 0700 when missing.
 [[nodiscard]] std::unique_ptr<Store> make_directory_store(const std::string& root);
+
+/// What a sweep removed.
+struct Swept {
+    std::size_t files = 0;
+    std::uint64_t bytes = 0;
+    std::vector<std::string> failed; ///< why something stayed, but for what is in use
+    bool complete = true;            ///< there was time to look at every principal
+};
+
+/// Removes from such a directory, of every principal, what saves left whose process died before
+/// their end, and undoes what they had made visible of it; Store::create() does so for its own
+/// principal. A save that lives is never touched, whatever the clocks say, and nobody is waited
+/// for. Makes nothing where there is nothing. Begins with no other principal after the deadline, or
+/// when asked to stop. Throws Error where `root` is not to be had.
+[[nodiscard]] Swept sweep_workspace(const std::string& root, const Deadline& deadline,
+                                    const std::stop_token& stop = {});
 
 } // namespace berth::workspace

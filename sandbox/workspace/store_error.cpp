@@ -22,4 +22,16 @@ Error store_error(int error, const std::string& what)
                        "works, and belong to who runs the server.");
 }
 
+Error saving_error(int error, const std::string& what)
+{
+    if (error != ENOENT) {
+        return store_error(error, what);
+    }
+    return {ErrorCode::backend_error,
+            what + ": it is gone; something other than berth has removed files from the "
+                   "workspace's directory",
+            "Nothing was saved: save again. The operator sees to it that nothing else clears up "
+            "in the directory of --workspace (BERTH_WORKSPACE)."};
+}
+
 } // namespace berth::workspace

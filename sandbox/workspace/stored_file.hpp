@@ -2,8 +2,8 @@
 
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/workspace/area.hpp"
 #include "sandbox/workspace/store.hpp"
+#include "sandbox/workspace/writer_area.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace berth::workspace {
 class StoredWriter : public Writer {
   public:
     /// `path` is normalised. Throws as Store::create().
-    StoredWriter(std::shared_ptr<const Area> area, std::string path, std::uint32_t mode,
+    StoredWriter(std::shared_ptr<const WriterArea> area, std::string path, std::uint32_t mode,
                  bool overwrite);
     ~StoredWriter() override;
 
@@ -25,7 +25,7 @@ class StoredWriter : public Writer {
     void seal() override;
     [[nodiscard]] Entry commit() override;
 
-    [[nodiscard]] const std::shared_ptr<const Area>& area() const noexcept { return area_; }
+    [[nodiscard]] const Area& area() const noexcept { return area_->area(); }
 
     [[nodiscard]] const Entry& entry() const noexcept { return entry_; }
 
@@ -39,7 +39,7 @@ class StoredWriter : public Writer {
   private:
     void append(std::string_view bytes);
 
-    std::shared_ptr<const Area> area_;
+    std::shared_ptr<const WriterArea> area_;
     bool overwrite_;
     Entry entry_;
     std::string temporary_name_;

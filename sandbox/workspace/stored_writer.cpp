@@ -1,6 +1,5 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/base/random.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/workspace/footer.hpp"
 #include "sandbox/workspace/publish.hpp"
@@ -39,25 +38,25 @@ void check_early(int files, const std::string& path, bool overwrite)
 
 } // namespace
 
-StoredWriter::StoredWriter(std::shared_ptr<const Area> area, std::string path, std::uint32_t mode,
-                           bool overwrite)
-    : area_(std::move(area)), overwrite_(overwrite), temporary_name_(random_hex(16))
+StoredWriter::StoredWriter(std::shared_ptr<const WriterArea> area, std::string path,
+                           std::uint32_t mode, bool overwrite)
+    : area_(std::move(area)), overwrite_(overwrite), temporary_name_(area_->new_name())
 {
     (void)split(path);
-    check_early(area_->files.get(), path, overwrite);
+    check_early(area_->area().files.get(), path, overwrite);
     entry_.path = std::move(path);
     entry_.mode = mode & 0777U;
-    fd_.reset(::openat(area_->temporary.get(), temporary_name_.c_str(),
+    fd_.reset(::openat(area_->area().temporary.get(), temporary_name_.c_str(),
                        O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd_) {
-        throw store_error(errno, "write to the workspace");
+        throw saving_error(errno, "write to the workspace");
     }
 }
 
 StoredWriter::~StoredWriter()
 {
     if (!temporary_name_.empty()) {
-        ::unlinkat(area_->temporary.get(), temporary_name_.c_str(), 0);
+        ::unlinkat(area_->area().temporary.get(), temporary_name_.c_str(), 0);
     }
 }
 

@@ -120,6 +120,10 @@ void tell_collected(const session::Collected& collected)
     for (const auto& saved : collected.saved) {
         text += "\nsaved of " + one_line(saved.session) + ": " + saved_sentence(saved);
     }
+    if (const auto& swept = collected.swept; swept.files > 0) {
+        text += "\nremoved from the workspace what killed saves had left: " +
+                tools::counted(swept.files, "file") + " (" + tools::human_bytes(swept.bytes) + ')';
+    }
     print(text);
     for (const auto& why : collected.failed) {
         complain("something stays: " + visible(why));
@@ -248,6 +252,7 @@ int collect_sessions(session::SessionManager& sessions,
                     {"found", collected.found},
                     {"saved", std::move(saved)},
                     {"removed", collected.removed},
+                    {"swept", {{"files", collected.swept.files}, {"bytes", collected.swept.bytes}}},
                     {"failed", collected.failed},
                     {"busy", collected.busy},
                     {"complete", collected.complete()}});

@@ -15,6 +15,7 @@ import subprocess
 import time
 
 from mcp_client import binary_path
+from saves import saving, temporary_files
 from settings import SEED
 from suite import BACKENDS, ParityTest, backend
 
@@ -176,6 +177,39 @@ class ShiftedTest(Clocks):
             other.close()
             self.command_line("sessions", "kill", f"late-{number}", "--purge")
             self.assertEqual(self.state.wait_for_no_leaks(), [], moment)  # it would be there to the end
+
+    def stopped_in_the_middle(self, server, count):
+        """Of a save, where it holds no lock that others wait for: still taking files."""
+        for _ in range(20):
+            pending = saving(server, self.state)
+            os.kill(server.pid, signal.SIGSTOP)
+            written = len(temporary_files(self.state))
+            if 0 < written < count:
+                return pending
+            os.kill(server.pid, signal.SIGCONT)
+            self.assertFalse(pending.result(60).is_error)
+        self.fail("no save was stopped in its middle")
+
+    def test_the_wall_clock_jumps_while_another_saves(self):
+        """By the clock of who clears up, it has been at it for a day."""
+        count = 2000
+        saver, other = self.start("--session", "work"), self.serve("--session", "other")
+        saver.call_tool("bash_exec", {
+            "command": f"mkdir d; for i in $(seq {count}); do head -c 10000 /dev/zero >d/f$i; done"})
+        other.call_tool("bash_exec", {"command": "echo x >x"})
+        self.jump(wall=DAY + 60)
+        pending = self.stopped_in_the_middle(saver, count)
+        try:
+            told = other.call_tool("save_to_workspace", {"sandbox_path": "x"})
+            self.assertFalse(told.is_error, told)
+            collected = json.loads(self.command_line("sessions", "gc", "--json", env=self.shifted))
+            self.assertEqual((collected["failed"], collected["swept"]["files"]), ([], 0))
+        finally:
+            os.kill(saver.pid, signal.SIGCONT)
+        saved = pending.result(60)
+        self.assertFalse(saved.is_error, saved)
+        self.assertEqual(len(saved.data["files"]), count)
+        self.assertEqual(temporary_files(self.state), [])
 
     def test_a_machine_that_is_lost_when_the_wall_clock_was_set_back(self):
         self.check_lost_when_set(-DAY)

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE))
 from apart import be_apart
 from ordinary_user import run_as
 
-MODULES = ("kills", "races", "neighbours", "crowd", "clocks")
+MODULES = ("kills", "saves", "races", "neighbours", "crowd", "clocks")
 
 
 def applying(suite, backend, clocks):

@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -373,30 +372,6 @@ TEST_SUITE("workspace/directory_store")
         const std::string content = load("shared");
         CHECK(content == std::string(5000, content.front()));
         CHECK(std::filesystem::is_empty(own("tmp")));
-    }
-
-    TEST_CASE_FIXTURE(Fixture, "what a killed writer left is never seen, and swept when it is old")
-    {
-        const pid_t pid = ::fork();
-        if (pid == 0) {
-            auto writer = store->create("ann", "a", 0644, true);
-            writer->write("half");
-            ::_exit(0);
-        }
-        REQUIRE(::waitpid(pid, nullptr, 0) == pid);
-        const auto leftovers = [&] {
-            return std::distance(std::filesystem::directory_iterator(own("tmp")), {});
-        };
-        CHECK(leftovers() == 1);
-        CHECK(names("").empty());
-        save("b", "x"); // a living writer's file could look the same: kept
-        CHECK(leftovers() == 1);
-        const std::filesystem::path left = *std::filesystem::directory_iterator(own("tmp"));
-        const std::array<timespec, 2> old{timespec{.tv_sec = 1000, .tv_nsec = 0},
-                                          timespec{.tv_sec = 1000, .tv_nsec = 0}};
-        REQUIRE(::utimensat(AT_FDCWD, left.c_str(), old.data(), 0) == 0);
-        save("c", "x");
-        CHECK(leftovers() == 0);
     }
 
     TEST_CASE_FIXTURE(Fixture, "damage is told, never handed out as content")

@@ -208,6 +208,30 @@ TEST_SUITE("workspace/publish")
         CHECK(is_tidy());
     }
 
+    TEST_CASE_FIXTURE(Files, "who takes away what is being saved is told of, not the path")
+    {
+        for (const int count : {1, 2}) {
+            CAPTURE(count);
+            for (int i = 0; i < count; ++i) {
+                add("/d/" + std::to_string(i), "x");
+            }
+            for (const auto& each : std::filesystem::directory_iterator(own + "/tmp")) {
+                std::filesystem::remove(each);
+            }
+            try {
+                commit();
+                FAIL("it was saved");
+            } catch (const Error& error) {
+                CHECK(error.code() == ErrorCode::backend_error);
+                CHECK(std::string(error.what()).find("other than berth") != std::string::npos);
+                CHECK(error.hint().find("save again") != std::string::npos);
+            }
+            writers.clear();
+            CHECK(list().empty());
+            CHECK(is_tidy());
+        }
+    }
+
     TEST_CASE_FIXTURE(Files, "an unreadable note of a crash is told, not ignored")
     {
         add("/a", "a");
