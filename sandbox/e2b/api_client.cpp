@@ -87,7 +87,7 @@ Box ApiClient::create(const BoxRequest& request, const Deadline& deadline,
     auto version = ApiVersion::v2;
     HttpReply reply;
     try {
-        reply = send_either(newer, older, version, deadline, stop);
+        reply = send_either(newer, older, old_server_, version, deadline, stop);
     } catch (const HttpFailure& failure) {
         if (failure.unsent()) {
             throw;
@@ -118,7 +118,7 @@ Connected ApiClient::connect(const std::string& id, std::chrono::seconds timeout
     auto newer = older;
     newer.target = "/v2" + older.target;
     auto version = ApiVersion::v2;
-    const auto reply = send_either(newer, older, version, deadline, stop);
+    const auto reply = send_either(newer, older, old_server_, version, deadline, stop);
     if (!is_success(reply.status)) {
         throw error_of(newer, reply, true);
     }
@@ -203,7 +203,7 @@ std::vector<BoxInfo> ApiClient::list(const Metadata& metadata, const Deadline& d
         auto older = newer;
         older.target = "/sandboxes" + (filter.empty() ? filter : '?' + filter.substr(1));
         auto version = ApiVersion::v2;
-        const auto reply = send_either(newer, older, version, deadline, stop);
+        const auto reply = send_either(newer, older, old_list_, version, deadline, stop);
         if (!is_success(reply.status)) {
             throw error_of(newer, reply, false);
         }
@@ -219,10 +219,11 @@ std::vector<BoxInfo> ApiClient::list(const Metadata& metadata, const Deadline& d
                 "End those that are not needed, at https://e2b.dev/dashboard.");
 }
 
-HttpReply ApiClient::send_either(const Call& newer, const Call& older, ApiVersion& version,
+HttpReply ApiClient::send_either(const Call& newer, const Call& older,
+                                 std::atomic<bool>& old_server, ApiVersion& version,
                                  const Deadline& deadline, const std::stop_token& stop)
 {
-    version = old_server_ ? ApiVersion::v1 : ApiVersion::v2;
+    version = old_server ? ApiVersion::v1 : ApiVersion::v2;
     auto reply = send(version == ApiVersion::v2 ? newer : older, deadline, stop);
     if (version == ApiVersion::v1 || !is_unknown_path(reply.status)) {
         return reply;
@@ -231,7 +232,7 @@ HttpReply ApiClient::send_either(const Call& newer, const Call& older, ApiVersio
     version = ApiVersion::v1;
     auto second = send(older, deadline, stop);
     if (is_success(second.status)) {
-        old_server_ = true;
+        old_server = true;
     }
     return is_unknown_path(second.status) ? reply : second;
 }

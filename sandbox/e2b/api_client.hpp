@@ -81,8 +81,10 @@ class ApiClient {
                                  const std::stop_token& stop);
     [[nodiscard]] HttpReply send_once(const Call& call, const Deadline& deadline,
                                       const std::stop_token& stop);
-    /// As v2, and as v1 where the server does not know that; `version`: which it was.
-    [[nodiscard]] HttpReply send_either(const Call& newer, const Call& older, ApiVersion& version,
+    /// As v2, and as v1 where the server does not know that of this call, which
+    /// `old_server` keeps for the next; `version`: which it was.
+    [[nodiscard]] HttpReply send_either(const Call& newer, const Call& older,
+                                        std::atomic<bool>& old_server, ApiVersion& version,
                                         const Deadline& deadline, const std::stop_token& stop);
     [[nodiscard]] bool rest(std::chrono::milliseconds time, const Deadline& deadline,
                             const std::stop_token& stop) const;
@@ -92,7 +94,10 @@ class ApiClient {
     HttpClient& http_;
     const Settings settings_;
     Pacing pacing_;
-    std::atomic<bool> old_server_ = false; ///< knows no v2
+    // Whether the server knows no v2. Of the list it is older than of create and connect, which
+    // came together, and the list of v1 has no paused ones: so each is found out by itself.
+    std::atomic<bool> old_server_ = false;
+    std::atomic<bool> old_list_ = false;
 };
 
 } // namespace berth::e2b
