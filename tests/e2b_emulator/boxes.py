@@ -22,6 +22,7 @@ class Settings:
     v2: bool = True  # of create and connect; without it 405, as older servers of others answer
     v2_list: bool = True
     concurrent: int = 100
+    page: int = 100  # boxes on one page of a list, whatever was asked for
     max_hours: int = 24
     megabytes: int = 1024  # of each box made from now on
     idle_seconds: float = 0  # after which the front closes a connection; 0: never

@@ -126,7 +126,7 @@ class Control:
         self._make(request, reply, 15, False)
 
     def _list(self, request, reply):
-        found, headers = listing.page(self._boxes.all(), request.query)
+        found, headers = listing.page(self._boxes.all(), request.query, self._boxes.settings.page)
         reply.json(200, [self._listed(box) for box in found], headers)
 
     def _list_v1(self, request, reply):

@@ -68,7 +68,7 @@ def _behind(boxes, token, ascending):
     return [box for box in boxes if later(box)]
 
 
-def page(boxes, query):
+def page(boxes, query, most=100):
     """(the boxes of the page, the headers that go with it)"""
     states = query["state"].split(",") if query.get("state") else [RUNNING, PAUSED]
     if not set(states) <= {RUNNING, PAUSED}:
@@ -76,7 +76,7 @@ def page(boxes, query):
     order = query.get("order", "desc")
     if order not in ("asc", "desc"):
         raise Refusal(400, f"Invalid order parameter: unknown order \"{order}\"")
-    ascending, limit = order == "asc", _limit(query)
+    ascending, limit = order == "asc", min(_limit(query), most)
     found = [box for box in _selected(boxes, query) if shown_state(box) in states]
     headers = {}
     if RUNNING in states:
