@@ -109,7 +109,9 @@ def _home(home, home_of_root, one_id):
     os.mkdir(home)
     for folder in (home, home_of_root):
         if os.path.isdir("/etc/skel"):
+            mode = os.stat(folder).st_mode & 0o777
             shutil.copytree("/etc/skel", folder, dirs_exist_ok=True)
+            os.chmod(folder, mode)  # of the folder it takes that too, and root's is root's alone
     if not one_id:
         for path in (home, *(f"{home}/{name}" for name in os.listdir(home))):
             os.lchown(path, USER, USER)
