@@ -153,6 +153,17 @@ Meaning meaning_of_word(std::string_view name)
     return found != words.end() ? Meaning{found->code, {}, found->retryable} : Meaning{};
 }
 
+/// In the words of /files and of a call.
+bool is_about_user(const Said& said)
+{
+    return says(said, "looking up user") || says(said, "invalid username");
+}
+
+Meaning unknown_user()
+{
+    return {ErrorCode::invalid_argument, "The sandbox has no such user."};
+}
+
 } // namespace
 
 StatusError::StatusError(ErrorCode code, int status, std::string word, const std::string& message,
@@ -186,6 +197,10 @@ StatusError envd_error(const Asked& asked, const HttpReply& reply)
 {
     const auto said = said_in(reply.body, asked.secrets);
     const auto message = message_of(asked, std::to_string(reply.status), said);
+    // Before the rest, which would take it for a token that is wrong.
+    if (reply.status == 401 && is_about_user(said)) {
+        return made(unknown_user(), reply.status, said, message);
+    }
     // envd says a word; a number in its place is of the proxies, and of /files.
     if (!said.word.empty()) {
         return made(meaning_of_word(said.word), reply.status, said, message);
@@ -225,7 +240,8 @@ std::optional<StatusError> stream_error(const Asked& asked, std::string_view pay
         said.text = quotable(text_at(*found, "message"), asked.secrets);
         said.word = text_at(*found, "code");
     }
-    return made(meaning_of_word(said.word), 200, said,
+    const bool of_user = said.word == "unauthenticated" && is_about_user(said);
+    return made(of_user ? unknown_user() : meaning_of_word(said.word), 200, said,
                 message_of(asked, quotable(said.word, asked.secrets), said));
 }
 

@@ -150,6 +150,10 @@ TEST_CASE("envd's words count, and else the status of the proxies")
     CHECK(envd_code_of(401, R"({"code":"unauthenticated","message":"x"})") ==
           ErrorCode::authentication_required);
     CHECK(envd_code_of(500, R"({"code":"new_word","message":"x"})") == ErrorCode::backend_error);
+    CHECK(envd_code_of(401, R"({"code":401,"message":"error looking up user 'x'"})") ==
+          ErrorCode::invalid_argument);
+    CHECK(envd_code_of(401, R"({"code":"unauthenticated","message":"invalid username: 'x'"})") ==
+          ErrorCode::invalid_argument);
     CHECK(envd_code_of(401, R"({"code":401,"message":"unauthorized access"})") ==
           ErrorCode::authentication_required);
     CHECK(envd_code_of(403, R"({"message":"can't be resumed with the credentials"})") ==
