@@ -117,6 +117,13 @@ e2b::ProcessStart shell(std::string line)
     return {.command = "/bin/bash", .arguments = {"-c", std::move(line)}, .stdin_open = false};
 }
 
+e2b::ProcessStart reading(std::string line)
+{
+    auto start = shell(std::move(line));
+    start.stdin_open = true;
+    return start;
+}
+
 Outcome run(e2b::EnvdClient& envd, std::string line)
 {
     auto stream = envd.start(shell(std::move(line)));

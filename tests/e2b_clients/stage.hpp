@@ -57,6 +57,14 @@ class Stage {
     nlohmann::json usual_;
 };
 
+/// With one box and its envd.
+struct Scene : Stage {
+    explicit Scene(const e2b::BoxRequest& request = {}) : box(create(request)), client(envd(box)) {}
+
+    e2b::Box box;
+    e2b::EnvdClient client;
+};
+
 /// What came of a process.
 struct Outcome {
     e2b::Pid pid = 0;
@@ -76,6 +84,9 @@ struct Outcome {
 
 /// A command line of a shell, without stdin.
 [[nodiscard]] e2b::ProcessStart shell(std::string line);
+
+/// The same, with a stdin that it may read.
+[[nodiscard]] e2b::ProcessStart reading(std::string line);
 
 /// All of one.
 [[nodiscard]] Outcome run(e2b::EnvdClient& envd, std::string line);
