@@ -149,7 +149,7 @@ TEST_CASE("input and output go on at once, and much of both")
     Scene scene;
     auto stream = scene.client.start(reading("cat"));
     const auto pid = pid_of(stream);
-    const auto all = sample(20'000'000);
+    const auto all = sample(8'000'000);
     std::thread giver([&] {
         auto input = scene.client.stream_input(pid);
         input.send(all, in_time());
@@ -273,12 +273,12 @@ TEST_CASE("much output comes whole, and a reader that rests loses nothing")
 {
     Scene scene;
     auto stream =
-        scene.client.start(shell("head -c 30000000 /dev/zero | tr '\\0' x; echo end >&2"));
+        scene.client.start(shell("head -c 16000000 /dev/zero | tr '\\0' x; echo end >&2"));
     static_cast<void>(pid_of(stream));
     std::this_thread::sleep_for(1s);
     CHECK(run(scene.client, "echo others go on").out == "others go on\n");
     const auto outcome = outcome_of(stream);
-    CHECK((outcome.out == std::string(30'000'000, 'x')));
+    CHECK((outcome.out == std::string(16'000'000, 'x')));
     CHECK(outcome.error == "end\n");
 }
 

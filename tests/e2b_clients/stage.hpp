@@ -19,7 +19,7 @@ namespace berth::tests {
 /// Long enough for a loaded machine: what a test waits for comes, or it fails.
 inline Deadline in_time()
 {
-    return Deadline::after(std::chrono::minutes(1));
+    return Deadline::after(std::chrono::minutes(2));
 }
 
 /// Both clients before an emulator, and the books at the end: whatever went wrong in a test, there

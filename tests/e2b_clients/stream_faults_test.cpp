@@ -222,7 +222,7 @@ TEST_CASE("a deadline in the middle leaves a stream as it is, and a late answer 
 TEST_CASE("a subscriber that stalls envd is waited for as long as was said, and nothing is lost")
 {
     Scene scene;
-    auto stream = scene.client.start(reading("read line; head -c 30000000 /dev/zero; echo >done"));
+    auto stream = scene.client.start(reading("read line; head -c 16000000 /dev/zero; echo >done"));
     const auto pid = pid_of(stream);
     scene.emulator.act(scene.box.id, "stall", {{"pid", pid}});
     scene.client.send_input(pid, "\n", in_time());
@@ -236,10 +236,10 @@ TEST_CASE("a subscriber that stalls envd is waited for as long as was said, and 
         }
     });
     CHECK(stalled.kind == "expired");
-    CHECK(got < 30'000'000);
+    CHECK(got < 16'000'000);
     CHECK(run(scene.client, "ls").out.empty()); // others are heard
     scene.emulator.act(scene.box.id, "end_stall");
-    CHECK(got + outcome_of(stream).out.size() == 30'000'000);
+    CHECK(got + outcome_of(stream).out.size() == 16'000'000);
     CHECK(run(scene.client, "ls").out == "done\n");
 }
 
