@@ -17,8 +17,9 @@ from ordinary_user import run_as  # noqa: E402
 def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--user"]:
-        os.environ["BERTH_BINARY"] = arguments[2]  # it asks whether that one can be read
-        return run_as(arguments[1], __file__, arguments[2:])
+        program = os.path.abspath(arguments[2])
+        os.environ["BERTH_BINARY"] = program  # it asks whether that one can be read
+        return run_as(arguments[1], __file__, [program, *arguments[3:]])
     environment = {name: value for name, value in os.environ.items()
                    if not name.lower().endswith("_proxy") and not name.startswith("E2B_")}
     with Emulator() as e2b:
