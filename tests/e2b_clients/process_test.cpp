@@ -240,6 +240,19 @@ TEST_CASE("input for nobody is refused as such, however much of it there is")
     CHECK(run(scene.client, "echo hi").out == "hi\n");
 }
 
+TEST_CASE("input that is refused while its giver rests is told to be, when it goes on")
+{
+    Scene scene;
+    auto input = scene.client.stream_input(nobody);
+    input.send("x", in_time());
+    std::this_thread::sleep_for(3s); // by then the refusal has come, and the connection has ended
+    const auto wrong = wrong_of([&] {
+        input.send(std::string(3'000'000, 'x'), in_time());
+        input.finish(in_time());
+    });
+    static_cast<void>(was_heard(wrong, 3'000'000));
+}
+
 TEST_CASE("input to a process that ends meanwhile is refused, not waited for")
 {
     Scene scene;

@@ -356,6 +356,32 @@ TEST_CASE("a short call whose answer does not come whole is broken, and so is on
     CHECK(run(scene.client, "echo hi").out == "hi\n");
 }
 
+TEST_CASE(
+    "a box that vanishes or is paused just before a call is told by it, and the call does nothing")
+{
+    Scene scene;
+    auto stream = scene.client.start(reading("wc -c"));
+    const auto pid = pid_of(stream);
+    stream.cut();
+    for (const auto& call : calls) {
+        CAPTURE(call.procedure);
+        const auto wrong = made_with(scene, call, pid, {{"then", "pause"}});
+        CHECK(wrong.kind == "status 502");
+        CHECK(wrong.code == ErrorCode::sandbox_unavailable);
+        CHECK(scene.api.info(scene.box.id, in_time()).state == BoxState::paused);
+        CHECK(scene.api.connect(scene.box.id, 300s, in_time()).resumed);
+    }
+    auto again = scene.client.connect(pid);
+    CHECK(pid_of(again) == pid);
+    scene.client.close_stdin(pid, in_time());
+    CHECK(outcome_of(again).out == "0\n");
+    CHECK(started_with(scene, {{"then", "pause"}}).kind == "status 502");
+    CHECK(scene.api.connect(scene.box.id, 300s, in_time()).resumed);
+    CHECK(ran(scene) == 0);
+    CHECK(started_with(scene, {{"then", "vanish"}}).kind == "status 502");
+    CHECK(scene.emulator.books().ended.at(scene.box.id) == "vanished");
+}
+
 TEST_CASE("an input that is cut has given whole pieces alone, and stdin stays open")
 {
     Scene scene;
