@@ -44,14 +44,24 @@ void EnvdClient::upload(const std::string& path, const std::string& user, const 
     request.streamed = true;
     auto exchange = http_.open(address_.endpoint, std::move(request));
     std::vector<char> piece(piece_size);
-    while (const auto size = source(piece.data(), piece.size())) {
-        exchange.write({piece.data(), size}, soon(deadline), stop);
+    for (bool taken = true; taken;) { // else it is refused: no room, no such user
+        const auto size = source(piece.data(), piece.size());
+        if (size == 0) {
+            exchange.finish();
+            break;
+        }
+        taken = exchange.write({piece.data(), size}, soon(deadline), stop);
     }
-    exchange.finish();
     HttpReply reply{exchange.head(soon(deadline), stop), {}};
     reply.body = read_rest(exchange, largest_entry, soon(deadline), stop);
     if (reply.status != 200) {
         throw envd_error(asked("write a file in the sandbox"), reply);
+    }
+    if (!exchange.sent()) {
+        throw HttpFailure(HttpFailure::Cause::broken, false,
+                          "could not write a file in the sandbox: " + address_.endpoint.shown() +
+                              " answered before it had the whole of it",
+                          "Try again.");
     }
 }
 

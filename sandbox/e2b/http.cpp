@@ -116,26 +116,33 @@ void give_body(httplib::Request& request, HttpTransfer& transfer)
     };
 }
 
-void stream_body(httplib::Request& request, HttpTransfer& transfer)
+/// Piece by piece, until the caller ends it or the server has: then no more is sent, not the end of
+/// the chunks either, which would make a whole body of half a one, and the answer is read.
+void stream_body(httplib::Request& request, HttpTransfer& transfer, SocketHold& socket)
 {
     request.headers.emplace("Transfer-Encoding", "chunked");
     request.is_chunked_content_provider_ = true;
-    request.content_provider_ =
-        [&, piece = std::vector<char>(body_piece)](std::size_t offset, std::size_t /*length*/,
-                                                   httplib::DataSink& sink) mutable {
-            if (offset == 0 && !transfer.begin_body()) {
-                return false;
-            }
-            const auto size = transfer.more_body(piece.data(), piece.size());
-            if (!size) {
-                return false;
-            }
-            if (*size == 0) {
-                sink.done();
-                return true;
-            }
-            return sink.write(piece.data(), *size);
-        };
+    request.content_provider_ = [&, piece = std::vector<char>(body_piece),
+                                 stopped = false](std::size_t offset, std::size_t /*length*/,
+                                                  httplib::DataSink& sink) mutable {
+        if (stopped || (offset == 0 && !transfer.begin_body())) {
+            return false;
+        }
+        const auto size = transfer.more_body(piece.data(), piece.size());
+        if (!size) {
+            return false;
+        }
+        if (!socket.takes_more()) {
+            stopped = true;
+            return sink.write(piece.data(), 0); // by which the library goes on to the answer
+        }
+        if (*size == 0) {
+            sink.done();
+            transfer.set_sent();
+            return true;
+        }
+        return sink.write(piece.data(), *size);
+    };
 }
 
 } // namespace
@@ -147,10 +154,11 @@ struct HttpConnection::Library {
     bool proxied = false;
     bool silent_about_proxy = false;
 
-    [[nodiscard]] httplib::Request converted(HttpTransfer& transfer) const;
+    [[nodiscard]] httplib::Request converted(HttpTransfer& transfer, SocketHold& socket) const;
 };
 
-httplib::Request HttpConnection::Library::converted(HttpTransfer& transfer) const
+httplib::Request HttpConnection::Library::converted(HttpTransfer& transfer,
+                                                    SocketHold& socket) const
 {
     const auto& asked = transfer.request();
     httplib::Request request;
@@ -169,7 +177,7 @@ httplib::Request HttpConnection::Library::converted(HttpTransfer& transfer) cons
     request.headers.emplace("Expect", "");
 #endif
     if (asked.streamed) {
-        stream_body(request, transfer);
+        stream_body(request, transfer, socket);
     } else if (!asked.body.empty()) {
         give_body(request, transfer);
     }
@@ -226,7 +234,7 @@ bool HttpConnection::exchange(HttpTransfer& transfer)
         transfer.fail(HttpFailure::Cause::cut, "ended from this side", {});
         return false;
     }
-    auto request = library_->converted(transfer);
+    auto request = library_->converted(transfer, *socket_);
     bool has_head = false;
     const auto take_head = [&](const httplib::Response& response) {
         auto head = head_of(response);
@@ -245,6 +253,8 @@ bool HttpConnection::exchange(HttpTransfer& transfer)
     auto error = httplib::Error::Success;
     const bool done = library_->client->send(request, response, error);
     transfer.detach();
+    // Half a body is on it.
+    closed_ = closed_ || (transfer.request().streamed && !transfer.sent());
     if (!done) {
         tell_failure(transfer, error);
         return false;

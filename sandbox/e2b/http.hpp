@@ -87,9 +87,11 @@ class HttpExchange {
     HttpExchange& operator=(const HttpExchange&) = delete;
     ~HttpExchange();
 
-    /// More of a streamed body. Waits while 256 KiB are on their way. Throws HttpFailure; `expired`
-    /// and `cancelled` leave part of it sent, after which only cut() makes sense.
-    void write(std::string_view bytes, const Deadline& deadline, const std::stop_token& stop = {});
+    /// More of a streamed body. Waits while 256 KiB are on their way. False: the server has
+    /// answered without waiting for it and takes no more; head() has what it said. Throws
+    /// HttpFailure; `expired` and `cancelled` leave part of it sent, after which only cut() makes
+    /// sense.
+    bool write(std::string_view bytes, const Deadline& deadline, const std::stop_token& stop = {});
 
     /// Ends a streamed body.
     void finish() noexcept;
@@ -102,6 +104,10 @@ class HttpExchange {
     /// server announced. Throws as head().
     [[nodiscard]] std::size_t read(char* data, std::size_t size, const Deadline& deadline,
                                    const std::stop_token& stop = {});
+
+    /// Whether all of a streamed body has gone. To be asked at the end of the answer: one that came
+    /// before, whatever it says, is no answer to the whole.
+    [[nodiscard]] bool sent() const;
 
     /// Ends the connection; whatever waits returns with `cut`. Nothing that waits for a network
     /// holds it up.

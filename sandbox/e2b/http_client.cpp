@@ -73,10 +73,10 @@ HttpExchange::~HttpExchange()
     cut();
 }
 
-void HttpExchange::write(std::string_view bytes, const Deadline& deadline,
+bool HttpExchange::write(std::string_view bytes, const Deadline& deadline,
                          const std::stop_token& stop)
 {
-    transfer_->write(bytes, deadline, stop);
+    return transfer_->write(bytes, deadline, stop);
 }
 
 void HttpExchange::finish() noexcept
@@ -93,6 +93,11 @@ std::size_t HttpExchange::read(char* data, std::size_t size, const Deadline& dea
                                const std::stop_token& stop)
 {
     return transfer_->read(data, size, deadline, stop);
+}
+
+bool HttpExchange::sent() const
+{
+    return transfer_->sent();
 }
 
 void HttpExchange::cut() noexcept

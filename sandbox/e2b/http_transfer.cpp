@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,9 @@ namespace berth::e2b {
 namespace {
 
 constexpr std::size_t pipe_size = 256U << 10U;
+
+/// For a peer that takes nothing; the library waits as long.
+constexpr int longest_wait = 600'000;
 
 } // namespace
 
@@ -41,23 +45,38 @@ bool SocketHold::is_shut() noexcept
     return shut_;
 }
 
+bool SocketHold::takes_more() noexcept
+{
+    pollfd watched{.fd = -1, .events = POLLOUT | POLLRDHUP, .revents = 0};
+    {
+        const std::scoped_lock lock(mutex_);
+        if (!socket_) {
+            return true; // the library will see
+        }
+        watched.fd = socket_.get(); // nobody else replaces it
+    }
+    // Not by what can be read: over TLS that need not be an answer.
+    return ::poll(&watched, 1, longest_wait) <= 0 ||
+           (watched.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0;
+}
+
 HttpTransfer::HttpTransfer(std::string where, HttpRequest request)
     : where_(std::move(where)), request_(std::move(request)), incoming_(pipe_size),
       outgoing_(pipe_size)
 {
 }
 
-void HttpTransfer::write(std::string_view bytes, const Deadline& deadline,
+bool HttpTransfer::write(std::string_view bytes, const Deadline& deadline,
                          const std::stop_token& stop)
 {
-    switch (outgoing_.write(bytes, deadline, stop)) {
-    case Pipe::Outcome::done:
-        return;
-    case Pipe::Outcome::closed:
-        throw_failure();
-    case Pipe::Outcome::expired:
+    const auto outcome = outgoing_.write(bytes, deadline, stop);
+    if (outcome == Pipe::Outcome::expired) {
         throw expired(stop);
     }
+    if (outcome == Pipe::Outcome::closed && !was_answered()) {
+        throw_failure();
+    }
+    return outcome == Pipe::Outcome::done;
 }
 
 const HttpHead& HttpTransfer::head(const Deadline& deadline, const std::stop_token& stop)
@@ -144,6 +163,18 @@ std::optional<std::size_t> HttpTransfer::more_body(char* data, std::size_t size)
     return outcome == Pipe::Outcome::done ? std::optional(got) : std::nullopt;
 }
 
+void HttpTransfer::set_sent() noexcept
+{
+    const std::scoped_lock lock(mutex_);
+    sent_ = true;
+}
+
+bool HttpTransfer::sent()
+{
+    const std::scoped_lock lock(mutex_);
+    return sent_;
+}
+
 void HttpTransfer::set_head(HttpHead head)
 {
     const std::scoped_lock lock(mutex_);
@@ -190,15 +221,18 @@ bool HttpTransfer::has_failed()
     return failure_ || cut_;
 }
 
+/// When the pipe to the server is closed.
+bool HttpTransfer::was_answered()
+{
+    const std::scoped_lock lock(mutex_);
+    return !failure_ && !cut_;
+}
+
 void HttpTransfer::throw_failure()
 {
     const std::scoped_lock lock(mutex_);
     if (failure_ && !cut_) {
         throw HttpFailure(*failure_);
-    }
-    if (!cut_) { // the answer came before the body had been sent
-        throw HttpFailure(HttpFailure::Cause::broken, false,
-                          where_ + ": answered before it had the whole request", {});
     }
     throw HttpFailure(HttpFailure::Cause::cut, unsent(), where_ + ": ended from this side", {});
 }

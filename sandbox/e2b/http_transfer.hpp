@@ -27,6 +27,11 @@ class SocketHold {
 
     [[nodiscard]] bool is_shut() noexcept;
 
+    /// Waits until it takes bytes, by the thread that makes it. False: the other side has ended,
+    /// so what it had to say is there to be read, and a write could take that away: its kernel
+    /// answers with a reset.
+    [[nodiscard]] bool takes_more() noexcept;
+
   private:
     std::mutex mutex_;
     UniqueFd socket_;
@@ -39,7 +44,7 @@ class HttpTransfer {
     HttpTransfer(std::string where, HttpRequest request);
 
     // For the caller; see HttpExchange.
-    void write(std::string_view bytes, const Deadline& deadline, const std::stop_token& stop);
+    bool write(std::string_view bytes, const Deadline& deadline, const std::stop_token& stop);
 
     void finish() noexcept { outgoing_.end(); }
 
@@ -47,6 +52,7 @@ class HttpTransfer {
     std::size_t read(char* data, std::size_t size, const Deadline& deadline,
                      const std::stop_token& stop);
     void cut() noexcept;
+    [[nodiscard]] bool sent();
 
     /// Cuts it because of a failure to wait, and says what is known from then on.
     [[nodiscard]] HttpFailure give_up(const HttpFailure& failure);
@@ -68,6 +74,9 @@ class HttpTransfer {
     /// The next bytes of a streamed body; 0: it is over, nothing: it was cut.
     [[nodiscard]] std::optional<std::size_t> more_body(char* data, std::size_t size);
 
+    /// That all of it has gone.
+    void set_sent() noexcept;
+
     void set_head(HttpHead head);
     [[nodiscard]] bool take_body(std::string_view bytes); ///< false: nobody wants it
     void succeed() noexcept;
@@ -76,6 +85,7 @@ class HttpTransfer {
   private:
     [[nodiscard]] HttpFailure expired(const std::stop_token& stop) const;
     [[nodiscard]] bool has_failed();
+    [[nodiscard]] bool was_answered();
     [[noreturn]] void throw_failure();
     [[nodiscard]] bool unsent() const noexcept; ///< under the lock
 
@@ -89,6 +99,7 @@ class HttpTransfer {
     std::optional<HttpHead> head_;
     std::optional<HttpFailure> failure_;
     bool body_begun_ = false;
+    bool sent_ = false; ///< of a streamed body
     bool cut_ = false;
 };
 

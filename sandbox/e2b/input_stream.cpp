@@ -22,7 +22,11 @@ void InputStream::put(std::string_view message, const Deadline& deadline,
 {
     std::string envelope;
     put_envelope(envelope, message);
-    exchange_.write(envelope, Deadline::earlier(deadline, Deadline::after(times_.patience)), stop);
+    const auto until = Deadline::earlier(deadline, Deadline::after(times_.patience));
+    if (!exchange_.write(envelope, until, stop)) {
+        take_answer(deadline, stop);
+        throw broken("came before it had all of the input");
+    }
 }
 
 void InputStream::send(std::string_view bytes, const Deadline& deadline,
@@ -42,6 +46,15 @@ void InputStream::finish(const Deadline& deadline, const std::stop_token& stop)
 {
     send({}, deadline, stop);
     exchange_.finish();
+    take_answer(deadline, stop);
+    if (!exchange_.sent()) {
+        throw broken("came before it had all of the input");
+    }
+}
+
+/// Throws what it tells.
+void InputStream::take_answer(const Deadline& deadline, const std::stop_token& stop)
+{
     const auto until = Deadline::earlier(deadline, Deadline::after(times_.patience));
     HttpReply reply{exchange_.head(until, stop), {}};
     reply.body = read_rest(exchange_, largest_end, until, stop);
@@ -65,10 +78,15 @@ void InputStream::finish(const Deadline& deadline, const std::stop_token& stop)
                                                   asked_.where +
                                                   " cannot be read: " + error.what());
     }
-    throw HttpFailure(HttpFailure::Cause::broken, false,
-                      "could not " + asked_.what + ": the answer of " + asked_.where +
-                          " ended without its end",
-                      {});
+    throw broken("ended without its end");
+}
+
+HttpFailure InputStream::broken(const std::string& why) const
+{
+    return {HttpFailure::Cause::broken,
+            false,
+            "could not " + asked_.what + ": the answer of " + asked_.where + ' ' + why,
+            {}};
 }
 
 } // namespace berth::e2b

@@ -20,7 +20,8 @@ class InputStream {
     InputStream(HttpExchange exchange, Asked asked, EnvdTimes times, Pid pid);
 
     /// All of it, in pieces of 256 KiB. Waits while the process does not read. Throws HttpFailure;
-    /// `expired` at the deadline, or when nothing moved for a minute.
+    /// `expired` at the deadline, or when nothing moved for a minute. Throws as finish() where envd
+    /// has answered already.
     void send(std::string_view bytes, const Deadline& deadline, const std::stop_token& stop = {});
 
     /// Ends the request and waits until envd has given all of it to the process. Stdin stays open:
@@ -31,6 +32,8 @@ class InputStream {
 
   private:
     void put(std::string_view message, const Deadline& deadline, const std::stop_token& stop);
+    void take_answer(const Deadline& deadline, const std::stop_token& stop);
+    [[nodiscard]] HttpFailure broken(const std::string& why) const;
 
     HttpExchange exchange_;
     Asked asked_;

@@ -250,7 +250,7 @@ TEST_CASE("input that is refused while its giver rests is told to be, when it go
         input.send(std::string(3'000'000, 'x'), in_time());
         input.finish(in_time());
     });
-    static_cast<void>(was_heard(wrong, 3'000'000));
+    CHECK(was_heard(wrong, 3'000'000));
 }
 
 TEST_CASE("input to a process that ends meanwhile is refused, not waited for")

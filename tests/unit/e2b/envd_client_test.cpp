@@ -411,6 +411,38 @@ TEST_CASE("input that is refused says so")
     CHECK(error_of([&] { input.finish(soon()); }) == code);
 }
 
+TEST_CASE("input that is refused while it is given says so")
+{
+    std::binary_semaphore refused(0);
+    auto code = ErrorCode::not_found;
+    auto answer =
+        stream_of(std::string("\x02\x00\x00\x00\x1f", 5) + R"({"error":{"code":"not_found"}} )");
+    SUBCASE("as it is") {}
+    SUBCASE("or is taken for all")
+    {
+        code = ErrorCode::sandbox_unavailable;
+        answer = stream_of(std::string("\x02\x00\x00\x00\x02{}", 7));
+    }
+    Fixture envd([&](WireConnection& connection) {
+        static_cast<void>(connection.request_head());
+        connection.send(answer);
+        connection.finish();
+        refused.release();
+        connection.wait_for_end();
+    });
+    auto input = envd.client.stream_input(1);
+    input.send("x", soon());
+    refused.acquire();
+    CHECK(error_of([&] {
+              for (int i = 0; i < 200; ++i) {
+                  input.send("y", soon());
+                  std::this_thread::sleep_for(10ms);
+              }
+              input.finish(soon());
+          }) == code);
+    CHECK(envd.http.idle() == 0);
+}
+
 TEST_CASE("input to a process that does not read ends by itself")
 {
     Fixture envd([](WireConnection& connection) { connection.wait_for_end(); },

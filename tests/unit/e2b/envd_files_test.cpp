@@ -90,6 +90,52 @@ TEST_CASE("an upload that is refused says why")
     }
 }
 
+TEST_CASE(
+    "an upload that is refused in its middle says why, and no connection is left with half of it")
+{
+    bool reset = false;
+    int status = 507;
+    SUBCASE("by an end") {}
+    SUBCASE("by a reset")
+    {
+        reset = true;
+    }
+    SUBCASE("by what would be a success")
+    {
+        status = 200;
+    }
+    Fixture envd([&](WireConnection& connection) {
+        static_cast<void>(connection.request_head());
+        connection.send(reply(status, R"({"code":507,"message":"disk full"})"));
+        connection.finish(); // as Go's server does it, which waits half a second then
+        std::this_thread::sleep_for(300ms);
+        if (reset) {
+            connection.reset();
+        } else {
+            connection.wait_for_end();
+        }
+    });
+    std::size_t left = 300;
+    try {
+        envd.client.upload(
+            "a", "",
+            [&](char* data, std::size_t size) {
+                std::fill_n(data, size, 'x');
+                std::this_thread::sleep_for(10ms);
+                return left-- > 0 ? size : 0;
+            },
+            soon());
+        FAIL("no error");
+    } catch (const Error& error) {
+        CHECK(error.code() ==
+              (status == 507 ? ErrorCode::no_space : ErrorCode::sandbox_unavailable));
+        CHECK(std::string(error.what()).find(status == 507 ? "disk full" : "answered before") !=
+              std::string::npos);
+    }
+    CHECK(left > 100); // and the source is asked for no more
+    CHECK(envd.http.idle() == 0);
+}
+
 TEST_CASE("an upload that does not move ends, one that does has no end of time")
 {
     bool moves = false;

@@ -147,6 +147,11 @@ void WireConnection::send(std::string_view bytes)
     }
 }
 
+void WireConnection::finish() noexcept
+{
+    ::shutdown(socket_, SHUT_WR);
+}
+
 void WireConnection::reset() noexcept
 {
     const linger now{.l_onoff = 1, .l_linger = 0};

@@ -52,6 +52,9 @@ class WireConnection {
 
     void send(std::string_view bytes);
 
+    /// Says that nothing more will be sent.
+    void finish() noexcept;
+
     /// Ends it with a reset in place of an end.
     void reset() noexcept;
 
