@@ -297,7 +297,8 @@ TEST_CASE("a box that vanishes or sleeps under a transfer ends it, and is told a
                         in_time());
                 }
             });
-            CHECK(wrong.kind == "broken");
+            // 502 where the server is slow: what was sent then waited on the way to the box.
+            CHECK((wrong.kind == "broken" || (up && wrong.kind == "status 502")));
             CHECK_FALSE(wrong.unsent);
             CHECK(wrong_of([&] { put(scene.client, "g", 5 * megabyte); }).kind == "status 502");
         }
