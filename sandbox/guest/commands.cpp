@@ -68,13 +68,14 @@ bool Commands::State::start(const protocol::ExecuteRequest& request, const Done&
     } else if (config.max_calls != 0 && call_count() >= config.max_calls) {
         throw too_many_calls();
     }
-    if (is_crowded() && make_room(request, done)) {
+    const Delayed command{request, done, ++last_order};
+    if (is_crowded() && make_room(command)) {
         return false;
     }
     try {
-        launch(request, "", with_room({request, done}));
+        launch(command, with_room(command));
     } catch (const OutOfProcesses&) {
-        if (!find_room({request, done})) {
+        if (!find_room(command)) {
             throw;
         }
         return false;
@@ -137,7 +138,8 @@ void Commands::State::drop(Command& command)
                      command.release_err(),
                      command.unseen(),
                      command.is_awaited() || command.unseen().is_set() ? command.id() : "",
-                     command.is_made_by_break()};
+                     command.is_made_by_break(),
+                     command.order()};
         if (command.was_job()) {
             remember(std::move(job));
         } else {

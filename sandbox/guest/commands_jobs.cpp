@@ -25,7 +25,7 @@ void sort_by_id(std::vector<protocol::JobEntry>& jobs)
     });
 }
 
-protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen)
+protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen, std::uint64_t order)
 {
     protocol::JobEntry entry;
     entry.job_id = state.job_id;
@@ -35,6 +35,7 @@ protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen)
     entry.age = state.age;
     entry.remaining = state.remaining;
     entry.unseen = unseen;
+    entry.order = order;
     entry.not_run = state.not_run;
     if (state.shell_ended) {
         entry.exit_code = state.exit_code;
@@ -83,7 +84,7 @@ Error Commands::State::unknown_job(const std::string& job_id) const
         }
     }
     for (const auto& job : ended) {
-        jobs.push_back(entry_of(job.state, job.unseen.is_set()));
+        jobs.push_back(entry_of(job.state, job.unseen.is_set(), job.order));
     }
     sort_by_id(jobs);
     std::string list;
@@ -167,8 +168,10 @@ void Commands::State::remember(EndedJob job)
         if (known != ended.end()) {
             ended.erase(known);
         } else if (ended.size() > unseen_remembered) {
-            forgotten.add(ended.front().unseen);
-            ended.pop_front();
+            // Of many whose connections end together, that which came here first may be the last.
+            const auto earliest = std::ranges::min_element(ended, {}, &EndedJob::order);
+            forgotten.add(earliest->unseen);
+            ended.erase(earliest);
         } else {
             return;
         }
@@ -422,7 +425,7 @@ std::vector<protocol::JobEntry> Commands::ended_jobs() const
         }
     }
     for (const auto& job : state_->ended) {
-        result.push_back(entry_of(job.state, job.unseen.is_set()));
+        result.push_back(entry_of(job.state, job.unseen.is_set(), job.order));
     }
     sort_by_id(result);
     return result;

@@ -97,8 +97,10 @@ class EarlyWatches {
 
 } // namespace
 
-void Commands::State::launch(const protocol::ExecuteRequest& request, std::string notice, Done done)
+void Commands::State::launch(const Delayed& asked, Done done)
 {
+    const auto& request = asked.request;
+    std::string notice = asked.notice;
     remove_cgroups();
     const std::string workdir = absolute_workdir(request, host.session.cwd(), config.home);
     const std::uint64_t oom_before = oom_kills(config.oom_events_fd);
@@ -116,8 +118,8 @@ void Commands::State::launch(const protocol::ExecuteRequest& request, std::strin
         }
         const pid_t shim =
             spawn_command({request, config, shell, workdir, -1, file_limit}, pipes, cgroup);
-        const auto command = std::make_shared<Command>(host, request, workdir, std::move(notice),
-                                                       shim, std::move(pipes), std::move(cgroup),
+        const auto command = std::make_shared<Command>(host, request, asked.order, workdir,
+                                                       std::move(notice), shim, std::move(pipes), std::move(cgroup),
                                                        oom_before, std::move(done));
         for (const auto& [id, other] : commands) {
             if (other->is_call() || other->is_job()) { // one that is told has its shim to reap

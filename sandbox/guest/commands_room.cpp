@@ -72,7 +72,7 @@ Commands::Done Commands::State::with_room(const Delayed& command,
 bool Commands::State::find_room(const Delayed& command,
                                 std::optional<BootClock::time_point> give_up)
 {
-    if (!give_up && make_room(command.request, command.done)) {
+    if (!give_up && make_room(command)) {
         return true;
     }
     // What has ended counts until it is reaped, and that is soon: what a stopped storm leaves must
@@ -95,7 +95,7 @@ bool Commands::State::is_crowded() const
     return limit != 0 && job_count() != 0 && all_processes().size() + reserve > limit;
 }
 
-bool Commands::State::make_room(const protocol::ExecuteRequest& request, const Done& done)
+bool Commands::State::make_room(const Delayed& command)
 {
     std::size_t processes = 0;
     const auto job = greediest(all(), processes);
@@ -105,8 +105,8 @@ bool Commands::State::make_room(const protocol::ExecuteRequest& request, const D
         return false;
     }
     const auto entry = job->job_entry();
-    const std::string id = request.id;
-    delayed.insert_or_assign(id, Delayed{request, done,
+    const std::string id = command.request.id;
+    delayed.insert_or_assign(id, Delayed{command.request, command.done, command.order,
                                          entry.job_id + " (" + entry.command + ") had " +
                                              std::to_string(processes) +
                                              " processes, and none was left for this command: it "
@@ -131,7 +131,7 @@ void Commands::State::start_delayed(const std::string& id, BootClock::time_point
     const Delayed next = std::move(found->second);
     delayed.erase(found);
     try {
-        launch(next.request, next.notice, with_room(next, give_up));
+        launch(next, with_room(next, give_up));
     } catch (const OutOfProcesses&) {
         if (!find_room(next, give_up)) {
             refuse(next, std::current_exception());
@@ -157,7 +157,8 @@ void Commands::State::refuse(const Delayed& command, const std::exception_ptr& e
         stream.keep_newest();
         return stream;
     };
-    EndedJob job{{}, nothing("stdout"), nothing("stderr"), {}, command.request.id};
+    EndedJob job{{}, nothing("stdout"), nothing("stderr"), {}, command.request.id, false,
+                 command.order};
     job.state.job_id = host.new_job_id();
     job.state.command = shown_beginning(command.request.command);
     job.state.shell_ended = true;

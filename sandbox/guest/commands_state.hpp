@@ -27,6 +27,7 @@ struct Commands::State {
     struct Delayed {
         protocol::ExecuteRequest request;
         Done done;
+        std::uint64_t order; ///< see JobEntry
         std::string notice = {};
         bool detached = false;
     };
@@ -39,6 +40,7 @@ struct Commands::State {
         UnseenMark unseen;          ///< see JobEntry
         std::string awaited;        ///< the command's id while its answer is not acknowledged
         bool made_by_break = false; ///< it was no job before its connection ended
+        std::uint64_t order = 0;    ///< see JobEntry
     };
 
     State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
@@ -48,8 +50,8 @@ struct Commands::State {
 
     // ---- commands_launch.cpp
 
-    /// As start(), for the second time where `notice` says why.
-    void launch(const protocol::ExecuteRequest& request, std::string notice, Done done);
+    /// As start(), for the second time where its notice says why. `done` instead of its own.
+    void launch(const Delayed& command, Done done);
     [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
     [[nodiscard]] pid_t spawn_command(SpawnOptions options, const CommandPipes& pipes,
                                       std::optional<CommandCgroup>& cgroup);
@@ -69,7 +71,7 @@ struct Commands::State {
     [[nodiscard]] bool is_crowded() const;
     /// Stops the job that has most of the processes; the command is started then. False: there is
     /// no such job.
-    [[nodiscard]] bool make_room(const protocol::ExecuteRequest& request, const Done& done);
+    [[nodiscard]] bool make_room(const Delayed& command);
     void start_delayed(const std::string& id, BootClock::time_point give_up);
     /// It is not run. Where its connection broke meanwhile there is a job that tells so.
     void refuse(const Delayed& command, const std::exception_ptr& error);
@@ -136,6 +138,7 @@ struct Commands::State {
     OutputNews news; ///< outlives the calls below, which end theirs
     bool cgroups;    ///< commands get one each
     std::uint64_t last_job = 0;
+    std::uint64_t last_order = 0; ///< of a command
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
     std::unordered_map<std::string, Delayed> delayed;                   ///< for room, by id
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.

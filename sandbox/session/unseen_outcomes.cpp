@@ -71,7 +71,7 @@ std::string last_output_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& 
     return printed.empty() ? ", and printed nothing" : "; it printed at last:\n" + printed;
 }
 
-/// Of those that nobody has seen, oldest first.
+/// Of those that nobody has seen, in the order in which they were asked for.
 struct Newest {
     std::vector<const protocol::JobEntry*> jobs; ///< a few
     std::size_t others = 0;
@@ -87,6 +87,8 @@ Newest newest_unseen(const protocol::InfoReply& info, bool also_running)
             }
         }
     }
+    // An earlier guest tells none of their order: then they stay in that of their ids.
+    std::ranges::stable_sort(newest.jobs, {}, &protocol::JobEntry::order);
     newest.others = newest.jobs.size() - std::min(newest.jobs.size(), told);
     newest.jobs.erase(newest.jobs.begin(),
                       newest.jobs.begin() + static_cast<std::ptrdiff_t>(newest.others));

@@ -34,10 +34,10 @@ std::string shown_beginning(const std::string& command)
     return std::string(utf8::prefix_bytes(command, kept_text));
 }
 
-Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std::string workdir,
-                 std::string notice, pid_t shim, CommandPipes pipes,
+Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std::uint64_t order,
+                 std::string workdir, std::string notice, pid_t shim, CommandPipes pipes,
                  std::optional<CommandCgroup> cgroup, std::uint64_t oom_kills, Done done)
-    : host_(host), id_(request.id), text_(shown_beginning(request.command)),
+    : host_(host), id_(request.id), order_(order), text_(shown_beginning(request.command)),
       workdir_(std::move(workdir)), timeout_(milliseconds_of(request.timeout)),
       keep_leftovers_(request.on_exit == protocol::OnExit::keep),
       in_session_directory_(request.workdir.empty()),

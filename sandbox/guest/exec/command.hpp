@@ -84,9 +84,10 @@ class Command : public std::enable_shared_from_this<Command> {
   public:
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
 
-    Command(CommandHost& host, const protocol::ExecuteRequest& request, std::string workdir,
-            std::string notice, pid_t shim, CommandPipes pipes, std::optional<CommandCgroup> cgroup,
-            std::uint64_t oom_kills, Done done);
+    /// `order`: see JobEntry.
+    Command(CommandHost& host, const protocol::ExecuteRequest& request, std::uint64_t order,
+            std::string workdir, std::string notice, pid_t shim, CommandPipes pipes,
+            std::optional<CommandCgroup> cgroup, std::uint64_t oom_kills, Done done);
     ~Command();
     Command(const Command&) = delete;
     Command& operator=(const Command&) = delete;
@@ -127,6 +128,8 @@ class Command : public std::enable_shared_from_this<Command> {
     void destroy() noexcept;
 
     [[nodiscard]] const std::string& id() const noexcept { return id_; }
+
+    [[nodiscard]] std::uint64_t order() const noexcept { return order_; }
 
     /// A call that somebody waits for.
     [[nodiscard]] bool is_call() const noexcept
@@ -297,6 +300,7 @@ class Command : public std::enable_shared_from_this<Command> {
 
     CommandHost& host_;
     std::string id_;
+    std::uint64_t order_;
     std::string text_; ///< the command's beginning
     std::string workdir_;
     std::string job_id_;

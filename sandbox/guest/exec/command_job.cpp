@@ -138,6 +138,7 @@ protocol::JobEntry Command::job_entry()
     entry.age = over_ ? final_age_ : running_time();
     entry.remaining = remaining();
     entry.unseen = unseen_.is_set();
+    entry.order = order_;
     if (judgement_) {
         entry.exit_code = judgement_->exit_code;
     }

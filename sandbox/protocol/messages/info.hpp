@@ -39,6 +39,10 @@ struct JobEntry {
     /// the result; nobody has asked for the job since.
     bool unseen = false;
     bool not_run = false; ///< nothing of it
+    /// Its place among the session's commands as they were asked for: later ones are greater. 0: an
+    /// earlier guest does not say. Of jobs that became some when their connections ended, the ids
+    /// are in the order in which the kernel closed those.
+    std::uint64_t order = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -52,6 +56,7 @@ struct JobEntry {
         field(7, self.exit_code);
         field(8, self.unseen);
         field(9, self.not_run);
+        field(10, self.order);
     }
 };
 

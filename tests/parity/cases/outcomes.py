@@ -220,6 +220,22 @@ class OutcomesTest(ParityTest):
             self.assertEqual(told.get(n, ran.get(n)), n, (told, ran, log))
         self.assertTrue(set(told) | set(ran) <= set(map(int, log)), (told, ran, log))
 
+    def test_the_newest_of_many_are_named(self):
+        """Of commands in flight one after the other, whichever way the kernel ends a server."""
+        self.run_command("true")
+        deaf = self.start("--session", "work", kind=Deaf, era="modern")
+        for n in range(5):
+            deaf.call_async("bash_exec", {"command": f"echo {n} >>log; exit {n}"})
+            self.wait_until(lambda: self.output("cat log || true").split()[-1:] == [str(n)], 20,
+                            "its run")
+        deaf.wait_for_an_answer()
+        time.sleep(0.5)  # enough for the last one's answer to be on its way
+        deaf.kill()
+        notices = self.told()
+        self.assertEqual([re.findall(r"`echo (\d)", notice) for notice in notices],
+                         [["2"], ["3"], ["4"], []], notices)
+        self.assertIn("those of 2 earlier commands", notices[3])
+
     def test_in_the_dialect_of_claude(self):
         self.unread("echo once >>log; exit 3").kill()
         self.berth = self.start("--session", "work", "--tool-dialect", "claude",

@@ -139,4 +139,5 @@ TEST_CASE("a job in a list of an earlier guest is not marked")
     CHECK(job.job_id == "job-1-7c3e");
     CHECK(job.exit_code == 3);
     CHECK_FALSE(job.unseen);
+    CHECK(job.order == 0);
 }

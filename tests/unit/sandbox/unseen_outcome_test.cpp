@@ -2,6 +2,7 @@
 #include "sandbox/direct/direct_backend.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/sandbox/programs.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -150,6 +151,27 @@ TEST_CASE("what is told to a server is marked no more")
     REQUIRE(becomes_true([&] { return !machine.unseen().empty(); }));
     CHECK(machine.unseen(/*claim=*/true).size() == 1);
     CHECK(machine.unseen().empty());
+}
+
+TEST_CASE(
+    "of many results that nobody has seen the newest are told, in whatever order they were lost")
+{
+    Machine machine;
+    std::vector<Receipt> receipts(5);
+    for (std::size_t i = 0; i < receipts.size(); ++i) {
+        (void)machine.sandbox->execute(command("exit " + std::to_string(i)), {}, {}, &receipts[i]);
+    }
+    for (const std::size_t next : {2U, 1U, 0U, 4U, 3U}) {
+        const auto before = machine.unseen().size();
+        receipts[next] = {};
+        REQUIRE(becomes_true([&] { return machine.unseen().size() == before + 1; }));
+    }
+    const auto notices = berth::session::unseen_notices(machine.sandbox->info());
+    REQUIRE(notices.size() == 4);
+    CHECK(notices[0].find("`exit 2`") != std::string::npos);
+    CHECK(notices[1].find("`exit 3`") != std::string::npos);
+    CHECK(notices[2].find("`exit 4`") != std::string::npos);
+    CHECK(notices[3].find("those of 2 earlier commands") != std::string::npos);
 }
 
 TEST_CASE("without the promise to acknowledge it a result is taken for seen")

@@ -63,6 +63,23 @@ TEST_CASE("of many the newest few are told, and of a command the beginning of it
     CHECK(notices[3].find("those of 2 earlier commands") != std::string::npos);
 }
 
+TEST_CASE("the newest are those that were asked for last, whatever their ids say")
+{
+    InfoReply info;
+    for (const unsigned order : {3U, 2U, 1U, 5U}) {
+        const auto number = std::to_string(info.ended.size() + 1);
+        info.ended.push_back(entry("job-" + number, "echo " + std::to_string(order)));
+        info.ended.back().order = order;
+    }
+    info.jobs.push_back(entry("job-5", "echo 4", true));
+    info.jobs.back().order = 4;
+    const auto notices = unseen_notices(info);
+    REQUIRE(notices.size() == 4);
+    CHECK(notices[0].find("`echo 3`") != std::string::npos);
+    CHECK(notices[1].find("`echo 4`") != std::string::npos);
+    CHECK(notices[2].find("`echo 5`") != std::string::npos);
+}
+
 TEST_CASE("of those that are remembered no longer the number is told")
 {
     InfoReply info;

@@ -4,11 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 // Commands in the background: what is known of them, read from them, written to them, and their
 // end.
@@ -357,6 +359,30 @@ TEST_CASE("outcomes that nobody has seen are not forgotten for others")
         guest.commands->settle_claim(claim, told);
         CHECK(guest.commands->forgotten_unseen() == (told ? 0 : 14));
     }
+}
+
+TEST_CASE("of too many outcomes that nobody has seen the earliest go, however their ends were told")
+{
+    constexpr int all = 134;
+    Guest guest(Mode::subreaper);
+    std::vector<std::string> ids;
+    for (int number = 1; number <= all; ++number) {
+        auto request = Guest::request("exit " + std::to_string(number));
+        request.acknowledge = true;
+        CHECK(guest.run(request).reply.exit_code == number);
+        ids.push_back(request.id);
+    }
+    // The kernel closes the connections of a killed server in an order of its own.
+    for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+        guest.commands->detach(*id);
+    }
+    CHECK(guest.commands->forgotten_unseen() == all - 128);
+    auto kept = guest.commands->ended_jobs();
+    REQUIRE(kept.size() == 128);
+    std::ranges::sort(kept, {}, &protocol::JobEntry::order);
+    CHECK(kept.front().exit_code == all - 128 + 1);
+    CHECK(kept.back().exit_code == all);
+    CHECK(kept.back().job_id == "job-1");
 }
 
 TEST_CASE("the exit code of a command whose client has left is kept")
