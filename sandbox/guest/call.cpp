@@ -66,6 +66,12 @@ bool Call::tell(std::string event)
     return connection && connection->tell(*this, std::move(event));
 }
 
+std::string Call::asker() const
+{
+    const auto connection = connection_.lock();
+    return connection ? connection->asker() : std::string();
+}
+
 void Call::drop_request()
 {
     std::string().swap(request_);

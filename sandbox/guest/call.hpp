@@ -107,6 +107,9 @@ class Call : public std::enable_shared_from_this<Call> {
 
     [[nodiscard]] std::shared_ptr<Connection> connection() const { return connection_.lock(); }
 
+    /// See Connection::asker; empty when that is gone.
+    [[nodiscard]] std::string asker() const;
+
     // The connection's.
     void set_connection(std::weak_ptr<Connection> connection)
     {

@@ -53,11 +53,12 @@ Commands::State::State(EventLoop& loop, Workers& workers, const protocol::GuestC
 {
 }
 
-bool Commands::State::start(const protocol::ExecuteRequest& request, const Done& done)
+void Commands::State::start(const protocol::ExecuteRequest& request, const Done& done,
+                            const Waiter& waiter)
 {
     validate(request);
     if (commands.contains(request.id) || delayed.contains(request.id) ||
-        unacknowledged.contains(request.id)) {
+        unacknowledged.contains(request.id) || is_queued(request.id)) {
         throw Error(ErrorCode::invalid_argument, "command " + request.id + " exists already",
                     "Each command needs an id of its own.");
     }
@@ -65,12 +66,26 @@ bool Commands::State::start(const protocol::ExecuteRequest& request, const Done&
         if (config.max_jobs != 0 && job_count() >= config.max_jobs) {
             throw too_many_jobs();
         }
-    } else if (config.max_calls != 0 && call_count() >= config.max_calls) {
-        throw too_many_calls();
     }
-    const Delayed command{request, done, ++last_order};
+    Delayed command{request, done, ++last_order};
+    command.began = waiter.began;
+    if (request.background) {
+        begin(command);
+        return;
+    }
+    serve_queue(); // whoever waits is first
+    if (!has_place() || !queue.empty()) {
+        queue_up(std::move(command), waiter.asker);
+    } else {
+        askers.took_turn(*askers.find(waiter.asker));
+        begin(command);
+    }
+}
+
+void Commands::State::begin(const Delayed& command)
+{
     if (is_crowded() && make_room(command)) {
-        return false;
+        return;
     }
     try {
         launch(command, with_room(command));
@@ -78,9 +93,7 @@ bool Commands::State::start(const protocol::ExecuteRequest& request, const Done&
         if (!find_room(command)) {
             throw;
         }
-        return false;
     }
-    return true;
 }
 
 /// A copy: a command that is gone leaves the map while it is looked at.
@@ -150,6 +163,7 @@ void Commands::State::drop(Command& command)
         emptied.push_back(command.tree().release_cgroup());
     }
     commands.erase(command.id());
+    serve_queue_soon();
 }
 
 void Commands::State::remove_cgroups()
@@ -235,12 +249,21 @@ Commands::~Commands()
     for (const auto& [id, command] : state_->commands) {
         command->destroy();
     }
+    while (!state_->queue.empty()) {
+        state_->host.loop.cancel(state_->queue.pop(state_->askers).timer);
+    }
     state_->remove_cgroups();
 }
 
-bool Commands::start(const protocol::ExecuteRequest& request, const Done& done)
+void Commands::start(const protocol::ExecuteRequest& request, const Done& done,
+                     const Waiter& waiter)
 {
-    return state_->start(request, done);
+    state_->start(request, done, waiter);
+}
+
+void Commands::wait_for_places(std::chrono::milliseconds patience) noexcept
+{
+    state_->queue_patience = patience;
 }
 
 void Commands::cancel(const std::string& id)
@@ -288,6 +311,7 @@ void Commands::change_limits(protocol::Terms& wanted)
     auto& config = state_->config;
     config.max_calls = wanted.calls.value_or(config.max_calls);
     config.max_jobs = wanted.jobs.value_or(config.max_jobs);
+    state_->serve_queue_soon();
     config.limit_nofile = wanted.nofile.value_or(config.limit_nofile);
     if (wanted.pids && config.limit_nproc == 0) {
         // The cgroup's, which whoever asks has changed already.

@@ -40,9 +40,28 @@ class Commands {
     Commands(const Commands&) = delete;
     Commands& operator=(const Commands&) = delete;
 
+    /// Of a command that may have to wait for its turn.
+    struct Waiter {
+        std::string asker = {}; ///< for whom: those of a session take turns
+        std::function<void()> began =
+            {}; ///< called when it runs: nobody needs the request any more
+    };
+
+    /// How long a command waits for a place among those that may run at once, unless told another.
+    static constexpr std::chrono::seconds queue_patience{3};
+
     /// Throws Error (busy, empty_command, invalid_argument, invalid_path ...) before anything runs.
-    /// False: it waits for processes to become free, and the request is kept until then.
-    bool start(const protocol::ExecuteRequest& request, const Done& done);
+    /// Where there is no place or no process for it, it may wait for a moment, and is answered busy
+    /// then.
+    void start(const protocol::ExecuteRequest& request, const Done& done, const Waiter& waiter);
+
+    void start(const protocol::ExecuteRequest& request, const Done& done)
+    {
+        start(request, done, Waiter());
+    }
+
+    /// Instead of queue_patience.
+    void wait_for_places(std::chrono::milliseconds patience) noexcept;
 
     /// The host wants no more of it: the whole tree is stopped, the reply has fate cancelled. The
     /// same path as a timeout. Nothing happens when it is not running.
@@ -56,7 +75,8 @@ class Commands {
     /// not limited here.
     void change_limits(protocol::Terms& wanted);
 
-    /// The connection of a command is gone. It goes on as a job: nobody is answered. One that was
+    /// The connection of a command is gone. It goes on as a job: nobody is answered. One that waits
+    /// for a place is never run, and the job says so. One that was
     /// answered, and the answer not acknowledged, has been a job: nobody has seen how it ended.
     /// Returns the job's id; empty where it is not known yet.
     std::string detach(const std::string& id);
@@ -91,8 +111,9 @@ class Commands {
 
     // ---- of jobs, running or remembered; all throw Error(not_found) for any other
 
-    /// Throws Error(invalid_argument) for a bad cursor or filter.
-    Waiting job_output(const protocol::JobOutputRequest& request, JobCalls::OutputDone done);
+    /// Throws Error(invalid_argument) for a bad cursor or filter. `asker`: see Workers::run.
+    Waiting job_output(const protocol::JobOutputRequest& request, JobCalls::OutputDone done,
+                       std::string asker = {});
 
     /// Throws Error as Command::feed does.
     [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
@@ -116,7 +137,7 @@ class Commands {
 
     [[nodiscard]] std::size_t job_count() const;
 
-    /// Commands that will be started when there is a process free for them.
+    /// Commands that will be started when there is a place or a process for them.
     [[nodiscard]] bool has_delayed() const;
 
     /// Nothing is in flight that the guest itself has to go on with: every command is a job inside

@@ -148,15 +148,25 @@ Error Commands::State::too_many_jobs() const
                       "for one with bash_output; the operator can raise session.jobs.");
 }
 
-Error Commands::State::too_many_calls() const
+Error Commands::State::too_many_calls(const std::string& why) const
 {
-    return busy_until(
-        place_within(&Command::is_call),
-        how_many_run(call_count(), "command") + std::to_string(config.max_calls) +
-            " may at once (session.calls)",
-        "Nothing was run. Try again then, or when a call has been answered. What need "
-        "not be waited for may be started with background instead; the operator can "
-        "raise session.calls.");
+    const auto what = how_many_run(call_count(), "command") + std::to_string(config.max_calls) +
+                      " may at once (session.calls)";
+    const auto hint = "Nothing was run: " + why +
+                      " Try again then, or when a call has been answered. What need not be waited "
+                      "for may be started with background instead; the operator can raise "
+                      "session.calls.";
+    const auto latest = place_within(&Command::is_call);
+    const auto expected = place_expected();
+    if (!expected || (latest && *latest <= *expected)) {
+        return busy_until(latest, what, hint);
+    }
+    return Error(ErrorCode::busy, what,
+                 (latest ? "One of them ends in " + std::to_string(*latest) +
+                               " s at the latest, and as they have ended of late"
+                         : "As they have ended of late") +
+                     " there is a place in about " + std::to_string(*expected) + " s. " + hint)
+        .with_detail("retry_after", std::to_string(*expected));
 }
 
 void Commands::State::remember(EndedJob job)
@@ -184,8 +194,12 @@ std::string Commands::State::detach(const std::string& id)
         found->second.detached = true;
         return {};
     }
+    if (const auto job = detach_queued(id)) {
+        return *job;
+    }
     if (const auto found = commands.find(id); found != commands.end()) {
         found->second->detach();
+        serve_queue_soon(); // a job has no place among the calls
         return found->second->job_id();
     }
     if (auto answered = unacknowledged.extract(id)) {
@@ -358,9 +372,9 @@ Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& requ
 }
 
 Commands::Waiting Commands::job_output(const protocol::JobOutputRequest& request,
-                                       JobCalls::OutputDone done)
+                                       JobCalls::OutputDone done, std::string asker)
 {
-    const auto call = state_->job_calls.output(request, std::move(done));
+    const auto call = state_->job_calls.output(request, std::move(done), std::move(asker));
     state_->seen(request.job_id);
     return call;
 }

@@ -100,6 +100,13 @@ class EarlyWatches {
 void Commands::State::launch(const Delayed& asked, Done done)
 {
     const auto& request = asked.request;
+    if (!request.background) {
+        done = [this, answer = std::move(done)](protocol::ExecuteReply reply,
+                                                std::exception_ptr error) {
+            answer(std::move(reply), std::move(error));
+            call_ended();
+        };
+    }
     std::string notice = asked.notice;
     remove_cgroups();
     const std::string workdir = absolute_workdir(request, host.session.cwd(), config.home);
@@ -118,9 +125,9 @@ void Commands::State::launch(const Delayed& asked, Done done)
         }
         const pid_t shim =
             spawn_command({request, config, shell, workdir, -1, file_limit}, pipes, cgroup);
-        const auto command = std::make_shared<Command>(host, request, asked.order, workdir,
-                                                       std::move(notice), shim, std::move(pipes), std::move(cgroup),
-                                                       oom_before, std::move(done));
+        const auto command = std::make_shared<Command>(
+            host, request, asked.order, workdir, std::move(notice), shim, std::move(pipes),
+            std::move(cgroup), oom_before, std::move(done));
         for (const auto& [id, other] : commands) {
             if (other->is_call() || other->is_job()) { // one that is told has its shim to reap
                 other->has_company();
@@ -132,6 +139,9 @@ void Commands::State::launch(const Delayed& asked, Done done)
         watches.release();
         if (quota_watch) {
             quota_watch->began();
+        }
+        if (asked.began) {
+            asked.began();
         }
     } catch (const std::system_error& error) {
         throw spawn_error(error);

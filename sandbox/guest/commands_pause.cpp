@@ -17,14 +17,14 @@ std::size_t Commands::job_count() const
 
 bool Commands::has_delayed() const
 {
-    return !state_->delayed.empty();
+    return !state_->delayed.empty() || !state_->queue.empty();
 }
 
 bool Commands::is_settled() const
 {
-    return state_->delayed.empty() && std::ranges::all_of(state_->commands, [](const auto& entry) {
-               return entry.second->is_settled();
-           });
+    return !has_delayed() && std::ranges::all_of(state_->commands, [](const auto& entry) {
+        return entry.second->is_settled();
+    });
 }
 
 void Commands::on_job_end(std::function<void()> ended)

@@ -106,12 +106,10 @@ bool Commands::State::make_room(const Delayed& command)
     }
     const auto entry = job->job_entry();
     const std::string id = command.request.id;
-    delayed.insert_or_assign(id, Delayed{command.request, command.done, command.order,
-                                         entry.job_id + " (" + entry.command + ") had " +
-                                             std::to_string(processes) +
-                                             " processes, and none was left for this command: it "
-                                             "was stopped",
-                                         false});
+    auto next = command;
+    next.notice = entry.job_id + " (" + entry.command + ") had " + std::to_string(processes) +
+                  " processes, and none was left for this command: it was stopped";
+    delayed.insert_or_assign(id, std::move(next));
     job->end_job([this, id] { start_delayed(id, BootClock::now() + patience); });
     return true;
 }
@@ -134,11 +132,11 @@ void Commands::State::start_delayed(const std::string& id, BootClock::time_point
         launch(next, with_room(next, give_up));
     } catch (const OutOfProcesses&) {
         if (!find_room(next, give_up)) {
-            refuse(next, std::current_exception());
+            (void)refuse(next, std::current_exception());
         }
         return;
     } catch (...) {
-        refuse(next, std::current_exception());
+        (void)refuse(next, std::current_exception());
         return;
     }
     if (next.detached) {
@@ -146,19 +144,19 @@ void Commands::State::start_delayed(const std::string& id, BootClock::time_point
     }
 }
 
-void Commands::State::refuse(const Delayed& command, const std::exception_ptr& error)
+std::string Commands::State::refuse(const Delayed& command, const std::exception_ptr& error)
 {
     if (!command.detached) {
         command.done({}, error);
-        return;
+        return {};
     }
     const auto nothing = [this](const char* name) {
         OutputStream stream(UniqueFd(), 0, 0, spill, name);
         stream.keep_newest();
         return stream;
     };
-    EndedJob job{{}, nothing("stdout"), nothing("stderr"), {}, command.request.id, false,
-                 command.order};
+    EndedJob job{{},    nothing("stdout"), nothing("stderr"), {}, command.request.id,
+                 false, command.order};
     job.state.job_id = host.new_job_id();
     job.state.command = shown_beginning(command.request.command);
     job.state.shell_ended = true;
@@ -167,17 +165,21 @@ void Commands::State::refuse(const Delayed& command, const std::exception_ptr& e
     job.state.not_run = true;
     job.state.notice = message_of(error);
     job.unseen.set();
+    auto job_id = job.state.job_id;
     remember(std::move(job));
+    return job_id;
 }
 
 bool Commands::State::cancel_delayed(const std::string& id)
 {
-    const auto found = delayed.find(id);
-    if (found == delayed.end()) {
+    Done done;
+    if (auto queued = take_queued(id)) {
+        done = std::move(queued->done);
+    } else if (auto found = delayed.extract(id)) {
+        done = std::move(found.mapped().done);
+    } else {
         return false;
     }
-    const Done done = std::move(found->second.done);
-    delayed.erase(found);
     protocol::ExecuteReply reply;
     reply.fate = protocol::Fate::cancelled;
     reply.exit_code = -1;

@@ -6,11 +6,14 @@
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/reaper.hpp"
 #include "sandbox/guest/exec/spill.hpp"
+#include "sandbox/guest/fair_line.hpp"
 #include "sandbox/guest/job_calls.hpp"
 #include "sandbox/guest/output_news.hpp"
 #include "sandbox/guest/quota/quota_watch.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -23,13 +26,15 @@ namespace berth::guest {
 
 /// What the files commands*.cpp share, and nobody else sees.
 struct Commands::State {
-    /// A command that will be started when there is room for its processes.
+    /// A command that will be started when there is a place, or room for its processes.
     struct Delayed {
         protocol::ExecuteRequest request;
         Done done;
         std::uint64_t order; ///< see JobEntry
         std::string notice = {};
         bool detached = false;
+        std::function<void()> began = {}; ///< see Waiter
+        EventLoop::TimerId timer = 0;     ///< while it waits for a place: until then
     };
 
     /// A job of which nothing runs any more.
@@ -46,7 +51,9 @@ struct Commands::State {
     State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
           SessionState& session, OomScore oom_score_, ShellProgram shell_, std::string machine_);
 
-    bool start(const protocol::ExecuteRequest& request, const Done& done);
+    void start(const protocol::ExecuteRequest& request, const Done& done, const Waiter& waiter);
+    /// Once there is a place for it. Throws Error.
+    void begin(const Delayed& command);
 
     // ---- commands_launch.cpp
 
@@ -55,6 +62,26 @@ struct Commands::State {
     [[nodiscard]] std::optional<CommandCgroup> make_cgroup(const std::string& id);
     [[nodiscard]] pid_t spawn_command(SpawnOptions options, const CommandPipes& pipes,
                                       std::optional<CommandCgroup>& cgroup);
+
+    // ---- commands_queue.cpp
+
+    [[nodiscard]] bool has_place() const;
+    [[nodiscard]] bool is_queued(const std::string& id) const;
+    /// Throws Error(busy) when too many wait already.
+    void queue_up(Delayed command, const std::string& asker);
+    void serve_queue();
+    void serve_queue_soon();
+    /// A call has been answered, and was no job.
+    void call_ended();
+    /// By how calls have ended of late, for one that would wait behind all others: in so many
+    /// seconds. Nothing where too few have.
+    [[nodiscard]] std::optional<std::uint64_t> place_expected() const;
+    [[nodiscard]] std::optional<Delayed> take_queued(const std::string& id);
+    /// It has waited for too long.
+    void give_up(const std::string& id);
+    /// Its connection is gone, and it is not run. The id of the job that tells so; nothing when it
+    /// is not in the queue.
+    [[nodiscard]] std::optional<std::string> detach_queued(const std::string& id);
 
     // ---- commands_room.cpp
 
@@ -73,8 +100,8 @@ struct Commands::State {
     /// no such job.
     [[nodiscard]] bool make_room(const Delayed& command);
     void start_delayed(const std::string& id, BootClock::time_point give_up);
-    /// It is not run. Where its connection broke meanwhile there is a job that tells so.
-    void refuse(const Delayed& command, const std::exception_ptr& error);
+    /// It is not run. Where its connection broke meanwhile there is a job that tells so; its id.
+    std::string refuse(const Delayed& command, const std::exception_ptr& error);
     [[nodiscard]] bool cancel_delayed(const std::string& id);
 
     // ---- commands_jobs.cpp
@@ -85,7 +112,8 @@ struct Commands::State {
     [[nodiscard]] JobView view_job(const std::string& job_id);
     [[nodiscard]] Error unknown_job(const std::string& job_id) const;
     [[nodiscard]] Error too_many_jobs() const;
-    [[nodiscard]] Error too_many_calls() const;
+    /// `why` it is refused now.
+    [[nodiscard]] Error too_many_calls(const std::string& why) const;
     /// Of those that `counts` says yes to the soonest deadline: in so many seconds there is a place
     /// again at the latest. Nothing where none has one.
     [[nodiscard]] std::optional<std::uint64_t> place_within(bool (Command::*counts)()
@@ -138,11 +166,15 @@ struct Commands::State {
     OutputNews news; ///< outlives the calls below, which end theirs
     bool cgroups;    ///< commands get one each
     std::uint64_t last_job = 0;
-    std::uint64_t last_order = 0; ///< of a command
+    std::uint64_t last_order = 0;                                       ///< of a command
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
     std::unordered_map<std::string, Delayed> delayed;                   ///< for room, by id
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.
     std::unordered_map<std::string, EndedJob> unacknowledged;
+    Askers askers;
+    FairLine<Delayed> queue{32}; ///< for a place
+    std::chrono::milliseconds queue_patience = Commands::queue_patience;
+    std::deque<BootClock::time_point> recent_ends; ///< of the last calls
     UnseenMark::Claim last_claim = 0;
     ForgottenOutcomes forgotten;
     std::function<void()> job_ended; ///< set by on_job_end()

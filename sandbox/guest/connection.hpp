@@ -88,6 +88,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// Of the hello.
     [[nodiscard]] const std::string& server() const noexcept { return server_; }
 
+    /// For whom its calls are: those of one server take turns with those of another. One whose
+    /// hello names no server is by itself.
+    [[nodiscard]] std::string asker() const
+    {
+        return server_.empty() ? "connection " + std::to_string(socket_.get()) : server_;
+    }
+
     // ---- for NamedCalls ----
 
     /// A call of another connection, which ends, is this one's now, in place of the one that has

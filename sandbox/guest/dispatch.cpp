@@ -189,7 +189,7 @@ void answer_counted(const Services& services, const std::shared_ptr<Call>& call,
         return;
     }
     try {
-        services.workers.run([tell] { tell(true); });
+        services.workers.run([tell] { tell(true); }, Workers::Kind::brief, call->asker());
     } catch (const Error&) {
         tell(false); // no thread is free
     }
@@ -239,21 +239,20 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     Commands& commands = context.services.commands;
     call->say(words_for(decoded.command));
     bind_command(call, commands, decoded.id, decoded.acknowledge);
-    const bool started = commands.start(
-        decoded, [call, &services = context.services,
-                  news = tell_output(call, commands, decoded.id, decoded.progress)](
-                     const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
+    commands.start(
+        decoded,
+        [call, &services = context.services,
+         news = tell_output(call, commands, decoded.id, decoded.progress)](
+            const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
             if (services.quota && !error) {
                 answer_counted(services, call, reply);
             } else {
                 answer(*call, reply, error);
             }
-        });
-    if (started) {
-        // Its shim has the request now. Kept for hours by a command with much input, the room would
-        // be missing to every large write, also to one that the command waits for.
-        call->keep_room(nullptr);
-    }
+        },
+        // Its shim has the request then. Kept for hours by a command with much input, the room
+        // would be missing to every large write, also to one that the command waits for.
+        {.asker = call->asker(), .began = [call] { call->keep_room(nullptr); }});
 }
 
 /// For a call that waits: whoever has left is not answered, whoever cancels is told so, and what
@@ -289,10 +288,12 @@ void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
     const auto decoded = protocol::decode<protocol::JobOutputRequest>(request);
     call->say("reading the output of " + decoded.job_id.substr(0, 60));
     const auto waiting = commands.job_output(
-        decoded, [call, news = tell_output(call, commands, decoded.job_id, decoded.progress)](
-                     const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
+        decoded,
+        [call, news = tell_output(call, commands, decoded.job_id, decoded.progress)](
+            const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
             answer(*call, reply, error);
-        });
+        },
+        call->asker());
     end_waiting(call, commands, waiting, "the job goes on");
 }
 
@@ -453,7 +454,7 @@ void Dispatcher::begin(const std::shared_ptr<Call>& call, protocol::Frame reques
     call->on_gone([weak = std::weak_ptr(call)] { end_in_queue(weak); });
     services_.workers.run([operation = entry->on_worker, &services = services_,
                            call] { run_on_worker(operation, services, call); },
-                          entry->kind);
+                          entry->kind, call->asker());
 }
 
 } // namespace berth::guest

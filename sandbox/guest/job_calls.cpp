@@ -22,8 +22,8 @@ constexpr std::chrono::milliseconds judging_time{10'000};
 } // namespace
 
 struct JobCalls::Output : std::enable_shared_from_this<Output> {
-    Output(const protocol::JobOutputRequest& request, const JobCursor& cursor)
-        : job_id(request.job_id), begin(cursor),
+    Output(const protocol::JobOutputRequest& request, const JobCursor& cursor, std::string who)
+        : job_id(request.job_id), asker(std::move(who)), begin(cursor),
           reading(std::make_shared<JobReading>(request, cursor)),
           deadline(came +
                    std::chrono::milliseconds(std::min<std::uint64_t>(request.wait, 3'600'000)))
@@ -31,6 +31,7 @@ struct JobCalls::Output : std::enable_shared_from_this<Output> {
     }
 
     std::string job_id;
+    std::string asker;
     JobCursor begin;
     std::shared_ptr<JobReading> reading; ///< a worker's too, while it judges
     bool judging = false;
@@ -65,7 +66,8 @@ JobCalls::~JobCalls()
     }
 }
 
-JobCalls::Id JobCalls::output(const protocol::JobOutputRequest& request, OutputDone done)
+JobCalls::Id JobCalls::output(const protocol::JobOutputRequest& request, OutputDone done,
+                              std::string asker)
 {
     const JobView job = find_(request.job_id);
     const auto cursor = JobCursor::parse(request.cursor);
@@ -77,7 +79,7 @@ JobCalls::Id JobCalls::output(const protocol::JobOutputRequest& request, OutputD
                     "It is the cursor of another job, or of one in a sandbox that is gone: leave "
                     "it out to begin at the beginning.");
     }
-    auto call = std::make_shared<Output>(request, cursor);
+    auto call = std::make_shared<Output>(request, cursor, std::move(asker));
     call->shell_had_ended = job.shell_ended;
     call->done = std::move(done);
     call->id = ++last_;
@@ -232,7 +234,7 @@ void JobCalls::judge(Output& call)
                 }
             });
         },
-        Workers::Kind::filter);
+        Workers::Kind::filter, call.asker);
     call.judging = true;
 }
 

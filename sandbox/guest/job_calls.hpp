@@ -41,9 +41,9 @@ class JobCalls {
     JobCalls(const JobCalls&) = delete;
     JobCalls& operator=(const JobCalls&) = delete;
 
-    /// `done` is called once, later, unless the call is dropped first. Throws Error (not_found,
-    /// invalid_argument).
-    Id output(const protocol::JobOutputRequest& request, OutputDone done);
+    /// `done` is called once, later, unless the call is dropped first. `asker`: see Workers::run.
+    /// Throws Error (not_found, invalid_argument).
+    Id output(const protocol::JobOutputRequest& request, OutputDone done, std::string asker = {});
 
     /// When nothing of the job runs any more.
     Id end(const std::string& job_id, EndDone done);

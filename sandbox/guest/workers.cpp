@@ -1,12 +1,11 @@
 #include "sandbox/guest/workers.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/fair_line.hpp"
 
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <cstdint>
-#include <deque>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -20,14 +19,11 @@ namespace {
 
 /// The jobs of one kind.
 struct Line {
-    struct Waiting {
-        std::uint64_t number; ///< of all kinds, in the order they came
-        Workers::Job job;
-    };
+    Line(std::size_t most_at_once, std::size_t queue) : most(most_at_once), waiting(queue) {}
 
-    std::size_t most = 0; ///< at once
+    const std::size_t most; ///< at once
     std::size_t running = 0;
-    std::deque<Waiting> waiting;
+    FairLine<Workers::Job> waiting;
 
     /// How many could begin if there were threads.
     [[nodiscard]] std::size_t ready() const noexcept
@@ -39,24 +35,24 @@ struct Line {
 } // namespace
 
 struct Workers::State {
-    explicit State(const Options& given) : options(given)
-    {
-        line(Kind::brief).most = options.most;
-        line(Kind::search).most = std::min(options.most_searches, options.most);
-        line(Kind::listing).most = std::min(options.most_listings, options.most);
-        line(Kind::transfer).most = std::min(options.most_transfers, options.most);
-        line(Kind::filter).most = std::min(options.most_filters, options.most);
-    }
+    explicit State(const Options& given) : options(given) {}
 
     const Options options;
     std::mutex mutex;
     std::condition_variable wanted; ///< a job, or the end
     std::condition_variable ended;
-    std::array<Line, 5> lines; ///< by Kind
-    std::uint64_t jobs = 0;    ///< that ever came
+    std::array<Line, 5> lines{line_of(options.most), line_of(options.most_searches),
+                              line_of(options.most_listings), line_of(options.most_transfers),
+                              line_of(options.most_filters)}; ///< by Kind
+    Askers askers;                                            ///< of all kinds
     std::size_t threads = 0;
     std::size_t idle = 0;
     bool stopping = false;
+
+    [[nodiscard]] Line line_of(std::size_t most) const
+    {
+        return {std::min(most, options.most), options.queue};
+    }
 
     [[nodiscard]] Line& line(Kind kind) noexcept { return lines[static_cast<std::size_t>(kind)]; }
 
@@ -73,8 +69,8 @@ std::size_t Workers::State::ready() const noexcept
                            [](std::size_t sum, const Line& one) { return sum + one.ready(); });
 }
 
-/// The oldest job that may begin and its line, or none when the thread shall end; it has been
-/// counted out then. `done`: the line of the thread's last job.
+/// The job whose turn it is, of those that may begin, and its line, or none when the thread shall
+/// end; it has been counted out then. `done`: the line of the thread's last job.
 Line* Workers::State::next(Job& job, Line* done)
 {
     std::unique_lock lock(mutex);
@@ -89,20 +85,18 @@ Line* Workers::State::next(Job& job, Line* done)
         ended.notify_all();
         return nullptr;
     }
-    Line* oldest = nullptr;
+    Line* chosen = nullptr;
     for (Line& one : lines) {
-        if (one.ready() > 0 &&
-            (oldest == nullptr || one.waiting.front().number < oldest->waiting.front().number)) {
-            oldest = &one;
+        if (one.ready() > 0 && (chosen == nullptr || one.waiting.rank() < chosen->waiting.rank())) {
+            chosen = &one;
         }
     }
-    job = std::move(oldest->waiting.front().job);
-    oldest->waiting.pop_front();
-    ++oldest->running;
+    job = chosen->waiting.pop(askers);
+    ++chosen->running;
     if (ready() > 0) {
         wanted.notify_one(); // who was woken for this one finds the next
     }
-    return oldest;
+    return chosen;
 }
 
 void Workers::State::work()
@@ -152,16 +146,15 @@ Workers::~Workers()
     state_->ended.wait(lock, [this] { return state_->threads == 0; });
 }
 
-void Workers::run(Job job, Kind kind)
+void Workers::run(Job job, Kind kind, const std::string& asker)
 {
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
     Line& line = state.line(kind);
-    if (line.waiting.size() >= state.options.queue) {
+    if (!line.waiting.push(state.askers, asker, std::move(job))) {
         throw Error(ErrorCode::busy, "too many calls wait for a thread of the sandbox's guest",
                     "wait for the ones that run");
     }
-    line.waiting.push_back({state.jobs++, std::move(job)});
     if (state.idle >= state.ready() || state.threads >= state.options.most) {
         state.wanted.notify_one();
         return;
@@ -169,7 +162,7 @@ void Workers::run(Job job, Kind kind)
     if (state.start_thread(state_)) {
         ++state.threads;
     } else if (state.threads == 0) {
-        line.waiting.pop_back();
+        line.waiting.drop_newest();
         throw Error(ErrorCode::busy, "no thread can be started in the sandbox",
                     "end some of its processes");
     }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 
 namespace berth::guest {
 
@@ -13,10 +14,10 @@ class Workers {
   public:
     using Job = std::function<void()>; ///< must not throw
 
-    /// Of jobs. Each has a queue, first in, first out; searches, listings and transfers, which may
-    /// take long without anything being stuck, have a part of the threads only, as have filters, of
-    /// which many take turns: the rest is for short ones. Listings are by themselves, since they
-    /// seldom take as long as a search through what is in the files.
+    /// Of jobs. Each has a queue, in which the askers take turns; searches, listings and transfers,
+    /// which may take long without anything being stuck, have a part of the threads only, as have
+    /// filters, of which many take turns: the rest is for short ones. Listings are by themselves,
+    /// since they seldom take as long as a search through what is in the files.
     enum class Kind : unsigned char { brief, search, listing, transfer, filter };
 
     struct Options {
@@ -27,7 +28,7 @@ class Workers {
         std::size_t most_filters = 2;   ///< of `most`, at least one
         std::size_t stack = 512UL * 1024;
         std::chrono::milliseconds idle{2000};
-        std::size_t queue = 256; ///< of each kind
+        std::size_t queue = 256; ///< of each kind; see FairLine
     };
 
     Workers() : Workers(Options()) {}
@@ -38,8 +39,10 @@ class Workers {
     Workers(const Workers&) = delete;
     Workers& operator=(const Workers&) = delete;
 
-    /// Throws Error(busy) when the kind's queue is full or no thread can be had.
-    void run(Job job, Kind kind = Kind::brief);
+    /// `asker`: for whom, so that whoever asks for much holds up another for no longer than one
+    /// turn of each; the guest itself without. Of one asker what came first begins first. Throws
+    /// Error(busy) when the kind's queue is full or no thread can be had.
+    void run(Job job, Kind kind = Kind::brief, const std::string& asker = {});
 
     [[nodiscard]] std::size_t threads() const;
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <latch>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -101,6 +102,58 @@ TEST_CASE("jobs of a kind begin in the order they came, whatever others wait")
     release.count_down();
     CHECK(becomes_true([&] { return done == 20; }));
     CHECK(order == std::vector{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+}
+
+TEST_CASE("askers take turns, however much one of them asks for, and of whatever kind")
+{
+    using Kind = Workers::Kind;
+    std::latch release(1);
+    std::atomic<std::size_t> done = 0;
+    std::string order; // one job at a time writes it
+    Workers workers({.most = 1});
+    const auto write = [&](char what) {
+        return [&order, &done, what] {
+            order += what;
+            ++done;
+        };
+    };
+    workers.run([&] { release.wait(); }, Kind::brief, "a");
+    for (int i = 0; i < 6; ++i) {
+        workers.run(write('a'), i % 2 == 0 ? Kind::brief : Kind::search, "a");
+    }
+    workers.run(write('b'), Kind::search, "b");
+    workers.run(write('b'), Kind::search, "b");
+    workers.run(write('c'), Kind::brief, "c");
+    release.count_down();
+    CHECK(becomes_true([&] { return done == 9; }));
+    CHECK(order == "bcabaaaaa");
+}
+
+TEST_CASE("a queue that one asker has filled has room for another")
+{
+    std::latch release(1);
+    std::atomic<int> stuck = 0;
+    std::atomic<int> done = 0;
+    Workers workers({.most = 1, .queue = 3});
+    const auto run = [&](const char* asker) {
+        workers.run([&] { ++done; }, Workers::Kind::brief, asker);
+    };
+    workers.run([&] {
+        ++stuck;
+        release.wait();
+    });
+    REQUIRE(becomes_true([&] { return stuck == 1; }));
+    for (int i = 0; i < 3; ++i) {
+        run("a");
+    }
+    CHECK_THROWS_AS(run("a"), berth::Error);
+    run("b");
+    CHECK_THROWS_AS(run("b"), berth::Error);
+    run("c");
+    run("d");
+    CHECK_THROWS_AS(run("e"), berth::Error); // there is an end to it
+    release.count_down();
+    CHECK(becomes_true([&] { return done == 6; }));
 }
 
 TEST_CASE("idle threads end, and come back when they are needed")

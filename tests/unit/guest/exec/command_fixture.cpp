@@ -99,22 +99,25 @@ protocol::ExecuteRequest Guest::request(const std::string& command, std::uint64_
     return request;
 }
 
-std::size_t Guest::start(const protocol::ExecuteRequest& request)
+std::size_t Guest::start(const protocol::ExecuteRequest& request, const std::string& asker,
+                         const std::function<void()>& began)
 {
     const std::size_t handle = outcomes_.size();
     outcomes_.emplace_back();
-    const auto began = std::chrono::steady_clock::now();
-    commands->start(
-        request, [this, handle, began](protocol::ExecuteReply reply, std::exception_ptr error) {
-            if (outcomes_.at(handle)) {
-                std::fputs("a command was answered twice\n", stderr);
-                std::abort();
-            }
-            outcomes_.at(handle) = Outcome{std::move(reply), std::move(error),
-                                           std::chrono::duration_cast<std::chrono::milliseconds>(
-                                               std::chrono::steady_clock::now() - began)};
-            loop.stop();
-        });
+    const auto asked = std::chrono::steady_clock::now();
+    commands->start(request,
+                    [this, handle, asked](protocol::ExecuteReply reply, std::exception_ptr error) {
+                        if (outcomes_.at(handle)) {
+                            std::fputs("a command was answered twice\n", stderr);
+                            std::abort();
+                        }
+                        outcomes_.at(handle) =
+                            Outcome{std::move(reply), std::move(error),
+                                    std::chrono::duration_cast<std::chrono::milliseconds>(
+                                        std::chrono::steady_clock::now() - asked)};
+                        loop.stop();
+                    },
+                    {.asker = asker, .began = began});
     return handle;
 }
 

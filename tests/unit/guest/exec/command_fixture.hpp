@@ -53,7 +53,9 @@ class Guest {
                                                           std::uint64_t timeout = 20'000);
 
     /// Starts it; the outcome appears in *wait_for(handle).
-    [[nodiscard]] std::size_t start(const protocol::ExecuteRequest& request);
+    [[nodiscard]] std::size_t start(const protocol::ExecuteRequest& request,
+                                    const std::string& asker = {},
+                                    const std::function<void()>& began = {});
     [[nodiscard]] std::optional<Outcome>& outcome(std::size_t handle);
     /// Runs the loop until it is there.
     Outcome wait_for(std::size_t handle);
