@@ -376,7 +376,8 @@ TEST_CASE("of too many outcomes that nobody has seen the earliest go, however th
     for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
         guest.commands->detach(*id);
     }
-    CHECK(guest.commands->forgotten_unseen() == all - 128);
+    // The last one may have answered and not be gone yet.
+    CHECK(guest.until([&] { return guest.commands->forgotten_unseen() == all - 128; }));
     auto kept = guest.commands->ended_jobs();
     REQUIRE(kept.size() == 128);
     std::ranges::sort(kept, {}, &protocol::JobEntry::order);
