@@ -83,12 +83,13 @@ Newest newest_unseen(const protocol::InfoReply& info, bool also_running)
     for (const auto* jobs : {&info.ended, &info.jobs}) {
         for (const auto& job : *jobs) {
             if (job.unseen && (also_running || job.status != "running")) {
-                newest.jobs.push_back(&job);
+                // An earlier guest tells none of their order: those stay in that of their ids.
+                newest.jobs.insert(std::ranges::upper_bound(newest.jobs, job.order, {},
+                                                            &protocol::JobEntry::order),
+                                   &job);
             }
         }
     }
-    // An earlier guest tells none of their order: then they stay in that of their ids.
-    std::ranges::stable_sort(newest.jobs, {}, &protocol::JobEntry::order);
     newest.others = newest.jobs.size() - std::min(newest.jobs.size(), told);
     newest.jobs.erase(newest.jobs.begin(),
                       newest.jobs.begin() + static_cast<std::ptrdiff_t>(newest.others));
