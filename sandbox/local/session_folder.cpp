@@ -174,12 +174,14 @@ void SessionFolder::forget_generation() const noexcept
 UniqueFd SessionFolder::make_parting_note() const
 {
     // Anew: the guest of an earlier machine may have the old one open yet.
-    const char living = static_cast<char>(protocol::Parting::none);
-    write_file_atomically(folder_.get(), parting_name, {&living, 1}, 0600, /*sync=*/false);
-    UniqueFd note(::openat(folder_.get(), parting_name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+    ::unlinkat(folder_.get(), parting_name, 0);
+    UniqueFd note(::openat(folder_.get(), parting_name,
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!note) {
-        throw_errno("open the note of " + path_);
+        throw_errno("make the note of " + path_);
     }
+    const char living = static_cast<char>(protocol::Parting::none);
+    write_full(note.get(), {&living, 1});
     return note;
 }
 
