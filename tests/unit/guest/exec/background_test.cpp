@@ -354,7 +354,7 @@ TEST_CASE("outcomes that nobody has seen are not forgotten for others")
     for (const bool told : {false, true}) {
         const auto claim = guest.commands->lend_unseen();
         CHECK(guest.commands->forgotten_unseen() == 0);
-        leave_one(200); // while somebody tells of the others
+        leave_one(200);        // while somebody tells of the others
         CHECK(are_there(128)); // else it has ended, and has not taken its place yet
         guest.commands->settle_claim(claim, told);
         CHECK(guest.commands->forgotten_unseen() == (told ? 0 : 14));
