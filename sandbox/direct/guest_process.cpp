@@ -6,6 +6,7 @@
 #include "sandbox/base/process.hpp"
 #include "sandbox/base/process_stat.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/parting_note.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/unix_channel.hpp"
@@ -135,31 +136,11 @@ void kill_tree(pid_t guest, int process)
     sys::pidfd_send_signal(process, SIGKILL);
 }
 
-/// Removed first: the guest of an earlier machine may have it open yet.
-UniqueFd make_parting_note(const std::string& folder)
-{
-    const std::string path = folder + parting_note;
-    ::unlink(path.c_str());
-    UniqueFd note(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!note) {
-        throw_errno("make " + path);
-    }
-    const char living = static_cast<char>(protocol::Parting::none);
-    write_full(note.get(), {&living, 1});
-    return note;
-}
-
 } // namespace
 
 std::optional<protocol::Parting> parting_of(const std::string& folder)
 {
-    try {
-        const auto note = read_file_limited(AT_FDCWD, folder + parting_note, 1);
-        return note.empty() ? std::nullopt
-                            : std::optional(static_cast<protocol::Parting>(note.front()));
-    } catch (const std::exception&) {
-        return std::nullopt;
-    }
+    return sandbox::read_parting_note(AT_FDCWD, folder + parting_note);
 }
 
 StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
@@ -169,7 +150,7 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
     // Not a file: the token must not be left on the disk.
     const auto config =
         make_memory_file("berth-config", protocol::encode(config_for(spec, folder)));
-    const auto note = make_parting_note(folder);
+    const auto note = sandbox::make_parting_note(AT_FDCWD, folder + parting_note);
     auto ready = make_pipe();
     auto lifetime = make_pipe();
     SpawnOptions options;

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/local/remove_tree.hpp"
+#include "sandbox/parting_note.hpp"
 
 #include <array>
 #include <cerrno>
@@ -173,16 +174,7 @@ void SessionFolder::forget_generation() const noexcept
 
 UniqueFd SessionFolder::make_parting_note() const
 {
-    // Anew: the guest of an earlier machine may have the old one open yet.
-    ::unlinkat(folder_.get(), parting_name, 0);
-    UniqueFd note(::openat(folder_.get(), parting_name,
-                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!note) {
-        throw_errno("make the note of " + path_);
-    }
-    const char living = static_cast<char>(protocol::Parting::none);
-    write_full(note.get(), {&living, 1});
-    return note;
+    return sandbox::make_parting_note(folder_.get(), parting_name);
 }
 
 // By the key: what a record says of itself may be another's word, in shared books.
@@ -199,9 +191,7 @@ std::optional<protocol::Parting> SessionFolder::parting(const std::string& state
         if (!folder || read_file_limited(folder.get(), generation_name, 256) != record.generation) {
             return std::nullopt;
         }
-        const auto note = read_file_limited(folder.get(), parting_name, 1);
-        return note.empty() ? std::nullopt
-                            : std::optional(static_cast<protocol::Parting>(note.front()));
+        return sandbox::read_parting_note(folder.get(), parting_name);
     } catch (const std::exception&) {
         return std::nullopt;
     }
