@@ -44,15 +44,15 @@ struct GuestConfig {
     /// unknown
     std::int32_t oom_events_fd = -1;
 
-    /// The limits of commands are in that v2 directory: one that cannot enter it must not run.
-    bool limits_by_cgroup = false;
-
     std::uint64_t limit_nofile = 0; ///< rlimits of commands; 0: as inherited
     std::uint64_t limit_nproc = 0;
     std::uint64_t limit_fsize = 0;
     /// So many processes the commands' cgroup lets live at once, where that is what limits them and
     /// not limit_nproc; 0: it does not. For the guest to know: it can read no cgroup.
     std::uint64_t limit_pids = 0;
+
+    /// The limits of commands are in the v2 directory: one that cannot enter it must not run.
+    bool limits_by_cgroup = false;
 
     /// No command may give a file its set-user-id or set-group-id bit: folders of the host can be
     /// written to.
