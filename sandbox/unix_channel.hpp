@@ -5,20 +5,10 @@
 #include "sandbox/channel.hpp"
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <utility>
 
 namespace berth::sandbox {
-
-/// A listening unix socket at `path`, mode 0600, non-blocking and close-on-exec; a file that is
-/// there already is replaced. The path may be longer than the 107 bytes of a sockaddr_un. Throws
-/// std::system_error.
-[[nodiscard]] UniqueFd listen_unix(const std::string& path);
-
-/// A connection to it, blocking and close-on-exec. Throws Error(session_lost) when nobody listens
-/// there, Error(backend_error) when the deadline passes first or for any other reason.
-[[nodiscard]] UniqueFd connect_unix(const std::string& path, const Deadline& deadline);
 
 /// A channel over a connected unix stream socket.
 class UnixChannel : public Channel {

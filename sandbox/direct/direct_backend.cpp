@@ -1,6 +1,7 @@
 #include "sandbox/direct/direct_backend.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/direct/guest_process.hpp"
 #include "sandbox/unix_channel.hpp"
 
@@ -44,7 +45,7 @@ class DirectMachine : public sandbox::Machine {
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override
     {
         return std::make_unique<sandbox::UnixChannel>(
-            sandbox::connect_unix(record_.data.at("socket"), deadline));
+            connect_unix(record_.data.at("socket"), deadline));
     }
 
   private:
@@ -102,7 +103,7 @@ class DirectBackend : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine> attach(const MachineRecord& record) override
     {
         try {
-            (void)sandbox::connect_unix(record.data.at("socket"), Deadline::after(connect_time));
+            (void)connect_unix(record.data.at("socket"), Deadline::after(connect_time));
         } catch (const Error& error) {
             if (error.code() == ErrorCode::session_lost) {
                 return nullptr;
@@ -180,8 +181,8 @@ class DirectBackend : public sandbox::Backend {
     [[nodiscard]] bool nobody_listens(const std::string& key_hash) const
     {
         try {
-            (void)sandbox::connect_unix(state_directory_ + "/" + key_hash + "/run/guest.sock",
-                                        Deadline::after(connect_time));
+            (void)connect_unix(state_directory_ + "/" + key_hash + "/run/guest.sock",
+                               Deadline::after(connect_time));
             return false;
         } catch (const Error& error) {
             return error.code() == ErrorCode::session_lost;

@@ -6,10 +6,10 @@
 #include "sandbox/base/process.hpp"
 #include "sandbox/base/process_stat.hpp"
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/parting_note.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/protocol/guest_config.hpp"
+#include "sandbox/protocol/parting_note.hpp"
 #include "sandbox/protocol/wire.hpp"
-#include "sandbox/unix_channel.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -140,17 +140,17 @@ void kill_tree(pid_t guest, int process)
 
 std::optional<protocol::Parting> parting_of(const std::string& folder)
 {
-    return sandbox::read_parting_note(AT_FDCWD, folder + parting_note);
+    return protocol::read_parting_note(AT_FDCWD, folder + parting_note);
 }
 
 StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
                          const std::string& folder, const std::string& socket)
 {
-    const auto listener = sandbox::listen_unix(socket);
+    const auto listener = listen_unix(socket);
     // Not a file: the token must not be left on the disk.
     const auto config =
         make_memory_file("berth-config", protocol::encode(config_for(spec, folder)));
-    const auto note = sandbox::make_parting_note(AT_FDCWD, folder + parting_note);
+    const auto note = protocol::make_parting_note(AT_FDCWD, folder + parting_note);
     auto ready = make_pipe();
     auto lifetime = make_pipe();
     SpawnOptions options;

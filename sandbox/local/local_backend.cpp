@@ -5,6 +5,7 @@
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/cgroup_limits.hpp"
@@ -28,7 +29,6 @@
 #include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/uid_range.hpp"
 #include "sandbox/state_directory.hpp"
-#include "sandbox/unix_channel.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -399,7 +399,7 @@ std::unique_ptr<sandbox::Machine> LocalBackend::attach(const sandbox::MachineRec
         if (record.backend != name() || !open_guest(facts)) {
             return nullptr;
         }
-        (void)sandbox::connect_unix(facts.socket_path, Deadline::after(std::chrono::seconds(2)));
+        (void)connect_unix(facts.socket_path, Deadline::after(std::chrono::seconds(2)));
         return make_machine(record);
     } catch (const Error& error) {
         if (error.code() == ErrorCode::session_lost) {

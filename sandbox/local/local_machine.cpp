@@ -1,6 +1,7 @@
 #include "sandbox/local/local_machine.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/unix_channel.hpp"
 
@@ -147,8 +148,7 @@ class LocalMachine final : public sandbox::Machine {
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override
     {
-        return std::make_unique<sandbox::UnixChannel>(
-            sandbox::connect_unix(facts_.socket_path, deadline));
+        return std::make_unique<sandbox::UnixChannel>(connect_unix(facts_.socket_path, deadline));
     }
 
   private:

@@ -3,7 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/local/remove_tree.hpp"
-#include "sandbox/parting_note.hpp"
+#include "sandbox/protocol/parting_note.hpp"
 
 #include <array>
 #include <cerrno>
@@ -174,7 +174,7 @@ void SessionFolder::forget_generation() const noexcept
 
 UniqueFd SessionFolder::make_parting_note() const
 {
-    return sandbox::make_parting_note(folder_.get(), parting_name);
+    return protocol::make_parting_note(folder_.get(), parting_name);
 }
 
 // By the key: what a record says of itself may be another's word, in shared books.
@@ -191,7 +191,7 @@ std::optional<protocol::Parting> SessionFolder::parting(const std::string& state
         if (!folder || read_file_limited(folder.get(), generation_name, 256) != record.generation) {
             return std::nullopt;
         }
-        return sandbox::read_parting_note(folder.get(), parting_name);
+        return protocol::read_parting_note(folder.get(), parting_name);
     } catch (const std::exception&) {
         return std::nullopt;
     }

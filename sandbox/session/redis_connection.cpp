@@ -64,7 +64,7 @@ UniqueFd connected(const sockaddr* name, socklen_t size, int family, const Deadl
     return socket;
 }
 
-UniqueFd connect_unix(const std::string& path, const Deadline& deadline)
+UniqueFd connect_to_file(const std::string& path, const Deadline& deadline)
 {
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
@@ -150,7 +150,7 @@ RedisConnection::RedisConnection(const RedisAddress& address, const RedisTimes& 
     if (!reader_) {
         throw std::bad_alloc();
     }
-    socket_ = address.host.empty() ? connect_unix(address.socket, Deadline::after(times.connect))
+    socket_ = address.host.empty() ? connect_to_file(address.socket, Deadline::after(times.connect))
                                    : connect_tcp(address, times.connect);
 }
 

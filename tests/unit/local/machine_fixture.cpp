@@ -3,9 +3,9 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/remove_tree.hpp"
-#include "sandbox/unix_channel.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -139,7 +139,7 @@ std::string Bench::run(const std::string& script)
 {
     using std::chrono::seconds;
     const UniqueFd socket =
-        sandbox::connect_unix(machine_->record().data.at("socket"), Deadline::after(seconds(30)));
+        connect_unix(machine_->record().data.at("socket"), Deadline::after(seconds(30)));
     (void)!::write(socket.get(), script.data(), script.size());
     ::shutdown(socket.get(), SHUT_WR);
     std::string output;

@@ -2,10 +2,10 @@
 // answer comes.
 
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/direct/direct_backend.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "sandbox/sandbox.hpp"
-#include "sandbox/unix_channel.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/sandbox/cutting_machine.hpp"
@@ -237,7 +237,7 @@ struct Real {
         auto sandbox = std::make_unique<Sandbox>(
             std::make_unique<CuttingMachine>(
                 [socket = record.data.at("socket")] {
-                    return sandbox::connect_unix(socket, Deadline::after(std::chrono::seconds(10)));
+                    return connect_unix(socket, Deadline::after(std::chrono::seconds(10)));
                 },
                 record, std::vector{cut}, 1),
             token);

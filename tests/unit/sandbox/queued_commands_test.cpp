@@ -1,10 +1,10 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/direct/direct_backend.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
-#include "sandbox/unix_channel.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
 #include "tests/unit/sandbox/programs.hpp"
@@ -191,8 +191,8 @@ TEST_CASE(
     std::mutex mutex;
     std::vector<UniqueFd> sockets; // of the connections that this server makes, once more
     const auto connect = [&] {
-        auto socket = sandbox::connect_unix(machine.record.data.at("socket"),
-                                            Deadline::after(std::chrono::seconds(10)));
+        auto socket = connect_unix(machine.record.data.at("socket"),
+                                   Deadline::after(std::chrono::seconds(10)));
         const std::lock_guard lock(mutex);
         sockets.emplace_back(::dup(socket.get()));
         return socket;

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/unix_channel.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -17,11 +18,11 @@
 #include <sys/stat.h>
 
 using namespace std::chrono_literals;
+using berth::connect_unix;
 using berth::Deadline;
 using berth::ErrorCode;
+using berth::listen_unix;
 using berth::UniqueFd;
-using berth::sandbox::connect_unix;
-using berth::sandbox::listen_unix;
 using berth::sandbox::UnixChannel;
 using berth::tests::error_of;
 

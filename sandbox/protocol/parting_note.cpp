@@ -1,4 +1,4 @@
-#include "sandbox/parting_note.hpp"
+#include "sandbox/protocol/parting_note.hpp"
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace berth::sandbox {
+namespace berth::protocol {
 
 UniqueFd make_parting_note(int folder, const std::string& path)
 {
@@ -18,20 +18,19 @@ UniqueFd make_parting_note(int folder, const std::string& path)
     if (!note) {
         throw_errno("make the note " + path);
     }
-    const char living = static_cast<char>(protocol::Parting::none);
+    const char living = static_cast<char>(Parting::none);
     write_full(note.get(), {&living, 1});
     return note;
 }
 
-std::optional<protocol::Parting> read_parting_note(int folder, const std::string& path) noexcept
+std::optional<Parting> read_parting_note(int folder, const std::string& path) noexcept
 {
     try {
         const auto note = read_file_limited(folder, path, 1);
-        return note.empty() ? std::nullopt
-                            : std::optional(static_cast<protocol::Parting>(note.front()));
+        return note.empty() ? std::nullopt : std::optional(static_cast<Parting>(note.front()));
     } catch (const std::exception&) {
         return std::nullopt;
     }
 }
 
-} // namespace berth::sandbox
+} // namespace berth::protocol
