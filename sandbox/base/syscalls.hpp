@@ -86,6 +86,23 @@ inline int quotactl_fd(int fd, unsigned command, unsigned id, void* data) noexce
     return static_cast<int>(::syscall(SYS_quotactl_fd, fd, command, id, data));
 }
 
+/// Of the calling thread alone, unlike the C library's, which asks all threads of a process to
+/// follow: for a child between fork and exec. -1 leaves an id as it is.
+inline int setresuid(uid_t real, uid_t effective, uid_t saved) noexcept
+{
+    return static_cast<int>(::syscall(SYS_setresuid, real, effective, saved));
+}
+
+inline int setresgid(gid_t real, gid_t effective, gid_t saved) noexcept
+{
+    return static_cast<int>(::syscall(SYS_setresgid, real, effective, saved));
+}
+
+inline int setgroups(std::size_t count, const gid_t* groups) noexcept
+{
+    return static_cast<int>(::syscall(SYS_setgroups, count, groups));
+}
+
 /// Unlike the C library's it needs no memory: for a child between fork and exec. Returns the length
 /// with the final NUL.
 inline long getcwd(char* path, std::size_t size) noexcept

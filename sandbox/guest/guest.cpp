@@ -216,8 +216,8 @@ void run(protocol::GuestConfig config) noexcept
 {
     try {
         keep_only_descriptors_of(config);
-        auto oom_score = OomScore::of_this_process();
-        confine_process();
+        auto oom_score = config.run_as ? OomScore::spared() : OomScore::of_this_process();
+        confine_process(config.run_as);
         make_directories(config);
         take_back_appends(config);
         serve(std::move(config), std::move(oom_score));

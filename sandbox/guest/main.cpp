@@ -1,14 +1,21 @@
 // The program inside a sandbox whose machine is not made by berth-launcher, which has the guest in
-// it. It is given its config on a descriptor and serves the host on the socket that the config
-// names, until it is told to end.
+// it. `--config-fd N`: it is given its config on a descriptor and serves the host on the socket
+// that the config names, until it is told to end. `reside` and `connect` are for a microVM
+// (docs/adr/0016-e2b-channel.md).
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/guest.hpp"
+#include "sandbox/guest/microvm/connector.hpp"
+#include "sandbox/guest/microvm/resident.hpp"
 #include "sandbox/guest/startup.hpp"
 
 #include <charconv>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace {
@@ -16,25 +23,50 @@ namespace {
 using berth::Error;
 using berth::ErrorCode;
 
-int config_descriptor(int argc, char** argv)
+int descriptor(std::string_view value)
 {
-    const std::string_view value = argc == 3 ? argv[2] : "";
     int fd = -1;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), fd);
-    if (argc != 3 || std::string_view(argv[1]) != "--config-fd" || error != std::errc() ||
-        end != value.data() + value.size() || fd < 0) {
-        throw Error(ErrorCode::invalid_argument, "usage: berth-guest --config-fd N",
-                    "berth starts it; it is of no use by hand");
+    if (error != std::errc() || end != value.data() + value.size() || fd < 0) {
+        throw Error(ErrorCode::invalid_argument, "there is no descriptor " + std::string(value));
     }
     return fd;
+}
+
+std::optional<std::string_view> variable(const std::string& name)
+{
+    const char* const value = ::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string_view>(value);
+}
+
+/// What it is when it ends: the exit status.
+int run(std::string_view what, const std::string& argument)
+{
+    if (what == "--config-fd") {
+        berth::guest::run(berth::guest::read_config(descriptor(argument)));
+    }
+    if (what == "reside") {
+        berth::guest::reside(argument);
+        return 0;
+    }
+    if (what == "connect") {
+        (void)std::signal(SIGPIPE, SIG_IGN);
+        return static_cast<int>(berth::guest::connect_to_resident(argument, {}, variable));
+    }
+    throw Error(ErrorCode::invalid_argument, "there is no " + std::string(what));
 }
 
 } // namespace
 
 int main(int argc, char** argv)
 {
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: berth-guest --config-fd N | reside FOLDER | connect FOLDER\n"
+                             "berth starts it; it is of no use by hand\n");
+        return 1;
+    }
     try {
-        berth::guest::run(berth::guest::read_config(config_descriptor(argc, argv)));
+        return run(argv[1], argv[2]);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "berth-guest: %s\n", error.what());
         return 1;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -49,6 +50,18 @@ void make_path(const std::string& path, mode_t mode)
         if (slash == std::string::npos) {
             return;
         }
+    }
+}
+
+/// By its effective ids, which decide about files. Its real ones stay root's: no command of the
+/// user may send it a signal, it may send one to whatever a command has become, and it can begin
+/// one.
+void work_as(const protocol::UserIds& user)
+{
+    const std::vector<gid_t> groups(user.groups.begin(), user.groups.end());
+    if (::setgroups(groups.size(), groups.data()) != 0 || ::setegid(user.group) != 0 ||
+        ::seteuid(user.user) != 0) {
+        throw_errno("become the session's user");
     }
 }
 
@@ -103,11 +116,13 @@ void keep_only_descriptors_of(const protocol::GuestConfig& config)
     }
 }
 
-void confine_process()
+void confine_process(const std::optional<protocol::UserIds>& run_as)
 {
     // Commands share the guest's uid: a dumpable guest could be traced by them and its token read.
     ::prctl(PR_SET_DUMPABLE, 0);
-    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (!run_as) {
+        ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    }
     if (::getpid() != 1 && ::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         throw_errno("become a subreaper");
     }
@@ -120,6 +135,10 @@ void confine_process()
     ::mallopt(M_ARENA_MAX, 1);
     ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
     ::mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+    if (run_as) {
+        work_as(*run_as);
+        ::prctl(PR_SET_DUMPABLE, 0); // which a change of ids leaves to fs.suid_dumpable
+    }
 }
 
 // Not inlined: below its frame nothing is in use.

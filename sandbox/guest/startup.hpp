@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace berth::guest {
 
@@ -16,9 +17,11 @@ namespace berth::guest {
 /// opened on /dev/null where they are not open.
 void keep_only_descriptors_of(const protocol::GuestConfig& config);
 
-/// What this process is from here on: not dumpable, without new privileges, the parent of every
-/// orphan of the session, all signals blocked, a heap that gives memory back.
-void confine_process();
+/// What this process is from here on: not dumpable, the parent of every orphan of the session, all
+/// signals blocked, a heap that gives memory back; and without new privileges, unless `run_as` is
+/// given: then it works as that user, and nothing but its real ids is root's any more. Throws
+/// std::system_error.
+void confine_process(const std::optional<protocol::UserIds>& run_as);
 
 /// What making the machine, which this process has done too, took of its stack and heap goes back:
 /// a fifth of an idle session's memory. Of the main thread.

@@ -37,6 +37,20 @@ void put_frame(std::string& out, FrameType type, std::string_view payload, std::
     out += payload;
 }
 
+FrameHeader read_header(std::string_view bytes)
+{
+    const auto type = static_cast<std::uint8_t>(bytes[4]);
+    if (type < static_cast<std::uint8_t>(FrameType::hello) ||
+        type > static_cast<std::uint8_t>(FrameType::acknowledge)) {
+        throw WireError("an unknown frame type " + std::to_string(type));
+    }
+    return {.type = static_cast<FrameType>(type),
+            .flags = static_cast<std::uint8_t>(bytes[5]),
+            .operation = static_cast<std::uint16_t>(static_cast<unsigned char>(bytes[6]) |
+                                                    (static_cast<unsigned char>(bytes[7]) << 8U)),
+            .size = u32_at(bytes, 0)};
+}
+
 void FrameReader::feed(std::string_view bytes)
 {
     if (large_) {
@@ -56,21 +70,14 @@ std::optional<Frame> FrameReader::next()
     if (rest.size() < frame_header_size) {
         return std::nullopt;
     }
-    const std::uint32_t size = u32_at(rest, 0);
-    const auto type = static_cast<std::uint8_t>(rest[4]);
-    if (type < static_cast<std::uint8_t>(FrameType::hello) ||
-        type > static_cast<std::uint8_t>(FrameType::acknowledge)) {
-        throw WireError("an unknown frame type " + std::to_string(type));
-    }
+    const auto header = read_header(rest);
+    const std::size_t size = header.size;
     if (size > limit_) {
         throw WireError("a frame of " + std::to_string(size) + " bytes, " + std::to_string(limit_) +
                         " are allowed");
     }
-    Frame frame;
-    frame.type = static_cast<FrameType>(type);
-    frame.flags = static_cast<std::uint8_t>(rest[5]);
-    frame.operation = static_cast<std::uint16_t>(static_cast<unsigned char>(rest[6]) |
-                                                 (static_cast<unsigned char>(rest[7]) << 8U));
+    Frame frame{
+        .type = header.type, .flags = header.flags, .operation = header.operation, .payload = {}};
     if (rest.size() < frame_header_size + size) {
         if (size > max_data_size) {
             // From here on its bytes go where they belong, without growing and copying.

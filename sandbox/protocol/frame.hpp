@@ -63,6 +63,16 @@ void put_header(std::string& out, FrameType type, std::size_t size, std::uint16_
 void put_frame(std::string& out, FrameType type, std::string_view payload,
                std::uint16_t operation = 0, std::uint8_t flags = 0);
 
+struct FrameHeader {
+    FrameType type = FrameType::error;
+    std::uint8_t flags = 0;
+    std::uint16_t operation = 0;
+    std::uint32_t size = 0; ///< of the payload
+};
+
+/// Of the `frame_header_size` bytes that `bytes` begins with. Throws WireError for an unknown type.
+[[nodiscard]] FrameHeader read_header(std::string_view bytes);
+
 /// Cuts a byte stream into frames. Buffers at most one frame beyond what was fed at once; a large
 /// one is in memory once.
 class FrameReader {

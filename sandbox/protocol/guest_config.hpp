@@ -1,9 +1,11 @@
 #pragma once
 
 #include "sandbox/protocol/on_disconnect.hpp"
+#include "sandbox/protocol/user_ids.hpp"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +69,10 @@ struct GuestConfig {
     std::uint64_t idle_pause = 0; ///< ms without call and job until it pauses; 0: never
     OnDisconnect on_disconnect = OnDisconnect::idle;
 
+    /// For a guest that is root in a machine of its own, where `user` may become root too. Nothing:
+    /// commands and files are whose the guest is, and no command ever gains a privilege.
+    std::optional<UserIds> run_as;
+
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
@@ -103,6 +109,7 @@ struct GuestConfig {
         field(31, self.quota);
         field(32, self.quota_by_kernel);
         field(33, self.parting_fd);
+        field(34, self.run_as);
     }
 };
 

@@ -41,6 +41,8 @@ Error start_error(const ShimReport& report, const std::string& shell)
         return errno_error(error, "put the command into its cgroup",
                            std::string("`berth doctor` shows what this host allows. ") +
                                new_machine);
+    case ShimStep::user:
+        return errno_error(error, "give the command its user", new_machine);
     case ShimStep::filter:
         return errno_error(error, "keep the command from making set-user-id files on the host",
                            new_machine);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@ namespace berth::guest {
 namespace {
 
 constexpr int highest = 1000; // OOM_SCORE_ADJ_MAX
+constexpr const char* never = "-1000";
 
 /// Best effort: a guest that is not spared works all the same.
 void put(const UniqueFd& file, const std::string& value) noexcept
@@ -35,6 +37,14 @@ OomScore OomScore::of_this_process()
     score.own_ = std::to_string(own);
     score.raised_ = std::to_string(std::min(own + more, highest));
     score.file_ = std::move(file);
+    return score;
+}
+
+OomScore OomScore::spared()
+{
+    auto score = of_this_process();
+    score.raised_ = std::exchange(score.own_, never);
+    put(score.file_, score.own_);
     return score;
 }
 

@@ -20,6 +20,10 @@ class OomScore {
     /// is no such file it changes nothing.
     [[nodiscard]] static OomScore of_this_process();
 
+    /// The same for a guest that is root in a machine of its own: it is spared before all others,
+    /// and processes are started with what it had.
+    [[nodiscard]] static OomScore spared();
+
     /// As long as it lives, processes are started with a score of `more` above the guest's own.
     class Raised {
       public:

@@ -128,6 +128,33 @@ void report_start(const Shell& shell) noexcept
     write_all(shell.plan->report, {reinterpret_cast<const char*>(&report), sizeof(report)});
 }
 
+/// What it is now, said again by root: from then on it is the lowest that a command may give
+/// itself. The guest's own, which it inherited as that, would keep it alive at the expense of all
+/// others.
+bool bound_oom_score() noexcept
+{
+    const int file = ::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+    if (file < 0) {
+        return errno == ENOENT; // no /proc: nor is there one for the command
+    }
+    std::array<char, 16> text{};
+    const ssize_t size = ::pread(file, text.data(), text.size(), 0);
+    const bool done =
+        size > 0 && ::pwrite(file, text.data(), static_cast<std::size_t>(size), 0) == size;
+    ::close(file);
+    return done;
+}
+
+/// The guest's effective ids are the user's already; what is given up here is that it can be root
+/// again. The raw calls: the C library's would wait for threads of the guest, which are not here.
+bool give_up_root(const protocol::UserIds& user) noexcept
+{
+    return sys::setresuid(-1U, 0, -1U) == 0 && bound_oom_score() &&
+           sys::setgroups(user.groups.size(), user.groups.data()) == 0 &&
+           sys::setresgid(user.group, user.group, user.group) == 0 &&
+           sys::setresuid(user.user, user.user, user.user) == 0;
+}
+
 int shell_main(void* argument)
 {
     auto& shell = *static_cast<Shell*>(argument);
@@ -150,6 +177,9 @@ int shell_main(void* argument)
     // Whatever the guest forgot to mark close-on-exec would be the command's to use.
     ::close_range(last + 1, ~0U, 0);
     set_limits(plan);
+    if (plan.run_as != nullptr && !give_up_root(*plan.run_as)) {
+        return fail(shell, ShimStep::user);
+    }
     reset_signals();
     if (plan.filter != nullptr && sys::seccomp_set_filter(*plan.filter) != 0) {
         return fail(shell, ShimStep::filter);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sandbox/protocol/user_ids.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,9 +43,11 @@ struct ShimPlan {
     std::uint64_t limit_fsize = 0;
     std::uint64_t soft_limit_fsize = 0;
     const sock_fprog* filter = nullptr; ///< of the shell and all that it starts, if any
+    /// Whom a guest that is root runs the shell as; null: as itself.
+    const protocol::UserIds* run_as = nullptr;
 };
 
-enum class ShimStep : std::uint32_t { none, cgroup, input, fork, workdir, filter, exec };
+enum class ShimStep : std::uint32_t { none, cgroup, input, fork, workdir, user, filter, exec };
 
 enum class ReportKind : std::uint32_t { failed, started, ended, settled };
 

@@ -301,6 +301,7 @@ pid_t spawn(const SpawnOptions& options, const CommandPipes& pipes)
     plan.limit_fsize = options.config.limit_fsize;
     plan.soft_limit_fsize = options.file_limit;
     plan.filter = options.config.refuse_setid ? &setid_filter() : nullptr;
+    plan.run_as = options.config.run_as ? &*options.config.run_as : nullptr;
 
     return clone_shim(plan, options.cgroup_fd);
 }

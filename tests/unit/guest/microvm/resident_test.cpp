@@ -1,0 +1,181 @@
+#include "sandbox/base/io.hpp"
+#include "sandbox/protocol/residence.hpp"
+#include "sandbox/protocol/wire.hpp"
+#include "tests/unit/guest/microvm/resident.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using berth::protocol::ConnectorEnd;
+using berth::protocol::FrameType;
+using berth::protocol::Operation;
+using berth::tests::Ended;
+using berth::tests::opening_of;
+using berth::tests::Resident;
+
+namespace {
+
+bool ended_as(const Ended& ended, ConnectorEnd wanted)
+{
+    INFO(ended.error);
+    return ended.status == static_cast<int>(wanted);
+}
+
+std::string write_request(const Resident& machine, const std::string& path,
+                          const std::string& content)
+{
+    berth::protocol::WriteFileRequest request;
+    request.path = path;
+    request.content = content;
+    return opening_of(machine.hello(), Operation::write_file, berth::protocol::encode(request));
+}
+
+bool has(const std::string& text, const std::string& part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+} // namespace
+
+// All of it is root's work in a microVM, so there is nothing to be seen without.
+TEST_SUITE("resident" * doctest::skip(::geteuid() != 0))
+{
+    TEST_CASE(
+        "a resident guest stays, answers a call by each connector, and tells the answer's end")
+    {
+        const Resident machine;
+        machine.upload(machine.config());
+        const auto resided = machine.reside(); // returns: nothing of it is held open by the guest
+        REQUIRE_MESSAGE(resided.status == 0, resided.error);
+        CHECK_FALSE(std::filesystem::exists(machine.folder() + "/config"));
+        for (int call = 0; call < 3; ++call) {
+            const auto ended =
+                machine.connect(machine.seal(opening_of(machine.hello(), Operation::ping, "")));
+            CHECK(ended_as(ended, ConnectorEnd::answered));
+            const auto frames = ended.frames();
+            REQUIRE(frames.size() == 2);
+            CHECK(frames[0].type == FrameType::hello_reply);
+            CHECK(frames[1].type == FrameType::reply);
+        }
+    }
+
+    TEST_CASE("commands and files of a resident guest are the user's, who cannot touch the guest")
+    {
+        const Resident machine;
+        machine.upload(machine.config());
+        REQUIRE(machine.reside().status == 0);
+        CHECK(machine.run("id -u; id -g; id -G; umask") == "65534\n65534\n65534\n0022\n0");
+        CHECK(machine.run("grep -E '^(CapEff|CapPrm|NoNewPrivs)' /proc/self/status") ==
+              "CapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nNoNewPrivs:\t0\n0");
+        const auto written =
+            machine.connect(machine.seal(write_request(machine, "from-write", "text")));
+        CHECK(ended_as(written, ConnectorEnd::answered));
+        CHECK(machine.run("echo more >>from-write; stat -c %u:%g:%a from-write") ==
+              "65534:65534:644\n0");
+
+        const std::string secret = machine.home() + "/roots";
+        std::ofstream(secret) << "secret";
+        REQUIRE(::chmod(secret.c_str(), 0600) == 0);
+        CHECK(machine.run("cat roots 2>/dev/null") == "1");
+        berth::protocol::ReadFileRequest request;
+        request.path = secret;
+        const auto read = machine.connect(machine.seal(
+            opening_of(machine.hello(), Operation::read_file, berth::protocol::encode(request))));
+        REQUIRE(read.frames().back().type == FrameType::error);
+        CHECK(has(read.frames().back().payload, "permission_denied"));
+
+        CHECK(machine.run("for p in $(pgrep -x berth-guest) $PPID; do kill -9 $p; done 2>&1 | "
+                          "grep -c 'not permitted'") != "0\n1");
+        CHECK(machine.run("cat " + machine.folder() + "/key 2>/dev/null") == "1");
+        // A lower score than it was given would have others killed in its place.
+        CHECK(machine.run("cat /proc/self/oom_score_adj; "
+                          "(echo -1000 >/proc/self/oom_score_adj) 2>/dev/null || echo refused") ==
+              berth::read_file_limited(AT_FDCWD, "/proc/self/oom_score_adj", 100) + "refused\n0");
+    }
+
+    TEST_CASE("what an opening lacks comes behind it, however large")
+    {
+        const Resident machine;
+        machine.upload(machine.config());
+        REQUIRE(machine.reside().status == 0);
+        const std::string content(3'000'000, 'c');
+        const auto all = write_request(machine, "large", content);
+        const auto ended = machine.connect(machine.seal(all.substr(0, 1000)), all.substr(1000));
+        CHECK(ended_as(ended, ConnectorEnd::answered));
+        CHECK(std::filesystem::file_size(machine.home() + "/large") == content.size());
+    }
+
+    TEST_CASE("an opening that is not for this guest reaches nobody")
+    {
+        const Resident machine;
+        const auto opening = opening_of(machine.hello(), Operation::ping, "");
+        CHECK(ended_as(machine.connect(machine.seal(opening)), ConnectorEnd::nobody_there));
+        machine.upload(machine.config());
+        REQUIRE(machine.reside().status == 0);
+        CHECK(ended_as(machine.connect({}), ConnectorEnd::not_opened));
+        auto changed = machine.seal(opening);
+        changed.begin()->second.front() ^= 1; // still base64
+        CHECK(ended_as(machine.connect(changed), ConnectorEnd::not_opened));
+        auto other = machine.hello();
+        other.generation = "g2";
+        const auto refused = machine.connect(machine.seal(opening_of(other, Operation::ping, "")));
+        CHECK(ended_as(refused, ConnectorEnd::answered));
+        REQUIRE(refused.frames().size() == 1);
+        CHECK(refused.frames().front().type == FrameType::error);
+    }
+
+    TEST_CASE("a guest that is resident is not started again, nor is another in its place")
+    {
+        const Resident machine;
+        machine.upload(machine.config());
+        REQUIRE(machine.reside().status == 0);
+        const auto pid = machine.run("pgrep -x -n berth-guest");
+        CHECK(machine.reside().status == 0);
+        machine.upload(machine.config());
+        CHECK(machine.reside().status == 0);
+        CHECK_FALSE(std::filesystem::exists(machine.folder() + "/config"));
+        auto other = machine.config();
+        other.generation = "g2";
+        machine.upload(other);
+        const auto refused = machine.reside();
+        CHECK(refused.status == 1);
+        CHECK(has(refused.error, "another generation"));
+        CHECK(machine.run("pgrep -x -n berth-guest") == pid);
+    }
+
+    TEST_CASE("a guest that cannot reside says why, and leaves nothing")
+    {
+        const Resident machine;
+        SUBCASE("without a configuration")
+        {
+            CHECK(has(machine.reside().error, "/config is not there"));
+        }
+        SUBCASE("for a user that is not there")
+        {
+            auto config = machine.config();
+            config.user = "nobody-of-that-name";
+            machine.upload(config);
+            CHECK(has(machine.reside().error, "no user nobody-of-that-name"));
+        }
+        SUBCASE("with a home that it may not make")
+        {
+            auto config = machine.config();
+            config.home = machine.folder() + "/home";
+            machine.upload(config);
+            CHECK(has(machine.reside().error, "the guest did not start: berth-guest: make "));
+        }
+        SUBCASE("in another's folder")
+        {
+            machine.upload(machine.config());
+            REQUIRE(::chown(machine.folder().c_str(), 65534, 65534) == 0);
+            CHECK(has(machine.reside().error, "belongs to another user"));
+        }
+        CHECK(ended_as(machine.connect(machine.seal("")), ConnectorEnd::nobody_there));
+    }
+}
