@@ -16,7 +16,7 @@ session::SweepSaves make_workspace_sweeper(std::string workspace)
                                      .failed = std::move(swept.failed),
                                      .complete = swept.complete};
             for (auto& why : told.failed) {
-                why = "what a save that was killed has left in the workspace: " + why;
+                why.insert(0, "what a save that was killed has left in the workspace: ");
             }
             return told;
         };

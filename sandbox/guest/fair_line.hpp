@@ -130,7 +130,7 @@ class FairLine {
         return std::ranges::min_element(waiting_, {}, &Waiting::rank);
     }
 
-    Item remove(typename Line::iterator found)
+    Item remove(const typename Line::iterator& found)
     {
         Item item = std::move(found->item);
         waiting_.erase(found);

@@ -105,8 +105,9 @@ std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::
         bases.insert(layout.v2_base);
     }
     std::vector<std::string> paths;
+    paths.reserve(bases.size());
     for (const auto& base : bases) {
-        paths.push_back(base + "/berth/" + id);
+        paths.push_back(std::string(base).append("/berth/").append(id));
     }
     return paths;
 }

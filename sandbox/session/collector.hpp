@@ -61,9 +61,9 @@ class Collector {
         bool cleared = false; ///< it counts as that already
     };
 
-    [[nodiscard]] static const std::string& key_of(const std::string& key) noexcept { return key; }
+    [[nodiscard]] static std::string key_of(const std::string& key) { return key; }
 
-    [[nodiscard]] static const std::string& key_of(const Due& due) noexcept { return due.key; }
+    [[nodiscard]] static std::string key_of(const Due& due) { return due.key; }
 
     /// One collection, as far as it has come.
     struct Round {

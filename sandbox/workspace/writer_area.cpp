@@ -20,8 +20,9 @@ constexpr std::size_t mark_digits = 15;
 std::optional<struct flock> lock_of(std::string_view mark, short type) noexcept
 {
     off_t start = 0;
-    const char* const end = mark.data() + mark.size();
-    const auto read = std::from_chars(mark.data(), end, start, 16);
+    const char* const begin = mark.data();
+    const char* const end = begin + mark.size();
+    const auto read = std::from_chars(begin, end, start, 16);
     if (mark.size() != mark_digits || read.ec != std::errc() || read.ptr != end || start < 0) {
         return std::nullopt;
     }

@@ -269,7 +269,7 @@ void rethrow_with_room(const Error& failure, const WriteTarget& target, const Ca
     if (full && !error.details().contains("backup") && !error.details().contains("limit_bytes")) {
         throw_no_room(error.code(), error.what(), target.directory.get());
     }
-    throw error;
+    throw Error(error);
 }
 
 LockedTarget lock_write_target(std::string_view path, const CallContext& context)

@@ -24,7 +24,7 @@ class QuotaShare {
 
     /// Does some of the writing; an Error that the limit is the reason of says so.
     template <class Work>
-    auto watch(Work work) const
+    [[nodiscard]] auto watch(Work work) const
     {
         try {
             return work();
