@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -101,6 +102,19 @@ struct Layer {
                        [&](const Layer& layer) { return layer.name == name && !layer.in_force; });
 }
 
+/// How the guest of a machine is reached.
+struct Reach {
+    /// A connection carries one call after the other, and its end is news. Else each call has one
+    /// of its own, which is made with the beginning of it and of whose end the guest may hear
+    /// nothing (docs/adr/0016-e2b-channel.md).
+    bool kept = true;
+    std::size_t opening =
+        0; ///< of one that is not: so many bytes of it are sent with the connection
+    /// Of one that is not: for how long whoever works there is taken to be there after its last
+    /// call.
+    std::chrono::milliseconds lease{0};
+};
+
 /// One sandboxed machine with a guest in it. Thread-safe. Destroying the object leaves the machine
 /// as it is.
 class Machine {
@@ -119,6 +133,20 @@ class Machine {
 
     /// A new connection to the guest. Throws Error(session_lost) when the machine is gone.
     [[nodiscard]] virtual std::unique_ptr<Channel> connect(const Deadline& deadline) = 0;
+
+    /// The same for one call, where none is kept; `opening` is what is sent first, as a part of
+    /// what connects. Throws Unsent where it is certain that the guest has had none of it; any
+    /// other Error leaves that open.
+    [[nodiscard]] virtual std::unique_ptr<Channel> open(const Deadline& deadline,
+                                                        std::string_view opening)
+    {
+        auto channel = connect(deadline);
+        channel->send(opening);
+        return channel;
+    }
+
+    /// Always the same of one machine.
+    [[nodiscard]] virtual Reach reach() const noexcept { return {}; }
 };
 
 struct Availability {

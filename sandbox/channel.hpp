@@ -14,6 +14,13 @@ class LeftUnread : public Error {
     using Error::Error;
 };
 
+/// The machine cannot be reached, and the guest has not had the request: nothing has begun, and the
+/// same call may be made on another machine.
+class Unsent : public Error {
+  public:
+    explicit Unsent(const Error& cause) : Error(cause) {}
+};
+
 /// A byte stream to the guest of one machine. One thread sends, one receives; shutdown() may be
 /// called by any thread at any time and makes both return at once.
 class Channel {

@@ -46,7 +46,8 @@ class Sender {
 
     [[nodiscard]] bool done() const noexcept { return done_; }
 
-    /// What the source threw, if it was that which broke the connection.
+    /// What the source threw, if it was that which broke the connection, or what kept that from
+    /// being made.
     void rethrow()
     {
         stop_ = true;
@@ -64,6 +65,9 @@ class Sender {
             connection_.send_request(static_cast<std::uint16_t>(call.operation), call.request);
             done_ = call.source == nullptr || send_data(*call.source);
         } catch (...) {
+            if (!connection_.is_made()) {
+                error_ = std::current_exception(); // of which no receiver hears
+            }
             connection_.shutdown(); // the receiver says what of
         }
     }

@@ -5,6 +5,7 @@
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -13,6 +14,9 @@ namespace {
 
 /// Up to it a frame is sent in one piece: a copy costs less than a second system call.
 constexpr std::size_t copy_limit = 64UL * 1024;
+
+/// In milliseconds, at a time.
+constexpr int longest_wait = 60'000;
 
 constexpr std::size_t max_error_size = 1024UL * 1024;
 
@@ -61,45 +65,70 @@ GuestConnection::GuestConnection(std::unique_ptr<Channel> channel) noexcept
 {
 }
 
+GuestConnection::GuestConnection(Opener open, std::size_t opening)
+    : open_(std::move(open)), opening_(opening)
+{
+}
+
 void GuestConnection::say_hello(const Introduction& introduction, const Deadline& deadline)
 {
-    const std::uint32_t oldest = introduction.of_any_version ? 0 : protocol::protocol_oldest;
     protocol::Hello hello;
-    hello.oldest = oldest;
+    hello.oldest = introduction.of_any_version ? 0 : protocol::protocol_oldest;
     hello.newest = protocol::protocol_version;
     hello.build = BERTH_VERSION;
     hello.token = introduction.token;
     hello.generation = introduction.generation;
     hello.client = introduction.as_client;
     hello.server = introduction.server;
+    hello.seen = introduction.words.seen;
+    hello.declined = introduction.words.declined;
+    if (introduction.lease) {
+        hello.lease = static_cast<std::uint64_t>(introduction.lease->count());
+    }
+    oldest_ = hello.oldest;
+    generation_ = introduction.generation;
+    if (open_) {
+        protocol::put_frame(hello_, protocol::FrameType::hello, protocol::encode(hello));
+        repeats_ = true; // each guest that is reached so does
+        return;
+    }
     send(protocol::FrameType::hello, protocol::encode(hello), 0, 0);
-    const auto frame = receive(deadline);
+    const auto frame = receive_frame(deadline);
     if (!frame) {
         throw_silent();
     }
-    if (frame->type == protocol::FrameType::error) {
-        const auto refusal = remote_error(frame->payload);
+    take_welcome(*frame);
+}
+
+void GuestConnection::take_welcome(const protocol::Frame& frame)
+{
+    if (frame.type == protocol::FrameType::error) {
+        const auto refusal = remote_error(frame.payload);
         if (refusal.code() == ErrorCode::unsupported) {
             throw OtherVersion(refusal);
         }
-        throw Error(refusal);
+        throw Refused(refusal);
     }
-    if (frame->type != protocol::FrameType::hello_reply) {
+    if (frame.type != protocol::FrameType::hello_reply) {
         throw_violation("no answer to the hello");
     }
     protocol::HelloReply reply;
     try {
-        reply = protocol::decode<protocol::HelloReply>(frame->payload);
+        reply = protocol::decode<protocol::HelloReply>(frame.payload);
     } catch (const protocol::WireError& malformed) {
         throw_violation(malformed.what());
     }
-    if (reply.generation != introduction.generation) {
+    if (reply.generation != generation_) {
         throw_violation("it is of another generation");
     }
-    if (reply.version < oldest || reply.version > protocol::protocol_version) {
+    if (reply.version < oldest_ || reply.version > protocol::protocol_version) {
         throw_violation("it chose version " + std::to_string(reply.version));
     }
     repeats_ = reply.repeats;
+    welcome_ = true;
+    if (welcomed_) {
+        welcomed_();
+    }
     reader_.set_limit(protocol::max_payload_size);
 }
 
@@ -127,18 +156,84 @@ void GuestConnection::send_data(std::string_view piece, bool last)
 void GuestConnection::send(protocol::FrameType type, std::string_view payload,
                            std::uint16_t operation, std::uint8_t flags)
 {
-    std::string bytes;
+    std::string head;
     const std::lock_guard lock(send_mutex_);
     request_is_last_ = type == protocol::FrameType::request;
+    protocol::put_header(head, type, payload.size(), operation, flags);
+    if (open_ && !channel_) {
+        open_with(hello_ + head, payload);
+    } else {
+        send_bytes(head, payload);
+    }
+}
+
+void GuestConnection::send_bytes(std::string_view head, std::string_view payload)
+{
     if (payload.size() <= copy_limit) {
-        bytes.reserve(protocol::frame_header_size + payload.size());
-        protocol::put_frame(bytes, type, payload, operation, flags);
-        channel_->send(bytes);
+        channel_->send(std::string(head).append(payload));
         return;
     }
-    protocol::put_header(bytes, type, payload.size(), operation, flags);
-    channel_->send(bytes);
+    channel_->send(head);
     channel_->send(payload);
+}
+
+/// Whether the guest has had a request that did not get an answer is not known, but for Unsent.
+void GuestConnection::open_with(std::string_view head, std::string_view payload)
+{
+    const auto fitting = payload.substr(0, opening_ - std::min(opening_, head.size()));
+    std::unique_ptr<Channel> channel;
+    try {
+        channel = open_(std::string(head).append(fitting));
+    } catch (const Unsent&) {
+        throw;
+    } catch (...) {
+        request_sent_ = fitting.size() == payload.size();
+        throw;
+    }
+    {
+        const std::lock_guard lock(channel_mutex_);
+        channel_ = std::move(channel);
+        if (shut_) {
+            channel_->shutdown();
+        }
+    }
+    made_.notify_all();
+    if (fitting.size() < payload.size()) {
+        channel_->send(payload.substr(fitting.size()));
+    }
+}
+
+void GuestConnection::shutdown() noexcept
+{
+    const std::lock_guard lock(channel_mutex_);
+    shut_ = true;
+    if (channel_) {
+        channel_->shutdown();
+    }
+    made_.notify_all();
+}
+
+bool GuestConnection::is_made() const
+{
+    const std::lock_guard lock(channel_mutex_);
+    return channel_ != nullptr;
+}
+
+/// False when the deadline passed. Whoever receives may be there before whoever sends.
+bool GuestConnection::await_channel(const Deadline& deadline)
+{
+    std::unique_lock lock(channel_mutex_);
+    while (!channel_ && !shut_) {
+        if (deadline.expired()) {
+            return false;
+        }
+        const auto left = deadline.is_never() ? longest_wait : deadline.poll_timeout();
+        made_.wait_for(lock, std::chrono::milliseconds(std::min(left, longest_wait)));
+    }
+    if (!channel_) {
+        throw Error(ErrorCode::session_lost, "the connection was given up before it was made");
+    }
+    return true;
 }
 
 void GuestConnection::acknowledge()
@@ -195,6 +290,24 @@ std::size_t GuestConnection::receive_some(char* data, std::size_t size, const De
 
 std::optional<protocol::Frame> GuestConnection::receive(const Deadline& deadline)
 {
+    auto frame = receive_frame(deadline);
+    if (!frame || welcome_) {
+        return frame;
+    }
+    try {
+        take_welcome(*frame);
+    } catch (...) {
+        request_sent_ = false; // it is refused with its hello
+        throw;
+    }
+    return receive_frame(deadline);
+}
+
+std::optional<protocol::Frame> GuestConnection::receive_frame(const Deadline& deadline)
+{
+    if (!await_channel(deadline)) {
+        return std::nullopt;
+    }
     std::array<char, 64UL * 1024>
         buffer; // NOLINT(cppcoreguidelines-pro-type-member-init): read into
     for (;;) {

@@ -3,16 +3,21 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/channel.hpp"
+#include "sandbox/late_words.hpp"
 #include "sandbox/protocol/frame.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace berth::sandbox {
 
@@ -22,6 +27,12 @@ class OtherVersion : public Error {
     explicit OtherVersion(const Error& refusal) : Error(refusal) {}
 };
 
+/// The guest does not take the hello, and so has not begun the call that came with it.
+class Refused : public Error {
+  public:
+    explicit Refused(const Error& refusal) : Error(refusal) {}
+};
+
 /// What a hello says.
 struct Introduction {
     std::string token;
@@ -29,7 +40,12 @@ struct Introduction {
     std::string server;          ///< see protocol::Hello
     bool as_client = false;      ///< likewise
     bool of_any_version = false; ///< of an older guest too, for what stays the same in all of them
+    LateWords::Words words = {}; ///< likewise
+    std::optional<std::chrono::milliseconds> lease = {}; ///< likewise
 };
+
+/// Makes a connection with what is sent first on it: see sandbox::Machine::open().
+using Opener = std::function<std::unique_ptr<Channel>(std::string_view opening)>;
 
 /// The host's end of one connection: frames out and in, the hello, the cancel of the call that is
 /// on its way. What comes from the guest is believed as little as what comes from a network.
@@ -39,9 +55,16 @@ class GuestConnection {
   public:
     explicit GuestConnection(std::unique_ptr<Channel> channel) noexcept;
 
+    /// One that is made with its only request, of which `opening` bytes go with it at most. What
+    /// say_hello() says of refusals holds for receive() then: it throws Refused.
+    GuestConnection(Opener open, std::size_t opening);
+
     /// Throws Error: what the guest refused it for, as OtherVersion where that is it; backend_error
     /// when it is not berth's guest.
     void say_hello(const Introduction& introduction, const Deadline& deadline);
+
+    /// Called when the guest has taken a hello that goes with a request.
+    void on_welcome(std::function<void()> welcomed) { welcomed_ = std::move(welcomed); }
 
     /// Of the guest, once it has answered the hello: it answers a named call that is sent again.
     [[nodiscard]] bool repeats() const noexcept { return repeats_; }
@@ -70,8 +93,11 @@ class GuestConnection {
     /// the stream and Error(backend_error) for what is not a frame.
     [[nodiscard]] std::optional<protocol::Frame> receive(const Deadline& deadline);
 
+    /// False for one that is to be made with its request, until it was.
+    [[nodiscard]] bool is_made() const;
+
     /// Ends the stream: a receive and a send in progress return with Error(session_lost).
-    void shutdown() noexcept { channel_->shutdown(); }
+    void shutdown() noexcept;
 
     /// See Channel::hang_up(). Nothing can be sent or received after it.
     void hang_up(const Deadline& deadline) noexcept { channel_->hang_up(deadline); }
@@ -79,9 +105,24 @@ class GuestConnection {
   private:
     void send(protocol::FrameType type, std::string_view payload, std::uint16_t operation,
               std::uint8_t flags);
+    void send_bytes(std::string_view head, std::string_view payload);
+    void open_with(std::string_view head, std::string_view payload);
     void flush_cancel() noexcept;
+    void take_welcome(const protocol::Frame& frame);
+    [[nodiscard]] bool await_channel(const Deadline& deadline);
+    [[nodiscard]] std::optional<protocol::Frame> receive_frame(const Deadline& deadline);
     [[nodiscard]] std::size_t receive_some(char* data, std::size_t size, const Deadline& deadline);
 
+    const Opener open_; ///< empty: the channel was there from the start
+    const std::size_t opening_ = 0;
+    std::string hello_;        ///< to be sent with the first request
+    std::string generation_;   ///< that the hello named
+    std::uint32_t oldest_ = 0; ///< likewise
+    std::function<void()> welcomed_;
+    bool welcome_ = false;             ///< the hello was answered
+    mutable std::mutex channel_mutex_; ///< guards the making of the channel, not its use
+    std::condition_variable made_;     ///< or shut
+    bool shut_ = false;                ///< before there was one; guarded by channel_mutex_
     std::unique_ptr<Channel> channel_;
     protocol::FrameReader reader_{protocol::max_hello_size};
     bool repeats_ = false;

@@ -1,6 +1,7 @@
 #include "sandbox/receipt.hpp"
 
 #include "sandbox/guest_connection.hpp"
+#include "sandbox/late_words.hpp"
 
 #include <exception>
 #include <utility>
@@ -55,6 +56,11 @@ Receipt::Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<Co
 {
 }
 
+Receipt::Receipt(std::string call, std::shared_ptr<LateWords> words) noexcept
+    : call_(std::move(call)), words_(std::move(words))
+{
+}
+
 Receipt::Receipt(std::shared_ptr<std::atomic<bool>> read) noexcept : read_(std::move(read)) {}
 
 Receipt::~Receipt() = default;
@@ -66,12 +72,27 @@ void Receipt::acknowledge() noexcept
     if (read_) {
         *read_ = true;
     }
+    say_later(&LateWords::seen);
     say(&GuestConnection::acknowledge);
 }
 
 void Receipt::decline() noexcept
 {
+    say_later(&LateWords::declined);
     say(&GuestConnection::decline);
+}
+
+void Receipt::say_later(void (LateWords::*word)(const std::string&)) noexcept
+{
+    const auto words = std::exchange(words_, nullptr);
+    if (!words) {
+        return;
+    }
+    try {
+        (*words.*word)(call_);
+    } catch (const std::exception&) {
+        return; // no memory: then the guest keeps the outcome for whoever comes next
+    }
 }
 
 void Receipt::say(void (GuestConnection::*word)()) noexcept

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace berth::sandbox {
 
 class GuestConnection;
+class LateWords;
 
 /// The connections of a machine's guest that are kept for the next call. Thread-safe.
 class ConnectionPool {
@@ -44,6 +46,8 @@ class Receipt {
   public:
     Receipt() noexcept;
     Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool);
+    /// Of a call of that name whose connection was not kept.
+    Receipt(std::string call, std::shared_ptr<LateWords> words) noexcept;
     /// Of what no guest knows: `read` becomes true when it is acknowledged.
     explicit Receipt(std::shared_ptr<std::atomic<bool>> read) noexcept;
     ~Receipt();
@@ -52,7 +56,7 @@ class Receipt {
     Receipt(const Receipt&) = delete;
     Receipt& operator=(const Receipt&) = delete;
 
-    [[nodiscard]] explicit operator bool() const noexcept { return connection_ || read_; }
+    [[nodiscard]] explicit operator bool() const noexcept { return connection_ || read_ || words_; }
 
     /// Does not wait for the guest. Idempotent.
     void acknowledge() noexcept;
@@ -62,11 +66,14 @@ class Receipt {
     void decline() noexcept;
 
   private:
+    void say_later(void (LateWords::*word)(const std::string&)) noexcept;
     /// Says that one word, if the guest waits for any.
     void say(void (GuestConnection::*word)()) noexcept;
 
     std::unique_ptr<GuestConnection> connection_;
     std::shared_ptr<ConnectionPool> pool_;
+    std::string call_;
+    std::shared_ptr<LateWords> words_; ///< null: there is nothing to be said later
     std::shared_ptr<std::atomic<bool>> read_;
 };
 

@@ -4,6 +4,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/exchange.hpp"
 #include "sandbox/guest_connection.hpp"
+#include "sandbox/late_words.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/sandbox_calls.hpp"
@@ -31,7 +32,8 @@ constexpr std::chrono::seconds quick_grace{5};
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
                  std::chrono::milliseconds patience)
     : machine_(std::move(machine)), token_(std::move(token)), server_(random_hex(16)),
-      patience_(patience)
+      patience_(patience), reach_(machine_->reach()),
+      words_(reach_.kept ? nullptr : std::make_shared<LateWords>())
 {
 }
 
@@ -40,11 +42,12 @@ Sandbox::~Sandbox() = default;
 template <class Reply, class Request>
 Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
                     std::chrono::milliseconds time, const DataSink* sink, const DataSource* source,
-                    const Printed* printed, std::unique_ptr<GuestConnection>* kept)
+                    const Printed* printed, Kept* kept)
 {
     std::string payload = protocol::encode(request);
     protocol::CallName name;
-    if (protocol::is_named(operation)) {
+    if (protocol::is_named(operation) ||
+        (!reach_.kept && protocol::may_be_named(operation) && kept != nullptr)) {
         name.name = random_hex(protocol::CallName::size / 2);
         protocol::encode_to(payload, name);
     }
@@ -77,7 +80,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     try {
         auto reply = protocol::decode<Reply>(answered.answer.payload);
         if (kept != nullptr) {
-            *kept = std::move(answered.connection);
+            *kept = {.connection = std::move(answered.connection), .call = std::move(name.name)};
         } else {
             idle_->give_back(std::move(answered.connection));
         }
@@ -95,20 +98,22 @@ void Sandbox::ping(const std::stop_token& stop)
 protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request,
                                   Receipt* receipt)
 {
-    std::unique_ptr<GuestConnection> connection;
+    Kept kept;
     auto reply = call<protocol::InfoReply>(Operation::info, request, stop, answer_time, nullptr,
-                                           nullptr, nullptr, &connection);
-    keep(std::move(connection), reply.acknowledge, receipt);
+                                           nullptr, nullptr, request.acknowledge ? &kept : nullptr);
+    keep(std::move(kept), reply.acknowledge, receipt);
     return reply;
 }
 
 /// Of a reply that the guest awaits a word on, or not.
-void Sandbox::keep(std::unique_ptr<GuestConnection> connection, bool acknowledge, Receipt* receipt)
+void Sandbox::keep(Kept kept, bool acknowledge, Receipt* receipt)
 {
-    if (acknowledge && receipt != nullptr) {
-        *receipt = Receipt(std::move(connection), idle_);
+    if (!acknowledge || receipt == nullptr) {
+        idle_->give_back(std::move(kept.connection));
+    } else if (reach_.kept) {
+        *receipt = Receipt(std::move(kept.connection), idle_);
     } else {
-        idle_->give_back(std::move(connection));
+        *receipt = Receipt(std::move(kept.call), words_);
     }
 }
 
@@ -202,11 +207,11 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
     const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
     const auto turn = commands_.enter(stop);
-    std::unique_ptr<GuestConnection> connection;
+    Kept kept;
     auto reply = call<protocol::ExecuteReply>(
         Operation::execute, request, stop, request.background ? read_time : timeout + answer_time,
-        nullptr, nullptr, &printed, &connection);
-    keep(std::move(connection), reply.acknowledge, receipt);
+        nullptr, nullptr, &printed, &kept);
+    keep(std::move(kept), reply.acknowledge, receipt);
     return reply;
 }
 
@@ -282,6 +287,28 @@ protocol::ImportReply Sandbox::import_files(const protocol::ImportRequest& reque
 {
     return call<protocol::ImportReply>(Operation::import_files, request, stop, {}, nullptr,
                                        &source);
+}
+
+std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
+{
+    if (reach_.kept) {
+        return std::nullopt;
+    }
+    attends_ = false;
+    auto introduction = this->introduction();
+    introduction.lease = std::chrono::milliseconds(0);
+    std::optional<std::uint32_t> others;
+    do { // a hello has room for so many words
+        introduction.words = words_->some();
+        const auto connection = connect_later(deadline, introduction);
+        const auto answer = sandbox::exchange(
+            *connection, {.operation = Operation::info, .request = {}, .deadline = deadline});
+        if (answer.is_error) {
+            throw Error(remote_error(answer.payload));
+        }
+        others = protocol::decode<protocol::InfoReply>(answer.payload).clients;
+    } while (!words_->empty());
+    return others;
 }
 
 void Sandbox::shutdown()

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 namespace berth::sandbox {
 
 class GuestConnection;
+class LateWords;
 struct Answer;
 struct Exchange;
 struct Introduction;
@@ -32,13 +34,6 @@ using DataSource = std::function<std::string()>;
 /// Takes what a command prints while its call waits, on the thread of the call; must not block.
 /// What it throws ends the call.
 using Printed = std::function<void(const protocol::PrintedTail&)>;
-
-/// The machine cannot be reached, and the guest has not had the request: nothing has begun, and the
-/// same call may be made on another machine.
-class Unsent : public Error {
-  public:
-    explicit Unsent(const Error& cause) : Error(cause) {}
-};
 
 /// The typed client of one machine's guest. Thread-safe: every call in flight has a connection of
 /// its own from a small pool, so a broken call breaks alone.
@@ -149,8 +144,14 @@ class Sandbox {
     /// Asks the guest to end the machine.
     void shutdown();
 
+    /// Of a machine to which no connection is kept: this server is not there any more, and what is
+    /// still to be said of answers is. Says how many others are; nothing where connections are
+    /// kept, whose end says the same.
+    std::optional<std::uint32_t> leave(const Deadline& deadline);
+
   private:
     struct Borrowed;
+    struct Kept;
     struct Answered;
     class Broken;
 
@@ -158,18 +159,20 @@ class Sandbox {
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
                std::chrono::milliseconds time = {}, const DataSink* sink = nullptr,
                const DataSource* source = nullptr, const Printed* printed = nullptr,
-               std::unique_ptr<GuestConnection>* kept = nullptr);
+               Kept* kept = nullptr);
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& asked);
-    [[nodiscard]] static Answered take_answer(std::unique_ptr<GuestConnection> connection,
-                                              const Exchange& exchange);
+    [[nodiscard]] Answered take_answer(std::unique_ptr<GuestConnection> connection,
+                                       const Exchange& exchange);
+    [[nodiscard]] std::unique_ptr<GuestConnection> connect_later(const Deadline& deadline,
+                                                                 const Introduction& introduction);
     [[nodiscard]] Answered repeat(const Exchange& first, const Error& cause, bool data_given);
     [[nodiscard]] std::unique_ptr<GuestConnection>
     connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until);
     void judge_repetition(Answered& answered, bool imports, bool stopped);
     [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] Borrowed borrow(bool fresh, const Exchange& exchange);
-    [[nodiscard]] bool is_alive() const;
+    [[nodiscard]] bool is_alive();
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop,
                                                            const Deadline& until);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,
@@ -177,7 +180,7 @@ class Sandbox {
                                                                   const std::stop_token& stop = {});
     [[nodiscard]] Answer ask_any_version(protocol::Operation operation, const Deadline& deadline);
     void keep_attending() noexcept;
-    void keep(std::unique_ptr<GuestConnection> connection, bool acknowledge, Receipt* receipt);
+    void keep(Kept kept, bool acknowledge, Receipt* receipt);
     template <class Reply>
     Reply manage(protocol::Operation operation);
 
@@ -185,9 +188,11 @@ class Sandbox {
     std::string token_;
     const std::string server_; ///< what the guest knows this by
     const std::chrono::milliseconds patience_;
+    const Reach reach_;
     std::atomic<bool> leaving_ = false;
     Turns calls_{most_calls};
     Turns commands_{most_commands};
+    std::shared_ptr<LateWords> words_; ///< null where connections are kept
     std::shared_ptr<ConnectionPool> idle_ = std::make_shared<ConnectionPool>(most_idle);
     std::atomic<bool> attends_ = false;
     std::mutex attending_mutex_;                  ///< guards what follows

@@ -1,6 +1,7 @@
 #include "sandbox/sandbox_calls.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/late_words.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "sandbox/protocol/wire.hpp"
 
@@ -21,6 +22,16 @@ constexpr std::chrono::milliseconds retry_time{20};
 /// Of a guest that is stuck the first call says so.
 constexpr std::chrono::seconds attend_time{1};
 constexpr std::chrono::seconds attend_again{1};
+
+/// Before another attempt to get one of the connections that the guest gives to all servers.
+void wait_for_room(const Error& refusal, const Deadline& patience)
+{
+    if (patience.expired()) {
+        throw Error(ErrorCode::busy, refusal.what(),
+                    "Other servers of this session use them all. Wait for their calls to end.");
+    }
+    std::this_thread::sleep_for(retry_time);
+}
 
 /// Nothing is ever said on it: what is to be read is its end.
 bool is_open(GuestConnection& connection) noexcept
@@ -162,12 +173,32 @@ std::string_view name_of(protocol::Operation operation) noexcept
 
 Introduction Sandbox::introduction() const
 {
-    return {.token = token_, .generation = machine_->record().generation, .server = server_};
+    Introduction introduction{
+        .token = token_, .generation = machine_->record().generation, .server = server_};
+    if (!reach_.kept && attends_) {
+        introduction.lease = reach_.lease;
+    }
+    return introduction;
+}
+
+/// A connection that is made with the request, and what is to be said late with it.
+std::unique_ptr<GuestConnection> Sandbox::connect_later(const Deadline& deadline,
+                                                        const Introduction& introduction)
+{
+    auto opening = [machine = machine_.get(), deadline](std::string_view first) {
+        return machine->open(deadline, first);
+    };
+    auto connection = std::make_unique<GuestConnection>(std::move(opening), reach_.opening);
+    auto complete = introduction;
+    complete.words = words_->some();
+    connection->on_welcome([words = words_, said = complete.words] { words->told(said); });
+    connection->say_hello(complete, deadline);
+    return connection;
 }
 
 Sandbox::Borrowed Sandbox::borrow(bool fresh, const Exchange& exchange)
 {
-    if (attends_) {
+    if (attends_ && reach_.kept) {
         keep_attending();
     }
     if (!fresh) {
@@ -196,13 +227,8 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop,
             if (!busy) {
                 throw;
             }
-            if (patience.expired()) {
-                throw Error(ErrorCode::busy, error.what(),
-                            "Other servers of this session use them all. Wait for their calls to "
-                            "end.");
-            }
+            wait_for_room(error, patience);
         }
-        std::this_thread::sleep_for(retry_time);
     }
 }
 
@@ -210,6 +236,9 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadlin
                                                          const Introduction& introduction,
                                                          const std::stop_token& stop)
 {
+    if (!reach_.kept) {
+        return connect_later(deadline, introduction);
+    }
     try {
         auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
         const std::stop_callback on_stop(stop, [&] { connection->shutdown(); });
@@ -227,10 +256,16 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadlin
 
 /// Asked on a connection of its own; that all are taken is an answer, too, and of a guest that is
 /// gone the connection of the call tells.
-bool Sandbox::is_alive() const
+bool Sandbox::is_alive()
 {
     const auto deadline = Deadline::after(patience_);
     try {
+        if (!reach_.kept) {
+            const auto connection = connect_later(deadline, introduction());
+            (void)sandbox::exchange(
+                *connection, {.operation = Operation::ping, .request = {}, .deadline = deadline});
+            return true;
+        }
         GuestConnection connection(machine_->connect(deadline));
         connection.say_hello(introduction(), deadline);
         return true;
@@ -284,17 +319,31 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
 Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connection,
                                        const Exchange& exchange)
 {
-    try {
-        auto answer = sandbox::exchange(*connection, exchange);
-        if (!answer.reusable) {
-            connection.reset();
-        }
-        return {std::move(answer), std::move(connection)};
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::session_lost) {
+    const auto patience = Deadline::earlier(Deadline::after(patience_), exchange.deadline);
+    for (;;) {
+        try {
+            auto answer = sandbox::exchange(*connection, exchange);
+            if (!answer.reusable || !reach_.kept) {
+                connection.reset();
+            }
+            return {std::move(answer), std::move(connection)};
+        } catch (const Refused& refusal) {
+            if (refusal.code() != ErrorCode::busy || exchange.source != nullptr) {
+                throw Broken(refusal, /*begun=*/false, connection->repeats());
+            }
+            if (exchange.stop.stop_requested()) {
+                throw_not_begun();
+            }
+            wait_for_room(refusal, patience);
+        } catch (const Unsent&) {
             throw;
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::session_lost) {
+                throw;
+            }
+            throw Broken(error, connection->request_sent(), connection->repeats());
         }
-        throw Broken(error, connection->request_sent(), connection->repeats());
+        connection = connect(exchange.stop, exchange.deadline);
     }
 }
 
@@ -330,6 +379,8 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, boo
                 judge_repetition(answered, imports, first.stop.stop_requested());
             }
             return answered;
+        } catch (const Unsent&) {
+            continue; // of the question alone: what was asked first has been sent
         } catch (const Broken&) {
             if (left(first)) {
                 throw_left(/*has_begun=*/true);
@@ -377,7 +428,9 @@ void Sandbox::judge_repetition(Answered& answered, bool imports, bool stopped)
 void Sandbox::attend() noexcept
 {
     attends_ = true;
-    keep_attending();
+    if (reach_.kept) { // else the hello of each call says it
+        keep_attending();
+    }
 }
 
 void Sandbox::keep_attending() noexcept

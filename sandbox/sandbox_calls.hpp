@@ -5,6 +5,7 @@
 #include "sandbox/sandbox.hpp"
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 // What the files sandbox*.cpp share, and nobody else sees.
@@ -19,6 +20,12 @@ struct Sandbox::Borrowed {
 struct Sandbox::Answered {
     Answer answer;
     std::unique_ptr<GuestConnection> connection; ///< null when it is of no further use
+};
+
+/// Of a call on whose answer the guest may await a word.
+struct Sandbox::Kept {
+    std::unique_ptr<GuestConnection> connection; ///< null where none is kept
+    std::string call;                            ///< its name
 };
 
 /// The connection broke before the answer was whole.

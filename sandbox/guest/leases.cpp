@@ -1,7 +1,5 @@
 #include "sandbox/guest/leases.hpp"
 
-#include "sandbox/base/error.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -11,8 +9,8 @@ Leases::Leases(EventLoop& loop, Ended ended) : loop_(loop), ended_(std::move(end
 
 Leases::~Leases()
 {
-    for (const auto& [server, timer] : timers_) {
-        loop_.cancel(timer);
+    for (const auto& [server, lease] : leases_) {
+        loop_.cancel(lease.timer);
     }
 }
 
@@ -22,24 +20,30 @@ void Leases::set(const std::string& server, std::chrono::milliseconds time)
         end(server);
         return;
     }
-    if (!holds(server) && timers_.size() >= most) {
-        throw Error(ErrorCode::busy, "too many servers are at this sandbox",
-                    "wait for some of them to leave");
+    if (!holds(server) && leases_.size() >= most) {
+        make_room();
     }
     const auto bounded = std::min<std::chrono::milliseconds>(time, longest);
-    auto& timer = timers_[server];
-    loop_.cancel(timer);
-    timer = loop_.call_awake(bounded, [this, server] { end(server); });
+    auto& lease = leases_[server];
+    loop_.cancel(lease.timer);
+    lease = {.timer = loop_.call_awake(bounded, [this, server] { end(server); }), .said = ++said_};
+}
+
+void Leases::make_room()
+{
+    const auto oldest =
+        std::ranges::min_element(leases_, {}, [](const auto& entry) { return entry.second.said; });
+    end(std::string(oldest->first));
 }
 
 void Leases::end(const std::string& server)
 {
-    const auto found = timers_.find(server);
-    if (found == timers_.end()) {
+    const auto found = leases_.find(server);
+    if (found == leases_.end()) {
         return;
     }
-    loop_.cancel(found->second);
-    timers_.erase(found);
+    loop_.cancel(found->second.timer);
+    leases_.erase(found);
     ended_(server);
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -20,7 +21,8 @@ class Leases {
     /// Longer ones are shortened: a server that was killed must not keep its machine awake for
     /// ever.
     static constexpr std::chrono::hours longest{1};
-    /// Of more the next is refused. A machine has one or two.
+    /// Of more the one that has said nothing for longest is taken to have left: servers that were
+    /// killed must not shut the next one out. A machine has one or two.
     static constexpr std::size_t most = 128;
 
     /// `ended`: of one whose time is over or that has left. Its lease is no more by then.
@@ -29,20 +31,26 @@ class Leases {
     Leases(const Leases&) = delete;
     Leases& operator=(const Leases&) = delete;
 
-    /// It is here for so long from now, whatever it said before; no time: it leaves now. Throws
-    /// Error(busy).
+    /// It is here for so long from now, whatever it said before; no time: it leaves now.
     void set(const std::string& server, std::chrono::milliseconds time);
 
-    [[nodiscard]] bool holds(const std::string& server) const { return timers_.contains(server); }
+    [[nodiscard]] bool holds(const std::string& server) const { return leases_.contains(server); }
 
-    [[nodiscard]] std::size_t count() const noexcept { return timers_.size(); }
+    [[nodiscard]] std::size_t count() const noexcept { return leases_.size(); }
 
   private:
+    struct Lease {
+        EventLoop::TimerId timer = 0;
+        std::uint64_t said = 0; ///< the last time, as said_ counts
+    };
+
+    void make_room();
     void end(const std::string& server);
 
     EventLoop& loop_;
     const Ended ended_;
-    std::map<std::string, EventLoop::TimerId> timers_; ///< by server
+    std::map<std::string, Lease> leases_; ///< by server
+    std::uint64_t said_ = 0;              ///< how often any has said that it is here
 };
 
 } // namespace berth::guest

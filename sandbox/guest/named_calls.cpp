@@ -74,7 +74,7 @@ bool NamedCalls::take(const std::shared_ptr<Call>& call, const protocol::Frame& 
 {
     const auto operation = static_cast<Operation>(request.operation);
     const bool recalls = operation == Operation::recall;
-    if (!recalls && !protocol::is_named(operation)) {
+    if (!recalls && !protocol::may_be_named(operation)) {
         return false;
     }
     const auto name = name_in(request.payload);

@@ -38,6 +38,13 @@ inline constexpr const char* unknown_call = "unknown_call";
            operation == Operation::job_kill;
 }
 
+/// Whether one may have a name, and is answered again by it then: who asks for what nobody has seen
+/// has to say that it was had, and without a name can only do so on the same connection.
+[[nodiscard]] constexpr bool may_be_named(Operation operation) noexcept
+{
+    return is_named(operation) || operation == Operation::info;
+}
+
 [[nodiscard]] inline bool is_call_name(std::string_view name) noexcept
 {
     return name.size() == CallName::size && std::all_of(name.begin(), name.end(), [](char c) {

@@ -84,9 +84,9 @@ class Way {
 } // namespace
 
 CuttingMachine::CuttingMachine(std::function<UniqueFd()> connect, sandbox::MachineRecord record,
-                               std::vector<Cut> cuts, std::size_t whole)
+                               std::vector<Cut> cuts, std::size_t whole, sandbox::Reach reach)
     : connect_(std::move(connect)), record_(std::move(record)), cuts_(std::move(cuts)),
-      whole_(whole)
+      whole_(whole), reach_(reach)
 {
 }
 

@@ -28,7 +28,7 @@ class CuttingMachine : public sandbox::Machine {
     /// `connect`: a new connection to the guest. `whole`: of the first connections, which are not
     /// cut.
     CuttingMachine(std::function<UniqueFd()> connect, sandbox::MachineRecord record,
-                   std::vector<Cut> cuts, std::size_t whole = 0);
+                   std::vector<Cut> cuts, std::size_t whole = 0, sandbox::Reach reach = {});
     ~CuttingMachine() override;
     CuttingMachine(const CuttingMachine&) = delete;
     CuttingMachine& operator=(const CuttingMachine&) = delete;
@@ -42,6 +42,8 @@ class CuttingMachine : public sandbox::Machine {
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override;
 
+    [[nodiscard]] sandbox::Reach reach() const noexcept override { return reach_; }
+
     /// Bytes behind the hello, of the connection that has carried most: what there is to cut.
     [[nodiscard]] std::size_t request_bytes() const noexcept { return request_bytes_; }
 
@@ -54,6 +56,7 @@ class CuttingMachine : public sandbox::Machine {
     sandbox::MachineRecord record_;
     std::vector<Cut> cuts_;
     std::size_t whole_;
+    sandbox::Reach reach_;
     std::size_t connects_ = 0;
     std::vector<sandbox::Layer> layers_;
     std::atomic<std::size_t> request_bytes_ = 0;
