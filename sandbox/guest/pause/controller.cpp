@@ -6,20 +6,29 @@ namespace berth::guest {
 
 using protocol::OnDisconnect;
 
+void PauseController::set_policy(const Policy& policy) noexcept
+{
+    policy_ = policy;
+    // Who sets one is a server that comes. Else `now` would freeze the jobs that `keep` has kept
+    // running, for the moment until that server is there and calls.
+    forget_leaving();
+}
+
 PauseController::Order PauseController::look(const Load& load, Time now)
 {
-    const bool was_left = left_;
-    notice_clients(load);
-    if (left_ && !was_left && policy_.on_disconnect == OnDisconnect::kill) {
+    const bool was_left = left_at_.has_value();
+    notice_clients(load, now);
+    if (left_at_ && !was_left && policy_.on_disconnect == OnDisconnect::kill) {
         return Order::end;
     }
-    if (load.calls != 0 || load.jobs != 0) {
+    called_ = load.calls != 0;
+    if (called_ || load.jobs != 0) {
         idle_since_.reset();
     } else if (!idle_since_) {
         idle_since_ = now;
     }
     held_up_ = false;
-    if (state_ != State::awake || load.calls != 0) {
+    if (state_ != State::awake || called_) {
         return Order::none;
     }
     const Why why = reason(now);
@@ -35,19 +44,19 @@ PauseController::Order PauseController::look(const Load& load, Time now)
     return Order::freeze;
 }
 
-void PauseController::notice_clients(const Load& load)
+void PauseController::notice_clients(const Load& load, Time now)
 {
     looked_ = load.awake;
     if (load.clients != 0) {
         attended_ = true;
-        left_ = false;
+        left_at_.reset();
         alone_since_.reset();
     } else if (attended_ && !alone_since_) {
         alone_since_ = looked_;
     }
     if (alone_since_ && looked_ - *alone_since_ >= leave_grace) {
         attended_ = false;
-        left_ = true;
+        left_at_ = now;
         alone_since_.reset();
     }
 }
@@ -57,39 +66,43 @@ PauseController::Why PauseController::reason(Time now) const
     if (asked_) {
         return Why::asked;
     }
-    if (not_before_ && now < *not_before_) {
-        return Why::none;
-    }
-    if (left_ && policy_.on_disconnect == OnDisconnect::now) {
-        return Why::left;
-    }
     const auto at = pauses_at();
     if (!at || now < *at) {
         return Why::none;
     }
-    return left_ ? Why::left : Why::idle;
+    return left_at_ ? Why::left : Why::idle;
 }
 
 std::optional<PauseController::Time> PauseController::pauses_at() const
 {
-    if (state_ != State::awake || !idle_since_ || policy_.idle_pause.count() <= 0 ||
-        ((left_ || alone_since_) && policy_.on_disconnect == OnDisconnect::keep)) {
+    if (state_ != State::awake || called_) {
         return std::nullopt;
     }
-    const Time at = left_ ? *idle_since_ : *idle_since_ + policy_.idle_pause;
-    return std::max(at, not_before_.value_or(at));
+    const auto at = due();
+    return at ? std::max(*at, not_before_.value_or(*at)) : at;
+}
+
+/// When there is a reason to pause, unless something comes: that it failed lately does not count.
+std::optional<PauseController::Time> PauseController::due() const
+{
+    if (left_at_ && policy_.on_disconnect == OnDisconnect::now) {
+        return left_at_;
+    }
+    const bool deserted = left_at_ || alone_since_;
+    if (!idle_since_ || policy_.idle_pause.count() <= 0 ||
+        (deserted && (policy_.on_disconnect == OnDisconnect::keep ||
+                      policy_.on_disconnect == OnDisconnect::kill))) {
+        return std::nullopt;
+    }
+    return left_at_ ? *idle_since_ : *idle_since_ + policy_.idle_pause;
 }
 
 std::optional<PauseController::Time> PauseController::next_look(Time now) const
 {
     std::optional<Time> at = held_up_ ? now + settle_step : pauses_at();
-    const auto also = [&at](Time other) { at = std::min(at.value_or(other), other); };
     if (alone_since_) {
-        also(now + (leave_grace - (looked_ - *alone_since_)));
-    }
-    if (state_ == State::awake && left_ && policy_.on_disconnect == OnDisconnect::now &&
-        not_before_ && now < *not_before_) {
-        also(*not_before_);
+        const Time back_by = now + (leave_grace - (looked_ - *alone_since_));
+        at = std::min(at.value_or(back_by), back_by);
     }
     return at;
 }
@@ -117,6 +130,9 @@ PauseController::Order PauseController::resume(Time now)
 
 PauseController::Order PauseController::frozen(bool complete, Time now)
 {
+    if (state_ != State::pausing) {
+        return Order::none;
+    }
     asked_ = false;
     if (complete) {
         state_ = State::paused;
@@ -137,8 +153,19 @@ void PauseController::wake() noexcept
     state_ = State::awake;
     why_ = Why::none;
     asked_ = false;
-    left_ = left_ && policy_.on_disconnect == OnDisconnect::keep;
-    not_before_.reset();
+    forget_leaving();
+}
+
+void PauseController::forget_leaving() noexcept
+{
+    if (policy_.on_disconnect == OnDisconnect::keep) {
+        return; // until a client is back
+    }
+    left_at_.reset();
+    if (policy_.on_disconnect != OnDisconnect::kill) { // which is due, whoever wakes it
+        attended_ = attended_ && !alone_since_;
+        alone_since_.reset();
+    }
 }
 
 std::string_view to_string(PauseController::Why why) noexcept

@@ -22,9 +22,8 @@ namespace berth::guest {
 ///   - when somebody asks for it, jobs or not;
 ///   - when it has been idle for `idle_pause`, clients or not;
 ///   - after the last client has left (leave_grace), as `on_disconnect` says: `now`, jobs or not;
-///   `idle`
-///     as soon as it is idle; `keep` not at all, until a client has come back; `kill` ends it
-///     instead. `idle` is about idleness: with an `idle_pause` of 0 it never pauses.
+///     `idle` as soon as it is idle; `keep` not at all, until a client has come back; `kill` ends
+///     it instead. `idle` is about idleness: with an `idle_pause` of 0 it never pauses.
 /// Never while a call is in flight, and not before the guest has settled what it has to do for a
 /// command. That a client leaves is an event: once the session has been woken for another reason,
 /// it counts no more.
@@ -71,8 +70,9 @@ class PauseController {
 
     explicit PauseController(Policy policy) noexcept : policy_(policy) {}
 
-    /// The next look acts by it.
-    void set_policy(const Policy& policy) noexcept { policy_ = policy; }
+    /// The next look acts by it. It is about those who leave from now on, but for `keep`, by which
+    /// a session that nobody is in stays awake.
+    void set_policy(const Policy& policy) noexcept;
 
     /// Something may have changed, or time has passed.
     [[nodiscard]] Order look(const Load& load, Time now);
@@ -85,13 +85,12 @@ class PauseController {
 
     void take_back() noexcept { asked_ = false; }
 
-    [[nodiscard]] bool is_asked() const noexcept { return asked_; }
-
-    /// Somebody asks to wake it: idleness counts from now on.
+    /// Somebody asks to wake it: idleness counts from now on, and who has left before, for good or
+    /// to come back within leave_grace, has only for `keep` and `kill`.
     [[nodiscard]] Order resume(Time now);
 
-    /// What came of Order::freeze. `complete`: nothing of the commands runs. No answer to one that
-    /// was followed by a thaw.
+    /// What came of Order::freeze. `complete`: nothing of the commands runs. To one that was
+    /// followed by a thaw no answer is needed, and none counts.
     [[nodiscard]] Order frozen(bool complete, Time now);
 
     [[nodiscard]] State state() const noexcept { return state_; }
@@ -106,22 +105,25 @@ class PauseController {
     [[nodiscard]] std::optional<Time> next_look(Time now) const;
 
   private:
-    void notice_clients(const Load& load);
+    void notice_clients(const Load& load, Time now);
     [[nodiscard]] Why reason(Time now) const;
+    [[nodiscard]] std::optional<Time> due() const;
     void wake() noexcept;
+    void forget_leaving() noexcept;
 
     Policy policy_;
     State state_ = State::awake;
     Why why_ = Why::none;
     bool attended_ = false; ///< there was a client at the last look
-    bool left_ = false;     ///< the last client has, and nothing has woken the session since
+    bool called_ = false;   ///< a call was in flight at the last look
     bool asked_ = false;
     bool held_up_ = false; ///< there is a reason to pause, and something to be settled
     int failures_ = 0;     ///< to freeze, one after another
     std::optional<AwakeTime> alone_since_; ///< no client, though there was one
     AwakeTime looked_{};                   ///< at the last look
-    std::optional<Time> idle_since_;       ///< nothing: it is not idle
-    std::optional<Time> not_before_;       ///< after a failure
+    std::optional<Time> left_at_;    ///< the last client, and nothing has woken the session since
+    std::optional<Time> idle_since_; ///< nothing: it is not idle
+    std::optional<Time> not_before_; ///< after a failure
 };
 
 /// "idle", "left", "asked"; empty for none.

@@ -19,6 +19,7 @@ using Why = Controller::Why;
 
 constexpr Controller::Load attended{.clients = 1};
 constexpr Controller::Load deserted{};
+constexpr auto half_grace = std::chrono::milliseconds(Controller::leave_grace) / 2;
 
 /// A controller and the time it is told.
 struct Bench {
@@ -202,9 +203,11 @@ TEST_CASE("on_disconnect = keep: never by itself, until somebody is there again"
     Bench bench(OnDisconnect::keep);
     CHECK(bench.leave(deserted) == Order::none);
     CHECK_FALSE(bench.controller.pauses_at());
-    Bench quick(OnDisconnect::keep, Controller::leave_grace / 2);
-    CHECK(quick.leave(deserted) ==
-          Order::none); // nor in the second in which somebody may come back
+    Bench quick(OnDisconnect::keep, half_grace);
+    CHECK(quick.look(deserted) == Order::none);
+    // Nor in the second in which somebody may come back.
+    CHECK(quick.after(half_grace, deserted) == Order::none);
+    CHECK(quick.after(Controller::leave_grace, deserted) == Order::none);
     CHECK(bench.after(24h, deserted) == Order::none);
     CHECK(bench.controller.resume(bench.now) == Order::none); // nor because somebody asked
     CHECK(bench.after(24h, deserted) == Order::none);
@@ -222,6 +225,11 @@ TEST_CASE("on_disconnect = kill: ended when the last one leaves, paused or not")
     CHECK(bench.look({.clients = 2}) == Order::none);
     CHECK(bench.look({.clients = 1, .jobs = 1}) == Order::none);
     CHECK(bench.leave({.clients = 0, .jobs = 1}) == Order::end);
+    CHECK(bench.after(24h, deserted) == Order::none); // while it ends
+    Bench quick(OnDisconnect::kill, half_grace);
+    CHECK(quick.look(deserted) == Order::none);
+    CHECK(quick.after(half_grace, deserted) == Order::none); // nor just before
+    CHECK(quick.after(half_grace, deserted) == Order::end);
     Bench paused(OnDisconnect::kill);
     CHECK(paused.after(5min, attended) == Order::freeze);
     paused.be_frozen();
@@ -235,7 +243,6 @@ TEST_CASE("a pause that is asked for: jobs sleep too, a call in between takes it
     CHECK(bench.look({.clients = 1, .jobs = 2}) == Order::freeze);
     CHECK(bench.controller.why() == Why::asked);
     bench.be_frozen();
-    CHECK_FALSE(bench.controller.is_asked());
     CHECK(bench.controller.resume(bench.now) == Order::thaw);
     CHECK(bench.controller.resume(bench.now) == Order::none);
     bench.controller.ask();
@@ -268,6 +275,32 @@ TEST_CASE("what cannot be frozen goes on, and is tried again later")
         bench.controller.ask();
         CHECK(bench.look(deserted) == Order::freeze);
     }
+}
+
+TEST_CASE("a pause that succeeds ends the waiting after those that did not")
+{
+    Bench bench(OnDisconnect::idle, 1s);
+    CHECK(bench.after(1s, attended) == Order::freeze);
+    CHECK(bench.controller.frozen(false, bench.now) == Order::thaw);
+    CHECK(bench.controller.pauses_at() == bench.now + Controller::retry_after);
+    bench.controller.ask();
+    CHECK(bench.look(attended) == Order::freeze);
+    bench.be_frozen();
+    CHECK(bench.controller.resume(bench.now) == Order::thaw);
+    CHECK(bench.after(1s, attended) == Order::freeze);
+    CHECK(bench.controller.frozen(false, bench.now) == Order::thaw);
+    CHECK(bench.controller.pauses_at() == bench.now + Controller::retry_after);
+}
+
+TEST_CASE("when it will be tried again is told, also while jobs run")
+{
+    Bench bench(OnDisconnect::now, 0s);
+    constexpr Controller::Load job{.clients = 0, .jobs = 1};
+    CHECK(bench.leave(job) == Order::freeze);
+    CHECK(bench.controller.frozen(false, bench.now) == Order::thaw);
+    CHECK(bench.controller.pauses_at() == bench.now + Controller::retry_after);
+    CHECK(bench.look({.clients = 0, .calls = 1, .jobs = 1}) == Order::none);
+    CHECK_FALSE(bench.controller.pauses_at()); // when the call ends, nobody knows
 }
 
 TEST_CASE("who wakes a session has all of the idle time")
