@@ -128,17 +128,16 @@ void tell_collected(const session::Collected& collected)
     for (const auto& why : collected.failed) {
         complain("something stays: " + visible(why));
     }
-    if (!collected.busy.empty()) {
-        complain(tools::counted(collected.busy.size(), "session") +
-                     " could not be looked at, being made or ended just now: " +
-                     one_line(joined(collected.busy)),
-                 "The same command in a few seconds does it.");
-    }
     if (!collected.in_time) {
         complain("there was no time for the others", "The same command goes on with them.");
     }
 }
 
+    if (const auto count = collected.busy.size(); count > 0) {
+        text += "\n" + tools::counted(count, "session") + (count > 1 ? " were" : " was") +
+                " just being made or ended, and left for the next time: " +
+                one_line(joined(collected.busy));
+    }
 } // namespace
 
 void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
@@ -182,7 +181,7 @@ int show_session(session::SessionManager& sessions, const Asked& asked, const Op
         print_json(data);
         return 0;
     }
-    std::string text = tools::session_text(facts, machine, options.tools);
+    std::string text = tools::session_text(facts, machine, nullptr);
     if (clients > 0) {
         text += "clients: " + tools::counted(clients, "connection") +
                 (clients > 1 ? ", of one server or more\n" : "\n");

@@ -32,7 +32,8 @@ void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
 
 /// Clears up after what is dead, ten minutes at most, and removes the homes that have been kept for
 /// long enough: for their retention, or where `homes_older_than` is given, for that ("3d"). 1 where
-/// the time did not suffice, or something could not be removed. Throws Error(invalid_argument).
+/// the time did not suffice, or something could not be removed; not where others were just making
+/// or ending a session, which are named. Throws Error(invalid_argument).
 [[nodiscard]] int collect_sessions(session::SessionManager& sessions,
                                    const std::optional<std::string>& homes_older_than, bool json);
 

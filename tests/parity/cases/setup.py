@@ -95,6 +95,16 @@ class SetupTest(ParityTest):
         self.serve('[session]\nsetup = ["true"]\n', session="long")
         self.assertEqual(self.output("ls"), "")
 
+    def test_a_collection_meanwhile_names_it_and_is_no_failure(self):
+        call = self.begin_long()
+        self.assertIn("\n1 session was just being made or ended, and left for the next time: long\n",
+                      self.command_line("sessions", "gc"))
+        told = json.loads(self.command_line("sessions", "gc", "--json"))
+        self.assertEqual((told["busy"], told["failed"], told["complete"]), (["long"], [], False))
+        self.assertEqual(self.state_of("long"), "creating")
+        self.berth.cancel(call)
+        self.wait_until(lambda: self.state_of("long") is None, 20, "it is undone")
+
     @local_only
     def test_it_is_killed_while_it_is_set_up(self):
         call = self.begin_long()
