@@ -228,7 +228,7 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
         const cli::Asked asked{key(), line.key, line.json};
         return line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
                : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
-                                                   : cli::show_session(sessions, asked, options);
+                                                   : cli::show_session(sessions, asked);
     }
     return cli::show_status(sessions, options, line.json);
 }

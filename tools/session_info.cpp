@@ -87,7 +87,7 @@ Result SessionInfo::run(Context& context, const Args& /*args*/)
 Result SessionInfo::render(const session::SessionFacts& facts, const Machine& machine,
                            const Settings& settings)
 {
-    return {session_text(facts, machine, settings), session_data(facts, machine, settings)};
+    return {session_text(facts, machine, &settings), session_data(facts, machine, &settings)};
 }
 
 } // namespace berth::tools

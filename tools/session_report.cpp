@@ -53,15 +53,18 @@ std::string unless_in_force(const std::vector<sandbox::Layer>& layers, std::stri
 }
 
 std::string limits_text(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
-                        const Settings& settings)
+                        const Settings* settings)
 {
-    return "memory " + limit_bytes(limits.memory) + unless_in_force(layers, memory_layer) + ", " +
-           counted(limits.pids, "process") + ", " + cpus_text(limits.cpus) +
-           unless_in_force(layers, cpu_layer) + ", " + counted(limits.nofile, "open file") + ", " +
-           counted(limits.calls, "command") + " at once, timeout " +
-           std::to_string(settings.exec_timeout.count()) + " s (at most " +
-           std::to_string(settings.exec_max_timeout.count()) + " s), " +
-           thousands(settings.output_budget) + " characters of output";
+    const auto text =
+        "memory " + limit_bytes(limits.memory) + unless_in_force(layers, memory_layer) + ", " +
+        counted(limits.pids, "process") + ", " + cpus_text(limits.cpus) +
+        unless_in_force(layers, cpu_layer) + ", " + counted(limits.nofile, "open file") + ", " +
+        counted(limits.calls, "command") + " at once";
+    return settings == nullptr
+               ? text
+               : text + ", timeout " + std::to_string(settings->exec_timeout.count()) +
+                     " s (at most " + std::to_string(settings->exec_max_timeout.count()) + " s), " +
+                     thousands(settings->output_budget) + " characters of output";
 }
 
 std::string layers_text(const std::vector<sandbox::Layer>& layers)
@@ -113,18 +116,33 @@ std::string ended_jobs_text(const std::vector<protocol::JobEntry>& jobs)
     return text.empty() ? text : "ended jobs (bash_output shows them):\n" + text;
 }
 
-json limits_data(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
-                 const Settings& settings)
+/// What the sandbox of the facts was made with, or is made with now.
+std::string made_with_text(const session::SessionFacts& facts,
+                           const std::vector<sandbox::Layer>& layers, const Settings* settings)
 {
-    auto not_enforced = json::array();
-    if (sandbox::is_missing(layers, memory_layer)) {
-        not_enforced.emplace_back("memory_bytes");
+    const bool last = facts.machine == session::ToldMachine::last;
+    std::string text;
+    if (facts.machine != session::ToldMachine::unknown) {
+        const std::string indent = last ? "  " : "";
+        const auto line = [&](std::string_view name, const std::string& value) {
+            return value.empty() ? "" : indent + field(name, value);
+        };
+        text = (last ? "its last sandbox had:\n" : "") +
+               line("network", std::string(network_word(facts.network))) +
+               line("template", visible(facts.template_name)) +
+               line("mounts", mounts_text(facts.mounts)) +
+               line("limits", limits_text(facts.limits, layers, settings));
     }
-    if (sandbox::is_missing(layers, cpu_layer)) {
-        not_enforced.emplace_back("cpus");
-    }
-    return {
-        {"not_enforced", std::move(not_enforced)},
+    return settings != nullptr || facts.machine == session::ToldMachine::present
+               ? text
+               : text + "network, mounts and limits of the next one come from the server whose "
+                        "call makes it\n";
+}
+
+json limits_data(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
+                 const Settings* settings)
+{
+    json data = {
         {"memory_bytes", limits.memory},
         {"pids", limits.pids},
         {"cpus", limits.cpus},
@@ -133,12 +151,41 @@ json limits_data(const sandbox::Limits& limits, const std::vector<sandbox::Layer
         {"jobs", limits.jobs},
         {"spill_stream_bytes", limits.spill_stream},
         {"spill_session_bytes", limits.spill_session},
-        {"timeout_s", settings.exec_timeout.count()},
-        {"max_timeout_s", settings.exec_max_timeout.count()},
-        {"output_characters", settings.output_budget},
-        {"job_timeout_s", settings.job_timeout.count()},
-        {"job_max_timeout_s", settings.job_max_timeout.count()},
     };
+    if (settings != nullptr || !layers.empty()) {
+        auto& missing = data["not_enforced"] = json::array();
+        if (sandbox::is_missing(layers, memory_layer)) {
+            missing.emplace_back("memory_bytes");
+        }
+        if (sandbox::is_missing(layers, cpu_layer)) {
+            missing.emplace_back("cpus");
+        }
+    }
+    if (settings != nullptr) {
+        data.update({
+            {"timeout_s", settings->exec_timeout.count()},
+            {"max_timeout_s", settings->exec_max_timeout.count()},
+            {"output_characters", settings->output_budget},
+            {"job_timeout_s", settings->job_timeout.count()},
+            {"job_max_timeout_s", settings->job_max_timeout.count()},
+        });
+    }
+    return data;
+}
+
+void add_made_with(json& data, const session::SessionFacts& facts,
+                   const std::vector<sandbox::Layer>& layers, const Settings* settings)
+{
+    auto mounts = json::array();
+    for (const auto& mount : facts.mounts) {
+        mounts.push_back({{"target", utf8::sanitize(mount.target)}, {"writable", mount.writable}});
+    }
+    data.update({
+        {"network", network_word(facts.network)},
+        {"template", utf8::sanitize(facts.template_name)},
+        {"mounts", std::move(mounts)},
+        {"limits", limits_data(facts.limits, layers, settings)},
+    });
 }
 
 json jobs_data(const std::vector<protocol::JobEntry>& jobs)
@@ -186,7 +233,7 @@ std::string headline(const session::SessionFacts& facts, const SessionInfo::Mach
 } // namespace
 
 std::string session_text(const session::SessionFacts& facts, const SessionInfo::Machine& machine,
-                         const Settings& settings)
+                         const Settings* settings)
 {
     return headline(facts, machine) + "\n" + field("backend", facts.backend) +
            field("sandbox", facts.sandbox_id) + field("principal", visible(facts.principal)) +
@@ -194,10 +241,7 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("lifetime", facts.why) + field("pause", visible(pause_text(machine.info))) +
            field("working directory", visible(machine.info.cwd)) +
            field("home", visible(machine.info.home)) +
-           field("network", std::string(network_word(facts.network))) +
-           field("template", visible(facts.template_name)) +
-           field("mounts", mounts_text(facts.mounts)) +
-           field("limits", limits_text(facts.limits, machine.layers, settings)) +
+           made_with_text(facts, machine.layers, settings) +
            field("room in the home", quota_text(machine.info.quota)) +
            jobs_text(machine.info.jobs) + ended_jobs_text(machine.info.ended) +
            layers_text(machine.layers) +
@@ -207,12 +251,8 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
 }
 
 json session_data(const session::SessionFacts& facts, const SessionInfo::Machine& machine,
-                  const Settings& settings)
+                  const Settings* settings)
 {
-    auto mounts = json::array();
-    for (const auto& mount : facts.mounts) {
-        mounts.push_back({{"target", utf8::sanitize(mount.target)}, {"writable", mount.writable}});
-    }
     auto layers = json::array();
     for (const auto& layer : machine.layers) {
         layers.push_back({{"name", layer.name},
@@ -232,14 +272,13 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
         {"home", utf8::sanitize(machine.info.home)},
         {"uptime_ms", machine.info.uptime},
         {"commands_in_flight", machine.info.calls},
-        {"network", network_word(facts.network)},
-        {"template", utf8::sanitize(facts.template_name)},
-        {"mounts", std::move(mounts)},
-        {"limits", limits_data(facts.limits, machine.layers, settings)},
         {"layers", std::move(layers)},
         {"jobs", jobs_data(machine.info.jobs)},
         {"ended_jobs", ended_jobs_data(machine.info.ended)},
     };
+    if (facts.machine != session::ToldMachine::unknown) {
+        add_made_with(data, facts, machine.layers, settings);
+    }
     add_quota(data, machine.info.quota);
     return data;
 }

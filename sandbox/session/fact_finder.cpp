@@ -65,8 +65,9 @@ std::string soonest_end(std::chrono::system_clock::time_point by_the_books)
                : "";
 }
 
-void take_conditions(SessionFacts& facts, const Conditions& conditions)
+void take_conditions(SessionFacts& facts, ToldMachine machine, const Conditions& conditions)
 {
+    facts.machine = machine;
     facts.limits = conditions.limits;
     facts.network = conditions.network;
     facts.template_name = conditions.template_name;
@@ -111,7 +112,10 @@ SessionFacts FactFinder::describe(Record record) const
     if (is_elsewhere(settings_.place, record)) {
         facts.why += " (on the host " + visible(record.place->host) + ", as the books have it)";
     }
-    take_conditions(facts, in_force);
+    if (record.made_with && record.epoch != 0) { // else no machine was ready with them
+        take_conditions(facts, has_no_machine(record) ? ToldMachine::last : ToldMachine::present,
+                        *record.made_with);
+    }
     facts.is_next = running && facts.backend == backend_.name() &&
                     !is_elsewhere(settings_.place, record) && !need_another(settings_, in_force);
     return facts;
@@ -135,12 +139,15 @@ SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
     if (record) {
         facts = describe(std::move(*record));
         facts.trouble = std::move(trouble);
+        if (facts.state != to_string(State::running) || facts.machine == ToldMachine::unknown) {
+            take_conditions(facts, ToldMachine::next, settings_);
+        }
     } else {
         facts.principal = id.principal;
         facts.backend = backend_.name();
         facts.state = to_string(State::absent);
         facts.why = "no call has needed a sandbox yet";
-        take_conditions(facts, settings_);
+        take_conditions(facts, ToldMachine::next, settings_);
     }
     facts.session = id.session; // not the one that was made up for an unnamed session
     return facts;

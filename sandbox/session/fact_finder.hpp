@@ -20,7 +20,8 @@ class FactFinder {
     FactFinder(const Settings& settings, sandbox::Backend& backend, Registry& registry,
                const MachineKeeper& keeper);
 
-    /// Of a session without a record: that it has no sandbox yet. `remembered`: the record as this
+    /// Without a machine that runs it has the settings of the one that this server would make. Of a
+    /// session without a record: that it has no sandbox yet. `remembered`: the record as this
     /// server last had it, which tells where the books cannot be asked (SessionFacts::trouble);
     /// without one that throws.
     [[nodiscard]] SessionFacts of(const SessionId& id, const std::string& key,
@@ -33,7 +34,8 @@ class FactFinder {
     /// five for all of them. Of one that does not answer the books tell.
     [[nodiscard]] std::vector<SessionFacts> all_asked() const;
 
-    /// Nothing where there is no session of the key. The guest has a second.
+    /// Nothing where there is no session of the key. The guest has a second. Settings are the
+    /// session's, as far as they are known, whatever this program was told.
     [[nodiscard]] std::optional<Sight> sight_of(const std::string& key) const;
 
     /// Of every machine that lives, asked of its guest; all at the same time, as one that does not

@@ -3,10 +3,19 @@
 #include "sandbox/backend.hpp"
 #include "sandbox/sandbox.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace berth::session {
+
+/// Whose limits, network, template and mounts are told of a session.
+enum class ToldMachine : std::uint8_t {
+    unknown, ///< nobody's
+    next,    ///< what a call of this server would get now
+    last,    ///< it is gone
+    present, ///< it runs, or is being made
+};
 
 struct SessionFacts {
     std::string key;     ///< names its folder; in a list of all sessions only
@@ -25,7 +34,7 @@ struct SessionFacts {
     bool is_next = false;
     std::string home; ///< on the host, for the operator's own eyes; empty when none
     std::string host; ///< whose machine it is, in books that several hosts write in; else empty
-    /// Of the machine that runs, else of the one that a call would get now.
+    ToldMachine machine = ToldMachine::unknown; ///< of which the next four are
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;
     std::string template_name; ///< empty: the backend's own programs

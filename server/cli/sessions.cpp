@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string_view>
 
 namespace berth::server::cli {
 namespace {
@@ -89,6 +90,20 @@ bool show_traces(session::SessionManager& sessions, const Asked& asked, const Er
     return true;
 }
 
+std::string_view word_for(session::ToldMachine machine)
+{
+    switch (machine) {
+    case session::ToldMachine::present:
+        return "present";
+    case session::ToldMachine::last:
+        return "last";
+    case session::ToldMachine::next: // that of a server, which this is none
+    case session::ToldMachine::unknown:
+        break;
+    }
+    return "unknown";
+}
+
 std::string pause_sentence(const protocol::PauseReply& reply)
 {
     std::string text = reply.was_paused ? " is paused already" : " is paused";
@@ -124,6 +139,11 @@ void tell_collected(const session::Collected& collected)
         text += "\nremoved from the workspace what killed saves had left: " +
                 tools::counted(swept.files, "file") + " (" + tools::human_bytes(swept.bytes) + ')';
     }
+    if (const auto count = collected.busy.size(); count > 0) {
+        text += "\n" + tools::counted(count, "session") + (count > 1 ? " were" : " was") +
+                " just being made or ended, and left for the next time: " +
+                one_line(joined(collected.busy));
+    }
     print(text);
     for (const auto& why : collected.failed) {
         complain("something stays: " + visible(why));
@@ -133,11 +153,6 @@ void tell_collected(const session::Collected& collected)
     }
 }
 
-    if (const auto count = collected.busy.size(); count > 0) {
-        text += "\n" + tools::counted(count, "session") + (count > 1 ? " were" : " was") +
-                " just being made or ended, and left for the next time: " +
-                one_line(joined(collected.busy));
-    }
 } // namespace
 
 void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
@@ -153,7 +168,7 @@ void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
     }
 }
 
-int show_session(session::SessionManager& sessions, const Asked& asked, const Options& options)
+int show_session(session::SessionManager& sessions, const Asked& asked)
 {
     std::optional<session::Sight> sight;
     try {
@@ -169,13 +184,13 @@ int show_session(session::SessionManager& sessions, const Asked& asked, const Op
         return 1;
     }
     const auto& facts = sight->facts;
-    const tools::SessionInfo::Machine machine{
-        sight->info, sight->layers.empty() ? sessions.backend().limit_layers() : sight->layers};
+    const tools::SessionInfo::Machine machine{sight->info, sight->layers};
     const auto clients = sight->info.pause ? sight->info.pause->clients : 0;
     if (asked.json) {
-        auto data = tools::session_data(facts, machine, options.tools);
+        auto data = tools::session_data(facts, machine, nullptr);
         data.erase("message");
         data.update(session_json(facts));
+        data["settings_of"] = word_for(facts.machine);
         data["clients"] = clients;
         data["trouble"] = sight->trouble;
         print_json(data);
@@ -258,7 +273,8 @@ int collect_sessions(session::SessionManager& sessions,
     } else {
         tell_collected(collected);
     }
-    return collected.complete() && collected.failed.empty() ? 0 : 1;
+    // What others are at is nothing that a timer should report: whoever looks next comes to it.
+    return collected.in_time && collected.failed.empty() ? 0 : 1;
 }
 
 } // namespace berth::server::cli

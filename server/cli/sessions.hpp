@@ -1,7 +1,6 @@
 #pragma once
 
 #include "sandbox/session/session_manager.hpp"
-#include "server/options/options.hpp"
 
 #include <optional>
 #include <string>
@@ -25,8 +24,9 @@ struct Asked {
 void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
              const std::string& remedy);
 
-[[nodiscard]] int show_session(session::SessionManager& sessions, const Asked& asked,
-                               const Options& options);
+/// Of limits, network and mounts what the books know, and not what this program was told: it makes
+/// no machine.
+[[nodiscard]] int show_session(session::SessionManager& sessions, const Asked& asked);
 [[nodiscard]] int pause_session(session::SessionManager& sessions, const Asked& asked);
 [[nodiscard]] int resume_session(session::SessionManager& sessions, const Asked& asked);
 

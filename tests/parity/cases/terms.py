@@ -229,3 +229,49 @@ class RetiredTest(ParityTest):
         result = other.call_tool("bash_exec", {"command": "touch /mnt/it/x"})
         self.assertFalse(result.is_error, result)
         self.assertEqual(result.data["exit_code"], 1)
+
+
+class ShownTest(ParityTest):
+    """`berth sessions show` tells what the session has, not what that command itself is set to."""
+
+    environment = {"BERTH_LOCAL_NOFILE": "300", "BERTH_EXEC_TIMEOUT": "77"}
+    own = {"BERTH_LOCAL_NOFILE": "200", "BERTH_EXEC_TIMEOUT": "88"}
+
+    def show(self, *arguments, session="work"):
+        return self.command_line("sessions", "show", session, *arguments, env=self.own)
+
+    def test_of_one_that_runs(self):
+        self.output("true")
+        text = self.show()
+        self.assertRegex(text, r"(?m)^limits: .* 300 open files")
+        self.assertNotIn("timeout", text)  # each server has its own
+        self.assertNotIn("the next one", text)
+        data = json.loads(self.show("--json"))
+        self.assertEqual((data["settings_of"], data["limits"]["open_files"]), ("present", 300))
+        self.assertNotIn("timeout_s", data["limits"])
+
+    def test_of_one_that_has_ended(self):
+        self.output("true")
+        self.command_line("sessions", "kill", "work")
+        text = self.show()
+        self.assertRegex(text, r"(?m)^its last sandbox had:\n(  .*\n)*  limits: .* 300 open files")
+        self.assertIn("the next one come from the server whose call makes it", text)
+        self.assertNotIn("isolation", text)
+        data = json.loads(self.show("--json"))
+        self.assertEqual((data["settings_of"], data["limits"]["open_files"], data["layers"]), ("last", 300, []))
+        # A server tells its own: a call of it would get them.
+        self.berth = self.start("--session", "work", env=self.own)
+        limits = self.call("session_info").data["limits"]
+        self.assertEqual((limits["open_files"], limits["timeout_s"]), (200, 88))
+
+    def test_of_one_of_which_nothing_is_known(self):
+        self.output("true")
+        self.command_line("sessions", "kill", "work")
+        (record,) = self.state.path.glob("sessions/*/record.json")
+        record.write_text("{")
+        text = self.show(session=record.parent.name)
+        self.assertNotIn("limits: ", text)
+        self.assertIn("the next one come from", text)
+        data = json.loads(self.show("--json", session=record.parent.name))
+        self.assertEqual(data["settings_of"], "unknown")
+        self.assertNotIn("limits", data)
