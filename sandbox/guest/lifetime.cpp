@@ -116,7 +116,7 @@ void Lifetime::check_use()
     if (std::exchange(was_in_use_, in_use) || in_use) {
         last_use_ = now;
     } else if (now - last_use_ >= options_.idle_end) {
-        (options_.unused ? options_.unused : end_)();
+        options_.unused();
         return;
     }
     timer_ = loop_.call_at(now + step(options_.idle_end), [this] { check_use(); });
