@@ -97,10 +97,10 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
         return make_description(tool, *settings(), sessions_.backend(), availability());
     };
     configuration.instructions = [this] {
-        const auto found = availability();
+        const auto facts = facts_of_session(options_, sessions_);
+        const auto found = availability(&facts);
         warn_of_unavailable(found);
-        return make_instructions(present_options(), facts_of_session(options_, sessions_),
-                                 sessions_.backend(), found, catalog_);
+        return make_instructions(present_options(), facts, sessions_.backend(), found, catalog_);
     };
     configuration.lasting = [this] { return availability().available; };
     configuration.untold = [this](tools::Told told) {
@@ -136,10 +136,11 @@ session::Settings Application::session_settings()
 
 /// Where the session's machine runs its tools work, and whether another one could be made, which
 /// takes most of a server's start to try, is of no interest.
-sandbox::Availability Application::availability()
+sandbox::Availability Application::availability(const session::SessionFacts* known)
 {
-    std::call_once(asked_,
-                   [this] { machine_runs_ = facts_of_session(options_, sessions_).is_next; });
+    std::call_once(asked_, [&] {
+        machine_runs_ = (known != nullptr ? *known : facts_of_session(options_, sessions_)).is_next;
+    });
     return machine_runs_ ? sandbox::Availability{.available = true, .reason = {}, .remedy = {}}
                          : sessions_.backend().availability();
 }

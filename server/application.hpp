@@ -43,8 +43,9 @@ class Application {
     /// Of the tools, those of this moment.
     [[nodiscard]] std::shared_ptr<const tools::Settings> settings();
     [[nodiscard]] Options present_options();
-    /// Of this session's sandbox. What was there once counts as there for good.
-    [[nodiscard]] sandbox::Availability availability();
+    /// Of this session's sandbox. What was there once counts as there for good. `known`: where the
+    /// books have been asked just now, which may take seconds.
+    [[nodiscard]] sandbox::Availability availability(const session::SessionFacts* known = nullptr);
 
     const Options options_;
     const std::shared_ptr<const tools::Settings> initial_;
