@@ -5,8 +5,7 @@
 #include "sandbox/e2b/envelope.hpp"
 #include "sandbox/e2b/process_messages.hpp"
 #include "sandbox/e2b/status_error.hpp"
-#include "tests/fuzz/input.hpp"
-#include "tests/fuzz/target.hpp"
+#include "tests/fuzz/pieces.hpp"
 
 #include <string>
 #include <variant>
@@ -53,27 +52,5 @@ try {
 
 BERTH_FUZZ_TARGET(envelopes)
 {
-    using berth::fuzz::require;
-    if (input.empty()) {
-        return;
-    }
-    const std::size_t limit = static_cast<std::size_t>(berth::fuzz::byte_at(input, 0)) * 64;
-    const auto bytes = input.substr(1);
-    EnvelopeReader whole(limit);
-    whole.feed(bytes);
-    std::string at_once;
-    const bool valid = take(whole, limit, at_once);
-    EnvelopeReader cut(limit);
-    std::string by_pieces;
-    bool still_valid = true;
-    berth::fuzz::each_piece(bytes, [&](std::string_view piece) {
-        if (still_valid) {
-            cut.feed(piece);
-            still_valid = take(cut, limit, by_pieces);
-        }
-    });
-    require(valid == still_valid && at_once == by_pieces, "pieces make no difference");
-    require(bytes.starts_with(at_once), "envelopes are what was sent");
-    require(!valid || whole.empty() == (at_once.size() == bytes.size()),
-            "what is left is waited for");
+    berth::fuzz::same_in_pieces<EnvelopeReader>(input, 64, take);
 }
