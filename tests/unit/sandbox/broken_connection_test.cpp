@@ -6,7 +6,6 @@
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/sandbox/cutting_machine.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
-#include "tests/unit/sandbox/real_guest.hpp"
 
 #include <doctest/doctest.h>
 

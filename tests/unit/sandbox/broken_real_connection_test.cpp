@@ -1,12 +1,17 @@
 // As broken_connection_test.cpp, with the guest that there is.
 
+#include "sandbox/base/unix_socket.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/sandbox/cutting_machine.hpp"
 #include "tests/unit/sandbox/real_guest.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -15,10 +20,38 @@
 using namespace berth;
 using test::command;
 using test::Cut;
-using test::Real;
+using test::reach_of;
 using tests::becomes_true;
 
 namespace {
+
+/// The real guest behind a relay.
+struct Real : test::RealGuest {
+    [[nodiscard]] std::unique_ptr<sandbox::Sandbox> cut_at(const Cut& cut, bool kept = true) const
+    {
+        auto sandbox = std::make_unique<sandbox::Sandbox>(
+            std::make_unique<test::CuttingMachine>(
+                [socket = record.data.at("socket")] {
+                    return connect_unix(socket, Deadline::after(std::chrono::seconds(10)));
+                },
+                record, std::vector{cut}, kept ? 1 : 0, reach_of(kept)),
+            token);
+        sandbox->attend();
+        return sandbox;
+    }
+
+    [[nodiscard]] std::size_t unseen() const
+    {
+        std::size_t count = 0;
+        const auto info = server->info();
+        for (const auto* jobs : {&info.jobs, &info.ended}) {
+            for (const auto& job : *jobs) {
+                count += job.unseen ? 1 : 0;
+            }
+        }
+        return count;
+    }
+};
 
 /// Some of all places: it takes its time.
 const std::vector<Cut> some_places{{false, 0}, {false, 8}, {false, 60}, {false, 150},
@@ -51,7 +84,7 @@ TEST_SUITE("sandbox/broken_real_connection")
             }
             CHECK(real.text_of("log") == lines);
         }
-        for (const auto& job : real.plain->info().ended) {
+        for (const auto& job : real.server->info().ended) {
             FAIL_CHECK("a job was left: " << job.job_id << " " << job.command);
         }
     }
@@ -62,7 +95,7 @@ TEST_SUITE("sandbox/broken_real_connection")
         auto job = command("cat >fed; sleep 300");
         job.background = true;
         job.stdin_open = true;
-        const auto job_id = real.plain->execute(job, {}).job_id;
+        const auto job_id = real.server->execute(job, {}).job_id;
         std::string expected;
         for (std::size_t i = 0; i < some_places.size() * 2; ++i) {
             CAPTURE(i);
@@ -121,12 +154,12 @@ TEST_SUITE("sandbox/broken_real_connection")
         had.acknowledge();
         unwanted.decline();
         CHECK(sandbox->execute(command("exit 0"), {}).exit_code == 0); // carries the words
-        CHECK(becomes_true([&] { return real.plain->info().jobs.empty(); }));
+        CHECK(becomes_true([&] { return real.server->info().jobs.empty(); }));
         CHECK(real.unseen() == 0);
         CHECK(sandbox->leave(Deadline::after(std::chrono::seconds(10))) == 1); // the other one
         // Those without a word: the other one's server is still here.
         std::vector<int> unseen;
-        for (const auto& job : real.plain->info().ended) {
+        for (const auto& job : real.server->info().ended) {
             if (job.unseen) {
                 unseen.push_back(job.exit_code.value_or(-1));
             }
@@ -148,7 +181,7 @@ TEST_SUITE("sandbox/broken_real_connection")
             real.cut_at({.of_reply = true, .bytes = 0}, kept); // at the first event
         std::stop_source stop;
         const std::jthread canceller([&] {
-            (void)becomes_true([&] { return real.plain->info().calls == 1; });
+            (void)becomes_true([&] { return real.server->info().calls == 1; });
             stop.request_stop();
         });
         auto request = command("echo x; sleep 300");
@@ -169,7 +202,7 @@ TEST_SUITE("sandbox/broken_real_connection")
                 return; // it left
             }
         });
-        REQUIRE(becomes_true([&] { return real.plain->info().calls == 1; }));
+        REQUIRE(becomes_true([&] { return real.server->info().calls == 1; }));
         server->leave_commands();
         stop.request_stop();
         caller.join();

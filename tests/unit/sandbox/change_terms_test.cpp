@@ -1,13 +1,11 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
-#include "sandbox/direct/direct_backend.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
-#include "tests/unit/sandbox/programs.hpp"
-#include "tests/unit/temporary_directory.hpp"
+#include "tests/unit/sandbox/real_guest.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,42 +18,9 @@ using berth::ErrorCode;
 using berth::protocol::OnDisconnect;
 using berth::protocol::Terms;
 using berth::sandbox::Sandbox;
+using berth::test::RealGuest;
 
 namespace {
-
-/// A real guest.
-struct Real {
-    berth::tests::TemporaryDirectory state;
-    std::unique_ptr<berth::sandbox::Backend> backend =
-        berth::direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
-    berth::sandbox::MachineRecord record;
-    std::string token = berth::random_hex(32);
-    std::unique_ptr<Sandbox> sandbox;
-
-    explicit Real(const berth::sandbox::Limits& limits,
-                  std::chrono::milliseconds idle_end = std::chrono::hours(1))
-    {
-        berth::sandbox::MachineSpec spec;
-        spec.key_hash = berth::random_hex(32);
-        spec.session = "test";
-        spec.generation = berth::random_hex(16);
-        spec.token = token;
-        spec.limits = limits;
-        spec.idle_end = idle_end;
-        auto machine = backend->create(spec);
-        record = machine->record();
-        sandbox = std::make_unique<Sandbox>(std::move(machine), token);
-    }
-
-    ~Real()
-    {
-        sandbox.reset();
-        backend->destroy(record, true);
-    }
-
-    Real(const Real&) = delete;
-    Real& operator=(const Real&) = delete;
-};
 
 /// A guest that answers every request with that error.
 ErrorCode answer_to(ErrorCode code, Terms& answer)
@@ -74,15 +39,15 @@ TEST_SUITE("sandbox/change_terms")
 {
     TEST_CASE("a guest says what of it holds from now on")
     {
-        Real real({.quota = 1024UL * 1024});
+        RealGuest real({.quota = 1024UL * 1024}, std::chrono::hours(1));
         Terms wanted{.calls = 3,
                      .jobs = 4,
                      .quota = 2048UL * 1024,
                      .idle_end = 7200'000,
                      .idle_pause = 5000,
                      .on_disconnect = OnDisconnect::keep};
-        CHECK(real.sandbox->change_terms(wanted) == wanted);
-        const auto info = real.sandbox->info();
+        CHECK(real.server->change_terms(wanted) == wanted);
+        const auto info = real.server->info();
         REQUIRE(info.pause);
         CHECK(info.pause->idle_pause == 5000);
         REQUIRE(info.quota);
@@ -91,28 +56,28 @@ TEST_SUITE("sandbox/change_terms")
 
     TEST_CASE("what it is not asked for it says nothing of, and keeps")
     {
-        Real real({.quota = 1024UL * 1024});
-        CHECK(real.sandbox->change_terms({}) == Terms());
-        CHECK(real.sandbox->info().quota->limit == 1024UL * 1024);
+        RealGuest real({.quota = 1024UL * 1024}, std::chrono::hours(1));
+        CHECK(real.server->change_terms({}) == Terms());
+        CHECK(real.server->info().quota->limit == 1024UL * 1024);
     }
 
     TEST_CASE("what cannot change is not in its answer")
     {
-        Real real({}, std::chrono::milliseconds(0)); // no quota, and no end for want of use
-        CHECK(real.sandbox->change_terms({.quota = 5, .idle_end = 5}) == Terms());
-        CHECK_FALSE(real.sandbox->info().quota);
-        Real limited({.quota = 1024UL * 1024});
-        CHECK(limited.sandbox->change_terms({.quota = 0, .idle_end = 0}) == Terms());
-        CHECK(limited.sandbox->info().quota->limit == 1024UL * 1024);
+        RealGuest real; // no quota, and no end for want of use
+        CHECK(real.server->change_terms({.quota = 5, .idle_end = 5}) == Terms());
+        CHECK_FALSE(real.server->info().quota);
+        RealGuest limited({.quota = 1024UL * 1024}, std::chrono::hours(1));
+        CHECK(limited.server->change_terms({.quota = 0, .idle_end = 0}) == Terms());
+        CHECK(limited.server->info().quota->limit == 1024UL * 1024);
     }
 
     TEST_CASE("a number that nobody means does no harm")
     {
-        Real real({});
+        RealGuest real({}, std::chrono::hours(1));
         const auto most = std::uint64_t{0} - 1;
-        const auto taken = real.sandbox->change_terms({.idle_end = most, .idle_pause = most});
+        const auto taken = real.server->change_terms({.idle_end = most, .idle_pause = most});
         CHECK(taken.idle_pause == most);
-        real.sandbox->ping();
+        real.server->ping();
     }
 
     TEST_CASE("a guest of an earlier release changes nothing, and that is no error")
@@ -125,16 +90,16 @@ TEST_SUITE("sandbox/change_terms")
 
     TEST_CASE("a machine that nobody uses retires, one with a job or a client does not")
     {
-        Real real({});
+        RealGuest real({}, std::chrono::hours(1));
         berth::protocol::ExecuteRequest job;
         job.id = berth::random_hex(16);
         job.command = "sleep 60";
         job.timeout = 60'000;
         job.background = true;
-        const auto id = real.sandbox->execute(job, {}).job_id;
+        const auto id = real.server->execute(job, {}).job_id;
         Sandbox other(real.backend->attach(real.record), real.token);
         CHECK_FALSE(other.retire()); // a client, and a job
-        real.sandbox.reset();
+        real.server.reset();
         CHECK_FALSE(other.retire()); // a job
         {
             Sandbox worker(real.backend->attach(real.record), real.token);

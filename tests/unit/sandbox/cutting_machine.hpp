@@ -4,6 +4,7 @@
 #include "sandbox/base/unique_fd.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -63,5 +64,14 @@ class CuttingMachine : public sandbox::Machine {
     std::atomic<std::size_t> reply_bytes_ = 0;
     std::vector<std::jthread> relays_;
 };
+
+/// That all of this holds for machines to which no connection is kept, too.
+inline constexpr auto kept_or_not = {true, false};
+
+inline sandbox::Reach reach_of(bool kept)
+{
+    return kept ? sandbox::Reach()
+                : sandbox::Reach{.kept = false, .opening = 400, .lease = std::chrono::minutes(1)};
+}
 
 } // namespace berth::test

@@ -1,14 +1,9 @@
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/random.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/unix_socket.hpp"
-#include "sandbox/direct/direct_backend.hpp"
-#include "sandbox/protocol/messages.hpp"
-#include "sandbox/sandbox.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
-#include "tests/unit/sandbox/programs.hpp"
-#include "tests/unit/temporary_directory.hpp"
+#include "tests/unit/sandbox/real_guest.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,63 +28,30 @@ namespace {
 using sandbox::Sandbox;
 using tests::becomes_true;
 
-protocol::ExecuteRequest command(const std::string& text)
-{
-    protocol::ExecuteRequest request;
-    request.id = random_hex(16);
-    request.command = text;
-    request.timeout = 100'000;
-    request.head_limit = request.tail_limit = 20'000;
-    request.acknowledge = true;
-    return request;
-}
-
 /// With a place for one command.
-struct Narrow {
-    Narrow()
-    {
-        sandbox::MachineSpec spec;
-        spec.key_hash = random_hex(32);
-        spec.session = "test";
-        spec.generation = random_hex(16);
-        spec.token = random_hex(32);
-        spec.limits.calls = 1;
-        token = spec.token;
-        auto machine = backend->create(spec);
-        record = machine->record();
-        plain = std::make_unique<Sandbox>(std::move(machine), token);
-        plain->attend();
-    }
+struct Narrow : RealGuest {
+    Narrow() : RealGuest({.calls = 1}) { server->attend(); }
 
-    ~Narrow()
+    [[nodiscard]] std::unique_ptr<Sandbox> attending_server() const
     {
-        plain.reset();
-        backend->destroy(record, true);
-    }
-
-    Narrow(const Narrow&) = delete;
-    Narrow& operator=(const Narrow&) = delete;
-
-    [[nodiscard]] std::unique_ptr<Sandbox> another_server() const
-    {
-        auto server = std::make_unique<Sandbox>(backend->attach(record), token);
-        server->attend();
-        return server;
+        auto another = another_server();
+        another->attend();
+        return another;
     }
 
     /// Has the place until release().
     [[nodiscard]] std::jthread hold()
     {
         std::jthread holder(
-            [this] { (void)plain->execute(command("until [ -e go ]; do sleep 0.01; done"), {}); });
-        REQUIRE(becomes_true([&] { return plain->info().calls == 1; }));
+            [this] { (void)server->execute(command("until [ -e go ]; do sleep 0.01; done"), {}); });
+        REQUIRE(becomes_true([&] { return server->info().calls == 1; }));
         return holder;
     }
 
     /// Whether the guest has that command, running or not.
     [[nodiscard]] bool has(const std::string& text) const
     {
-        const auto info = plain->info();
+        const auto info = server->info();
         return info.pause && std::ranges::any_of(info.pause->calls, [&](const std::string& call) {
                    return call.find(text) != std::string::npos;
                });
@@ -100,24 +62,8 @@ struct Narrow {
         protocol::WriteFileRequest request;
         request.path = "go";
         request.content = "now";
-        (void)plain->write_file(request, {});
+        (void)server->write_file(request, {});
     }
-
-    [[nodiscard]] std::string text_of(const std::string& path) const
-    {
-        protocol::ReadFileRequest request;
-        request.path = path;
-        request.limit = 1000;
-        request.budget = 100'000;
-        return plain->read_file(request, {}).content;
-    }
-
-    tests::TemporaryDirectory state;
-    std::unique_ptr<sandbox::Backend> backend =
-        direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
-    std::string token;
-    sandbox::MachineRecord record;
-    std::unique_ptr<Sandbox> plain;
 };
 
 /// Ends by the cancel of whoever leaves.
@@ -143,15 +89,15 @@ TEST_CASE("a server that always has commands ready keeps no other server from ru
         crowd.emplace_back([&] {
             while (!enough) {
                 try {
-                    (void)machine.plain->execute(command("sleep 0.05"), {});
+                    (void)machine.server->execute(command("sleep 0.05"), {});
                 } catch (const Error&) {
                     ++refused; // its own may have to wait for long, on a slow machine
                 }
             }
         });
     }
-    REQUIRE(becomes_true([&] { return machine.plain->info().calls == 1; }));
-    const auto server = machine.another_server();
+    REQUIRE(becomes_true([&] { return machine.server->info().calls == 1; }));
+    const auto server = machine.attending_server();
     for (int i = 0; i < 5; ++i) {
         CHECK(server->execute(command("exit 3"), {}).exit_code == 3);
     }
@@ -162,7 +108,7 @@ TEST_CASE("what waits for a place when its server goes is not run, and told so")
 {
     Narrow machine;
     auto holder = machine.hold();
-    auto server = machine.another_server();
+    auto server = machine.attending_server();
     std::stop_source stop;
     std::jthread caller([&] { execute_until_it_leaves(*server, "echo >ran", stop.get_token()); });
     REQUIRE(becomes_true([&] { return machine.has("echo >ran"); }));
@@ -170,17 +116,17 @@ TEST_CASE("what waits for a place when its server goes is not run, and told so")
     stop.request_stop();
     caller.join();
     server.reset();
-    REQUIRE(becomes_true([&] { return machine.plain->info().ended.size() == 1; }));
-    const auto job = machine.plain->info().ended.front();
+    REQUIRE(becomes_true([&] { return machine.server->info().ended.size() == 1; }));
+    const auto job = machine.server->info().ended.front();
     CHECK(job.unseen);
     CHECK(job.not_run);
     protocol::JobOutputRequest output;
     output.job_id = job.job_id;
-    CHECK(machine.plain->job_output(output, {}).state.notice.find("it was not run") !=
+    CHECK(machine.server->job_output(output, {}).state.notice.find("it was not run") !=
           std::string::npos);
     machine.release();
     holder.join();
-    CHECK(machine.plain->execute(command("test ! -e ran"), {}).exit_code == 0);
+    CHECK(machine.server->execute(command("test ! -e ran"), {}).exit_code == 0);
 }
 
 TEST_CASE(

@@ -1,66 +1,48 @@
 #pragma once
 
 #include "sandbox/base/random.hpp"
-#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/direct/direct_backend.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
-#include "tests/unit/sandbox/cutting_machine.hpp"
 #include "tests/unit/sandbox/programs.hpp"
 #include "tests/unit/temporary_directory.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace berth::test {
 
-/// That all of this holds for machines to which no connection is kept, too.
-inline constexpr auto kept_or_not = {true, false};
-
-inline sandbox::Reach reach_of(bool kept)
-{
-    return kept ? sandbox::Reach()
-                : sandbox::Reach{.kept = false, .opening = 400, .lease = std::chrono::minutes(1)};
-}
-
-/// The real guest behind a relay.
-struct Real {
-    Real()
+/// A real guest in a folder of its own, and a server that uses it. Both end with this.
+struct RealGuest {
+    explicit RealGuest(const sandbox::Limits& limits = {},
+                       std::chrono::milliseconds idle_end = std::chrono::milliseconds(0))
     {
         sandbox::MachineSpec spec;
         spec.key_hash = random_hex(32);
         spec.session = "test";
         spec.generation = random_hex(16);
-        spec.token = random_hex(32);
-        token = spec.token;
+        spec.token = token;
+        spec.limits = limits;
+        spec.idle_end = idle_end;
         auto machine = backend->create(spec);
         record = machine->record();
-        plain = std::make_unique<sandbox::Sandbox>(std::move(machine), token);
+        server = std::make_unique<sandbox::Sandbox>(std::move(machine), token);
     }
 
-    ~Real()
+    ~RealGuest()
     {
-        plain.reset();
+        server.reset();
         backend->destroy(record, true);
     }
 
-    Real(const Real&) = delete;
-    Real& operator=(const Real&) = delete;
+    RealGuest(const RealGuest&) = delete;
+    RealGuest& operator=(const RealGuest&) = delete;
 
-    [[nodiscard]] std::unique_ptr<sandbox::Sandbox> cut_at(const Cut& cut, bool kept = true) const
+    [[nodiscard]] std::unique_ptr<sandbox::Sandbox> another_server() const
     {
-        auto sandbox = std::make_unique<sandbox::Sandbox>(
-            std::make_unique<CuttingMachine>(
-                [socket = record.data.at("socket")] {
-                    return connect_unix(socket, Deadline::after(std::chrono::seconds(10)));
-                },
-                record, std::vector{cut}, kept ? 1 : 0, reach_of(kept)),
-            token);
-        sandbox->attend();
-        return sandbox;
+        return std::make_unique<sandbox::Sandbox>(backend->attach(record), token);
     }
 
     [[nodiscard]] std::string text_of(const std::string& path) const
@@ -69,36 +51,24 @@ struct Real {
         request.path = path;
         request.limit = 1000;
         request.budget = 100'000;
-        return plain->read_file(request, {}).content;
-    }
-
-    [[nodiscard]] std::size_t unseen() const
-    {
-        std::size_t count = 0;
-        const auto info = plain->info();
-        for (const auto* jobs : {&info.jobs, &info.ended}) {
-            for (const auto& job : *jobs) {
-                count += job.unseen ? 1 : 0;
-            }
-        }
-        return count;
+        return server->read_file(request, {}).content;
     }
 
     tests::TemporaryDirectory state;
     std::unique_ptr<sandbox::Backend> backend =
         direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
-    std::string token;
+    std::string token = random_hex(32);
     sandbox::MachineRecord record;
-    std::unique_ptr<sandbox::Sandbox> plain;
+    std::unique_ptr<sandbox::Sandbox> server;
 };
 
-/// That is to be acknowledged.
+/// As a server asks for one whose result it will acknowledge.
 inline protocol::ExecuteRequest command(const std::string& text)
 {
     protocol::ExecuteRequest request;
     request.id = random_hex(16);
     request.command = text;
-    request.timeout = 20'000;
+    request.timeout = 100'000;
     request.head_limit = request.tail_limit = 20'000;
     request.spill_above = 20'000;
     request.acknowledge = true;

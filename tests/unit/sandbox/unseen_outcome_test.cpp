@@ -1,11 +1,6 @@
-#include "sandbox/base/random.hpp"
-#include "sandbox/direct/direct_backend.hpp"
-#include "sandbox/protocol/messages.hpp"
-#include "sandbox/sandbox.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 #include "tests/unit/becomes_true.hpp"
-#include "tests/unit/sandbox/programs.hpp"
-#include "tests/unit/temporary_directory.hpp"
+#include "tests/unit/sandbox/real_guest.hpp"
 
 #include <doctest/doctest.h>
 
@@ -19,47 +14,22 @@
 using berth::protocol::JobEntry;
 using berth::sandbox::Receipt;
 using berth::sandbox::Sandbox;
+using berth::test::command;
 using berth::tests::becomes_true;
 
 // Results on their way to whoever asked for the command, with the real guest.
 
 namespace {
 
-struct Machine {
-    Machine()
-    {
-        berth::sandbox::MachineSpec spec;
-        spec.key_hash = berth::random_hex(32);
-        spec.session = "test";
-        spec.generation = berth::random_hex(16);
-        spec.token = berth::random_hex(32);
-        spec.limits.calls = 2;
-        token = spec.token;
-        auto machine = backend->create(spec);
-        record = machine->record();
-        sandbox.emplace(std::move(machine), token);
-    }
-
-    ~Machine()
-    {
-        sandbox.reset();
-        backend->destroy(record, true);
-    }
-
-    Machine(const Machine&) = delete;
-    Machine& operator=(const Machine&) = delete;
-
-    [[nodiscard]] std::unique_ptr<Sandbox> another_server() const
-    {
-        return std::make_unique<Sandbox>(backend->attach(record), token);
-    }
+struct Machine : berth::test::RealGuest {
+    Machine() : RealGuest({.calls = 2}) {}
 
     /// The jobs that are marked, of those that ended and those that run.
     [[nodiscard]] std::vector<JobEntry> unseen(bool claim = false)
     {
         berth::protocol::InfoRequest request;
         request.claim_unseen = claim;
-        const auto info = sandbox->info({}, request);
+        const auto info = server->info({}, request);
         std::vector<JobEntry> found;
         for (const auto* jobs : {&info.ended, &info.jobs}) {
             for (const auto& job : *jobs) {
@@ -73,7 +43,7 @@ struct Machine {
 
     [[nodiscard]] std::size_t jobs()
     {
-        const auto info = sandbox->info();
+        const auto info = server->info();
         return info.jobs.size() + info.ended.size();
     }
 
@@ -82,28 +52,9 @@ struct Machine {
         berth::protocol::JobOutputRequest request;
         request.job_id = job;
         request.head_limit = request.tail_limit = 100'000;
-        return sandbox->job_output(request, {}).out.text.head;
+        return server->job_output(request, {}).out.text.head;
     }
-
-    berth::tests::TemporaryDirectory state;
-    std::unique_ptr<berth::sandbox::Backend> backend =
-        berth::direct::make_backend(BERTH_GUEST_PROGRAM, state.path());
-    std::string token;
-    berth::sandbox::MachineRecord record;
-    std::optional<Sandbox> sandbox;
 };
-
-berth::protocol::ExecuteRequest command(const std::string& text)
-{
-    berth::protocol::ExecuteRequest request;
-    request.id = berth::random_hex(16);
-    request.command = text;
-    request.timeout = 20'000;
-    request.head_limit = request.tail_limit = 20'000;
-    request.spill_above = 20'000;
-    request.acknowledge = true;
-    return request;
-}
 
 } // namespace
 
@@ -111,12 +62,13 @@ TEST_CASE("a result that was acknowledged leaves nothing behind")
 {
     Machine machine;
     Receipt receipt;
-    CHECK(machine.sandbox->execute(command("exit 3"), {}, {}, &receipt).acknowledge);
+    CHECK(machine.server->execute(command("exit 3"), {}, {}, &receipt).acknowledge);
     receipt.acknowledge();
     receipt.acknowledge();
     CHECK(machine.jobs() == 0);
     // Also when its connection ends long after.
-    machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+    machine.server.reset();
+    machine.server = machine.another_server();
     CHECK(machine.jobs() == 0);
 }
 
@@ -125,7 +77,7 @@ TEST_CASE("a result that nobody has seen is kept as that of a job")
     Machine machine;
     {
         Receipt receipt;
-        (void)machine.sandbox->execute(command("seq 3000; exit 7"), {}, {}, &receipt);
+        (void)machine.server->execute(command("seq 3000; exit 7"), {}, {}, &receipt);
         CHECK(machine.jobs() == 0); // it may still be on its way
     }
     REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
@@ -146,7 +98,7 @@ TEST_CASE("what is told to a server is marked no more")
     Machine machine;
     {
         Receipt receipt;
-        (void)machine.sandbox->execute(command("exit 1"), {}, {}, &receipt);
+        (void)machine.server->execute(command("exit 1"), {}, {}, &receipt);
     }
     REQUIRE(becomes_true([&] { return !machine.unseen().empty(); }));
     CHECK(machine.unseen(/*claim=*/true).size() == 1);
@@ -159,14 +111,14 @@ TEST_CASE(
     Machine machine;
     std::vector<Receipt> receipts(5);
     for (std::size_t i = 0; i < receipts.size(); ++i) {
-        (void)machine.sandbox->execute(command("exit " + std::to_string(i)), {}, {}, &receipts[i]);
+        (void)machine.server->execute(command("exit " + std::to_string(i)), {}, {}, &receipts[i]);
     }
     for (const std::size_t next : {2U, 1U, 0U, 4U, 3U}) {
         const auto before = machine.unseen().size();
         receipts[next] = {};
         REQUIRE(becomes_true([&] { return machine.unseen().size() == before + 1; }));
     }
-    const auto notices = berth::session::unseen_notices(machine.sandbox->info());
+    const auto notices = berth::session::unseen_notices(machine.server->info());
     REQUIRE(notices.size() == 4);
     CHECK(notices[0].find("`exit 2`") != std::string::npos);
     CHECK(notices[1].find("`exit 3`") != std::string::npos);
@@ -180,24 +132,26 @@ TEST_CASE("without the promise to acknowledge it a result is taken for seen")
     auto request = command("exit 1");
     request.acknowledge = false;
     Receipt receipt;
-    CHECK_FALSE(machine.sandbox->execute(request, {}, {}, &receipt).acknowledge);
-    machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+    CHECK_FALSE(machine.server->execute(request, {}, {}, &receipt).acknowledge);
+    machine.server.reset();
+    machine.server = machine.another_server();
     CHECK(machine.jobs() == 0);
 }
 
 TEST_CASE("of results that are acknowledged at once none is left, though few connections are kept")
 {
     Machine machine;
-    machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+    machine.server.reset();
+    machine.server = machine.another_server();
     std::vector<Receipt> receipts(12);
     for (auto& receipt : receipts) {
-        (void)machine.sandbox->execute(command("exit 1"), {}, {}, &receipt);
+        (void)machine.server->execute(command("exit 1"), {}, {}, &receipt);
     }
     for (auto& receipt : receipts) {
         receipt.acknowledge();
     }
     CHECK(machine.jobs() == 0);
-    REQUIRE(becomes_true([&] { return machine.sandbox->info().connections <= 4; }));
+    REQUIRE(becomes_true([&] { return machine.server->info().connections <= 4; }));
     CHECK(machine.jobs() == 0);
 }
 
@@ -206,7 +160,7 @@ TEST_CASE("what was lent to a server that tells it comes back unless it says tha
     Machine machine;
     {
         Receipt receipt;
-        (void)machine.sandbox->execute(command("exit 1"), {}, {}, &receipt);
+        (void)machine.server->execute(command("exit 1"), {}, {}, &receipt);
     }
     REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
     const auto job_id = machine.unseen().front().job_id;
@@ -222,17 +176,17 @@ TEST_CASE("what was lent to a server that tells it comes back unless it says tha
     // Nobody else tells it meanwhile, whether or not that one would say so.
     CHECK(machine.unseen().empty());
     Receipt none;
-    CHECK_FALSE(machine.sandbox->info({}, claim, &none).acknowledge);
+    CHECK_FALSE(machine.server->info({}, claim, &none).acknowledge);
     CHECK_FALSE(static_cast<bool>(none));
     claim.acknowledge = false;
-    CHECK_FALSE(machine.sandbox->info({}, claim).ended.front().unseen);
-    const auto all = machine.sandbox->info().connections;
+    CHECK_FALSE(machine.server->info({}, claim).ended.front().unseen);
+    const auto all = machine.server->info().connections;
     SUBCASE("it was told")
     {
         lent.acknowledge();
         lent = {}; // which keeps the connections of its server
         first.reset();
-        REQUIRE(becomes_true([&] { return machine.sandbox->info().connections < all; }));
+        REQUIRE(becomes_true([&] { return machine.server->info().connections < all; }));
         CHECK(machine.unseen().empty());
     }
     SUBCASE("it was not")
@@ -240,7 +194,7 @@ TEST_CASE("what was lent to a server that tells it comes back unless it says tha
         lent = {};
         REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
         claim.acknowledge = true;
-        CHECK(machine.sandbox->info({}, claim, &lent).acknowledge); // and can be lent again
+        CHECK(machine.server->info({}, claim, &lent).acknowledge); // and can be lent again
         lent.acknowledge();
         CHECK(becomes_true([&] { return machine.unseen().empty(); }));
     }
@@ -254,7 +208,7 @@ TEST_CASE("what was lent to a server that tells it comes back unless it says tha
         (void)machine.output_of(job_id);
         lent = {};
         first.reset();
-        REQUIRE(becomes_true([&] { return machine.sandbox->info().connections < all; }));
+        REQUIRE(becomes_true([&] { return machine.server->info().connections < all; }));
         CHECK(machine.unseen().empty());
     }
 }
@@ -263,19 +217,19 @@ TEST_CASE("what was lent while it ran comes back when it has ended")
 {
     Machine machine;
     auto request = command("read line <gate; exit 5");
-    (void)machine.sandbox->execute(command("mkfifo gate"), {});
+    (void)machine.server->execute(command("mkfifo gate"), {});
     request.background = true;
     {
         Receipt receipt;
-        (void)machine.sandbox->execute(request, {}, {}, &receipt);
+        (void)machine.server->execute(request, {}, {}, &receipt);
     }
     REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
     berth::protocol::InfoRequest claim;
     claim.claim_unseen = claim.acknowledge = true;
     Receipt lent;
-    CHECK(machine.sandbox->info({}, claim, &lent).acknowledge);
-    (void)machine.sandbox->execute(command("echo >gate"), {});
-    REQUIRE(becomes_true([&] { return machine.sandbox->info().jobs.empty(); }));
+    CHECK(machine.server->info({}, claim, &lent).acknowledge);
+    (void)machine.server->execute(command("echo >gate"), {});
+    REQUIRE(becomes_true([&] { return machine.server->info().jobs.empty(); }));
     CHECK(machine.unseen().empty());
     lent = {};
     REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
@@ -289,7 +243,7 @@ TEST_CASE("a job of whose beginning nobody heard is marked")
     request.background = true;
     {
         Receipt receipt;
-        const auto reply = machine.sandbox->execute(request, {}, {}, &receipt);
+        const auto reply = machine.server->execute(request, {}, {}, &receipt);
         CHECK(reply.acknowledge);
     }
     REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
@@ -303,15 +257,15 @@ TEST_CASE("a job of whose beginning nobody heard is marked also when it has ende
     request.background = true;
     {
         Receipt receipt;
-        (void)machine.sandbox->execute(request, {}, {}, &receipt);
-        REQUIRE(becomes_true([&] { return machine.sandbox->info().ended.size() == 1; }));
+        (void)machine.server->execute(request, {}, {}, &receipt);
+        REQUIRE(becomes_true([&] { return machine.server->info().ended.size() == 1; }));
         CHECK(machine.unseen().empty()); // the answer may still be on its way
     }
     REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
     CHECK(machine.unseen().front().exit_code == 5);
     {
         Receipt receipt;
-        (void)machine.sandbox->execute(request = command("exit 6"), {}, {}, &receipt);
+        (void)machine.server->execute(request = command("exit 6"), {}, {}, &receipt);
         receipt.acknowledge();
     }
     CHECK(machine.unseen().size() == 1);
@@ -320,7 +274,7 @@ TEST_CASE("a job of whose beginning nobody heard is marked also when it has ende
 TEST_CASE("a command whose server ends meanwhile is marked, while it runs and after")
 {
     Machine machine;
-    (void)machine.sandbox->execute(command("mkfifo gate"), {});
+    (void)machine.server->execute(command("mkfifo gate"), {});
     auto server = machine.another_server();
     std::stop_source stop;
     std::jthread caller([&] {
@@ -330,13 +284,13 @@ TEST_CASE("a command whose server ends meanwhile is marked, while it runs and af
             return; // it left
         }
     });
-    REQUIRE(becomes_true([&] { return machine.sandbox->info().calls == 1; }));
+    REQUIRE(becomes_true([&] { return machine.server->info().calls == 1; }));
     server->leave_commands();
     stop.request_stop();
     caller.join();
     REQUIRE(becomes_true([&] { return machine.unseen().size() == 1; }));
     CHECK(machine.unseen().front().status == "running");
-    (void)machine.sandbox->execute(command("echo >gate"), {});
+    (void)machine.server->execute(command("echo >gate"), {});
     REQUIRE(becomes_true([&] { return machine.unseen().front().status == "ended"; }));
     CHECK(machine.unseen().front().exit_code == 4);
 }
@@ -362,20 +316,21 @@ TEST_CASE("what a command has left or begun is ended once its result is declined
     }
     {
         Receipt receipt;
-        const auto reply = machine.sandbox->execute(request, {}, {}, &receipt);
+        const auto reply = machine.server->execute(request, {}, {}, &receipt);
         REQUIRE_FALSE(reply.job_id.empty());
         if (reply.background && request.command.ends_with("exit 3")) {
             REQUIRE(becomes_true([&] {
-                const auto info = machine.sandbox->info();
+                const auto info = machine.server->info();
                 return info.jobs.size() == 1 && info.jobs.front().exit_code == 3;
             }));
         }
         receipt.decline();
         if (request.workdir == "/") {
-            machine.sandbox.emplace(machine.backend->attach(machine.record), machine.token);
+            machine.server.reset();
+            machine.server = machine.another_server();
         }
     }
-    CHECK(becomes_true([&] { return machine.sandbox->info().jobs.empty(); }));
+    CHECK(becomes_true([&] { return machine.server->info().jobs.empty(); }));
     CHECK(machine.unseen().empty());
 }
 
@@ -384,10 +339,10 @@ TEST_CASE("of a declined result of a command that has left nothing, nothing is k
     Machine machine;
     {
         Receipt receipt;
-        (void)machine.sandbox->execute(command("exit 3"), {}, {}, &receipt);
+        (void)machine.server->execute(command("exit 3"), {}, {}, &receipt);
         receipt.decline();
     }
     CHECK(machine.jobs() == 0);
     // And the connection serves the next call.
-    CHECK(machine.sandbox->execute(command("exit 4"), {}, {}, nullptr).exit_code == 4);
+    CHECK(machine.server->execute(command("exit 4"), {}, {}, nullptr).exit_code == 4);
 }
