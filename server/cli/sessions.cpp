@@ -128,9 +128,13 @@ void tell_collected(const session::Collected& collected)
         text += "\n  " + one_line(name);
     }
     for (const auto& key : collected.found) {
-        text += "\nfound the home " + key + ", which the books had lost: `berth sessions adopt " +
-                key + " --session NAME --principal OWNER` takes it, `berth sessions kill " + key +
-                " --purge` removes it";
+        text.append("\nfound the home ")
+            .append(key)
+            .append(", which the books had lost: `berth sessions adopt ")
+            .append(key)
+            .append(" --session NAME --principal OWNER` takes it, `berth sessions kill ")
+            .append(key)
+            .append(" --purge` removes it");
     }
     for (const auto& saved : collected.saved) {
         text += "\nsaved of " + one_line(saved.session) + ": " + saved_sentence(saved);
