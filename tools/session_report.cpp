@@ -122,7 +122,7 @@ std::string made_with_text(const session::SessionFacts& facts,
 {
     const bool last = facts.machine == session::ToldMachine::last;
     std::string text;
-    if (facts.machine != session::ToldMachine::unknown) {
+    if (settings != nullptr || facts.machine != session::ToldMachine::unknown) {
         const std::string indent = last ? "  " : "";
         const auto line = [&](std::string_view name, const std::string& value) {
             return value.empty() ? "" : indent + field(name, value);
@@ -276,7 +276,7 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
         {"jobs", jobs_data(machine.info.jobs)},
         {"ended_jobs", ended_jobs_data(machine.info.ended)},
     };
-    if (facts.machine != session::ToldMachine::unknown) {
+    if (settings != nullptr || facts.machine != session::ToldMachine::unknown) {
         add_made_with(data, facts, machine.layers, settings);
     }
     add_quota(data, machine.info.quota);
