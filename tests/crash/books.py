@@ -60,6 +60,7 @@ class Books:
         self._check_ledger()
         self._check_directory(first.data["stdout"].rstrip("\n"))
         self._check_files()
+        self._check_workspace()
         return self.wrong
 
     # ---- outcomes
@@ -146,7 +147,7 @@ class Books:
         self.world.directories = [found[len(home):].lstrip("/")]
 
     def _check_files(self):
-        texts = [text for of_worker in self.world.texts for text in of_worker]
+        texts = self.world.home()
         expected = {text.path for text in texts} | {"ledger"}
         end = time.monotonic() + 2
         while True:  # what was in flight may still be written
@@ -157,10 +158,32 @@ class Books:
             time.sleep(0.05)
         if strange:
             self.wrong.append(f"files that nobody wrote: {strange}")
-        sums = {}
-        for line in self.run("cd ~ && sha256sum -- *.txt 2>/dev/null; true", workdir="/tmp").splitlines():
-            found, name = line.split("  ", 1)
-            sums[name] = found
+        sums = self._sums("~")
         for text in texts:
             self.wrong += text.settle(sums.get(text.path))
+
+    def _sums(self, folder):
+        """{path below the folder: sha256}"""
+        told = self.run(f"cd {folder} && find . -type f -exec sha256sum -- {{}} +", workdir="/tmp")
+        return {line[68:]: line[:64] for line in told.splitlines()}  # SHA, two spaces, "./"
+
+    # ---- the workspace
+
+    def _check_workspace(self):
+        """As the list tells it, and as it is when it is loaded."""
+        top = f"/{self.world.name}"
+        listed = {file["workspace_path"]: file["sha256"] for file in
+                  self.call("list_workspace_files", prefix=top, limit=10_000).get("files", [])}
+        if listed:
+            self.call("load_from_workspace", workspace_path=top, sandbox_path="~/looked")
+            whole = {f"{top}/{name}": found for name, found in self._sums("~/looked").items()}
+            self.run("rm -r ~/looked", workdir="/tmp")
+            if whole != listed:
+                self.wrong.append(f"the workspace lists {listed} and has {whole}")
+        for shelf in self.world.shelves:
+            self.wrong += shelf.one.settle(listed.pop(shelf.one.path, None))
+            below = [path for path in listed if path.startswith(shelf.all.path + "/")]
+            self.wrong += shelf.all.settle({path.rpartition("/")[2]: listed.pop(path) for path in below})
+        if listed:
+            self.wrong.append(f"nobody saved {listed}")
 

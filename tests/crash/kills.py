@@ -7,23 +7,24 @@ import random
 import subprocess
 import time
 
+from base import CrashTest
 from books import Books
 from load import REFUSALS, Load, pause
+from rest import Rest
 from settings import SEED, kills, told
-from suite import ParityTest
 from world import World
 
 WORKERS = 4
 
 
-class Killing(ParityTest):
+class Killing(CrashTest):
     maxDiff = None
     environment = {"BERTH_SESSION_IDLE_PAUSE": "200ms"}
 
     def setUp(self):
         super().setUp()
         self.berth.close()
-        self.killed = self.unseen = self.twice = self.calls = 0
+        self.killed = self.unseen = self.twice = self.calls = self.still = 0
         self.slowest = 0.0
 
     def serve(self, session, **options):
@@ -41,8 +42,8 @@ class Killing(ParityTest):
         self.assertEqual(server.close(), 0)
         server.__exit__(None, None, None)
 
-    def look(self, world, session, whispered=False):
-        """The next server, which has found everything as it must be."""
+    def look(self, world, session, whispered=False, rest=None):
+        """The next server, which has found everything as it must be; `rest`: the host too."""
         began = time.monotonic()
         server = self.serve(session)
         books = Books(world, server, whispered)
@@ -51,6 +52,12 @@ class Killing(ParityTest):
         self.unseen += books.unseen
         self.twice += books.twice
         self.assertEqual(wrong, [], f"after {self.killed} kills, seed {SEED}")
+        if rest:
+            # Each time all of it would leave no job that runs when a server is killed.
+            everything = world.random.random() < 0.3
+            self.still += everything
+            self.assertEqual(rest.changes(everything), [],
+                             f"after {self.killed} kills, seed {SEED}")
         return server
 
     def worked(self, load):
@@ -70,11 +77,12 @@ class Killing(ParityTest):
         for folder, stays in (("uids", "lock"), ("marks", "complete")):
             if os.path.isdir(self.state.path / folder):
                 left += [path for path in (self.state.path / folder).iterdir() if path.name != stays]
-        self.assertEqual(left, [])
+        self.assertEqual((left, self.left_in_books()), ([], []))
 
     def tell(self, what):
         told(f"{self.killed} servers killed {what}, {self.calls} calls, {self.unseen} outcomes that "
-             f"nobody had seen, {self.twice} told twice, slowest look {self.slowest:.2f} s")
+             f"nobody had seen, {self.twice} told twice, slowest look {self.slowest:.2f} s, "
+             f"{self.still} times everything that was left counted")
 
 
 class UnderLoadTest(Killing):
@@ -117,19 +125,20 @@ class UnderLoadTest(Killing):
     def test_a_session_whose_servers_are_killed(self):
         world = World("w", WORKERS, f"{SEED} load")
         server = self.look(world, "work")
-        guest = self.the_guest()
+        guest, rest = self.the_guest(), Rest(self.state)
         while self.killed < kills() * 3 // 4:
             self.round(world, server)
             whispered = world.random.random() < 0.15
             if whispered:
                 self.kill_at_once(world)
             self.sleep(world.random)
-            server = self.look(world, "work", whispered)
+            server = self.look(world, "work", whispered, rest)
             self.assertEqual(self.the_guest(), guest)
         self.kill(server)
         # Else nothing was shown: each call was refused, or no server died with one in flight.
         self.assertGreater(self.calls, self.killed)
         self.assertGreater(self.unseen, 0)
+        self.assertGreater(self.still, 0)
         self.tell("under load")
         self.purge("work")
 
@@ -137,8 +146,17 @@ class UnderLoadTest(Killing):
 class WhileCreatingTest(Killing):
     """A session of its own for each."""
 
+    def undisturbed(self):
+        """What there is of one that nobody has killed a server of."""
+        server = self.look(World("calm", 2, SEED), "calm")
+        rest = Rest(self.state)
+        self.leave(server)
+        self.purge("calm")
+        return rest
+
     def test_a_server_killed_while_it_makes_a_machine(self):
         pick = random.Random(f"{SEED} creating")
+        rest = self.undisturbed()
         for number in range(kills() - kills() * 3 // 4):
             session = f"new-{number}"
             world = World(session, 2, f"{SEED} {session}")
@@ -148,7 +166,9 @@ class WhileCreatingTest(Killing):
             load.begin([server], pick.choice((1, 2)))
             time.sleep(pick.uniform(0, 0.05))
             self.kill(server, load)
-            self.leave(self.look(world, session))
+            server = self.look(world, session)
             self.the_guest()
+            self.assertEqual(rest.changes(), [], f"after {self.killed} kills, seed {SEED}")
+            self.leave(server)
             self.purge(session)
         self.tell("while they made a machine")

@@ -7,6 +7,8 @@ import threading
 import time
 
 from mcp_client import binary_path
+from exchange import Exchange
+from settings import books
 from suite import BACKENDS, backend
 from world import PRINTED
 
@@ -18,11 +20,11 @@ def pause(session, state):
     """The command line that asks for it, and its environment."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BERTH_")}
     return {"args": [binary_path(BACKENDS[backend()]), "sessions", "pause", session],
-            "env": {**environment, "BERTH_STATE_DIR": str(state.path)}, "stderr": subprocess.PIPE,
+            "env": {**environment, **books(), "BERTH_STATE_DIR": str(state.path)}, "stderr": subprocess.PIPE,
             "stdout": subprocess.PIPE, "text": True}
 
 
-class Load:
+class Load(Exchange):
     def __init__(self, world, state, session, refusals=REFUSALS):
         """`refusals`: what a pause may be refused with."""
         self.world = world
@@ -53,7 +55,8 @@ class Load:
     def _work(self, server, worker):
         pick = self.world.random
         deeds = [(self._run, 4), (self._together, 1), (self._job, 2), (self._follow, 2),
-                 (self._write, 3), (self._edit, 3), (self._read, 2), (self._pause, 1)]
+                 (self._write, 3), (self._edit, 3), (self._read, 2), (self._pause, 1),
+                 (self._save, 2), (self._load, 2)]
         if worker == 0:  # of two who move at once nobody could say where they end
             deeds.append((self._move, 2))
         try:

@@ -6,9 +6,10 @@ import os
 import random
 import time
 
+from base import CrashTest
 from books import told_jobs
 from settings import SEED, races, told
-from suite import Berth, ParityTest, local_only
+from suite import Berth, local_only
 from world import World
 
 LONGEST = 5  # seconds that a follower may wait
@@ -18,7 +19,7 @@ FIRST = '(set -C; echo {0} >/tmp/first) 2>/dev/null; until [ -s /tmp/first ]; do
 
 
 @local_only
-class RacesTest(ParityTest):
+class RacesTest(CrashTest):
     def setUp(self):
         super().setUp()
         self.berth.close()

@@ -37,6 +37,38 @@ class Text:
 
 
 @dataclasses.dataclass
+class Folder:
+    """One of the workspace into which one worker alone saves, always as a whole."""
+    path: str
+    told: dict = dataclasses.field(default_factory=dict)  # {name: content}
+    maybe: list = dataclasses.field(default_factory=list)
+
+    def settle(self, found):
+        """`found`: {name: sha256}. Returns what is wrong."""
+        for content in reversed([self.told, *self.maybe]):
+            if found == {name: sha(text) for name, text in content.items()}:
+                self.told, self.maybe = content, []
+                return []
+        self.maybe = []
+        return [f"{self.path} is {found}, which is neither what was acknowledged nor what was sent since"]
+
+
+class Shelf:
+    """What one worker has in the workspace, and of it at home."""
+
+    def __init__(self, name, worker, texts):
+        self.texts = texts
+        self.pattern = f"{name}-{worker}-*.txt"  # of these texts, and of nothing else
+        self.one = Text(f"/{name}/{worker}-one")
+        self.all = Folder(f"/{name}/{worker}-all")
+        self.one_back = Text(f"{name}-{worker}.back")
+        self.all_back = {text.path: Text(f"{name}-{worker}-back/{text.path}") for text in texts}
+
+    def loaded(self):
+        return [self.one_back, *self.all_back.values()]
+
+
+@dataclasses.dataclass
 class Command:
     """One that appends its token to the ledger once, prints, and exits."""
     token: str
@@ -69,6 +101,7 @@ class World:
         self.commands = {}  # by token
         self.texts = [[Text(f"{name}-{worker}-{kind}.txt") for kind in ("a", "b", "edited")]
                       for worker in range(workers)]
+        self.shelves = [Shelf(name, worker, texts) for worker, texts in enumerate(self.texts)]
         self.directories = [""]  # the one that is sure, then those that may be
 
     def command(self, worker, body, stdout="", background=False):
@@ -85,6 +118,10 @@ class World:
         size = self.random.choice((1, 100, 5000, 400_000))
         letter = self.random.choice(b"abcdefgh")
         return b"version %d\n" % next(self._numbers) + bytes([letter]) * size + b"\nend\n"
+
+    def home(self):
+        """All files that may be there, but for the ledger."""
+        return [text for shelf in self.shelves for text in [*shelf.texts, *shelf.loaded()]]
 
     def jobs(self):
         """Those whose beginning was acknowledged, and whose end nobody has looked at."""

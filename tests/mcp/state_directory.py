@@ -93,12 +93,13 @@ class StateDirectory:
             self._keys.update(os.listdir(self.path / "sessions"))
         return self._keys
 
+    def sandbox_id(self, key):
+        """What cgroups and the socket of that session are named. Not by the key alone: every test
+        that calls its session `work` has the same, and those run side by side."""
+        return hashlib.sha256(f"{self.path}\n{key}".encode()).hexdigest()[:16]
+
     def _needles(self):
-        # Cgroups and sockets are named by state directory and key together. Not by the key alone:
-        # every test that calls its session `work` has the same, and those run side by side.
-        return [os.fsencode(self.path)] + [
-            hashlib.sha256(f"{self.path}\n{key}".encode()).hexdigest()[:16].encode()
-            for key in self.keys()]
+        return [os.fsencode(self.path)] + [self.sandbox_id(key).encode() for key in self.keys()]
 
     def processes(self):
         """{pid: command line} of every process that belongs to this state directory: named in its
