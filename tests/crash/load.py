@@ -25,22 +25,25 @@ def pause(session, state):
 
 
 class Load(Exchange):
-    def __init__(self, world, state, session, refusals=REFUSALS):
-        """`refusals`: what a pause may be refused with."""
+    def __init__(self, world, state, session, refusals=REFUSALS, without=(), tells=False):
+        """`refusals`: what a pause may be refused with. `without`: deeds that are not done. `tells`:
+        notices are no surprise, and are collected in `told`."""
         self.world = world
         self.wrong = []
         self.calls = 0
         self._state = state
         self._session = session
         self._refusals = refusals
+        self._without = without
+        self.told = [] if tells else None
         self._threads = []
         self._stop = threading.Event()
 
-    def begin(self, servers, workers):
-        """Worker n is a client of servers[n % len(servers)]."""
+    def begin(self, servers, workers, first=0):
+        """Worker n is a client of servers[n % len(servers)]; `first`: the least of them."""
         self._stop.clear()
         self._threads = [threading.Thread(target=self._work, args=(servers[n % len(servers)], n),
-                                          daemon=True) for n in range(workers)]
+                                          daemon=True) for n in range(first, first + workers)]
         for thread in self._threads:
             thread.start()
 
@@ -59,6 +62,7 @@ class Load(Exchange):
                  (self._save, 2), (self._load, 2)]
         if worker == 0:  # of two who move at once nobody could say where they end
             deeds.append((self._move, 2))
+        deeds = [deed for deed in deeds if deed[0].__name__[1:] not in self._without]
         try:
             while not self._stop.is_set():
                 pick.choices([deed for deed, _ in deeds], [weight for _, weight in deeds])[0](
@@ -75,7 +79,9 @@ class Load(Exchange):
     def _answer(self, pending):
         """A result; nothing where the session was full."""
         result = pending.result(50)
-        if result.notices:
+        if self.told is not None:
+            self.told += result.notices
+        elif result.notices:
             self.wrong.append(f"told in the middle of the work: {result.notices}")
         if not result.is_error:
             return result

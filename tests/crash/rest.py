@@ -13,8 +13,11 @@ from footprint import taken, taken_at_rest
 REMEMBERED_KB = 12 * 1024
 # There are more of these while a job runs: the programs of a command, and the guest that waits for it.
 OF_COMMANDS = {"process": re.compile(r"(?!berth( |-direct |-launcher ))"), "cgroup": re.compile(r".*/cmds/")}
-# What the load itself has made. What a save that was killed has left is in `tmp`, or a journal.
-CONTENTS = re.compile(r"/(sessions|machines)/[^/]+/home/|/workspace(/[^/]+(/tmp|/files(/.*)?)?)?$")
+# What the load itself has made, and the log of calls that failed (as busy, say). What a save that was
+# killed has left is in `tmp`, or a journal. A server that is killed as it writes a record leaves a file
+# beside it until the session is purged.
+CONTENTS = re.compile(r"/sessions/[^/]+/[a-z.]+\.tmp\.[0-9a-f]+$|/errors\.jsonl$|"
+                      r"/(sessions|machines)/[^/]+/home/|/workspace(/[^/]+(/tmp|/files(/.*)?)?)?$")
 
 
 def _without_commands(things):
