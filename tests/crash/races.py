@@ -107,7 +107,9 @@ class RacesTest(CrashTest):
         for number in range(races()):
             with self.subTest(number):
                 self.check(f"race-{number}", number, pick)
-            self.assertLess(time.monotonic() - began, 60 + races(), "a second for each is too long")
+            # In Redis the lock of a server that was killed has to expire first.
+            each = 5 if self.redis else 1
+            self.assertLess(time.monotonic() - began, 60 + each * races(), f"{each} s for each is too long")
         told(f"{races()} races, {self.killed} servers killed in them, {self.seen_by_the_way} outcomes "
              f"that nobody had seen, slowest follower {self.slowest:.2f} s, "
              f"{(time.monotonic() - began) / max(races(), 1):.2f} s each")
