@@ -104,7 +104,9 @@ class UnderLoadTest(Killing):
         pick = world.random
         servers = [server]
         if pick.random() < 0.3:
-            servers.append(self.serve("work"))  # that goes on
+            servers.append(self.serve("work"))  # that goes on, and had its first call before
+            told_first = servers[1].call_tool("bash_exec", {"command": ": check; true"})
+            self.assertEqual((told_first.is_error, told_first.notices), (False, []))
         load = Load(world, self.state, "work")
         load.begin(servers, pick.choice((1, WORKERS, WORKERS)))
         time.sleep(pick.choice((pick.uniform(0, 0.1), pick.uniform(0, 0.4))))
