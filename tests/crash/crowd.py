@@ -47,7 +47,7 @@ def at_once(work, members):
 class Crowd(ParityTest):
     """How these tests use sessions. `self.berth` is the server that is there all the time."""
 
-    environment = STAYS
+    environment = {**STAYS, "BERTH_SESSION_MAX_PER_PRINCIPAL": "0"}  # all of it is one principal's
 
     def tool(self, *arguments):
         """`berth ARGUMENTS --json`, with the temporary folder of the state directory."""

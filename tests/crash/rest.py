@@ -16,7 +16,7 @@ OF_COMMANDS = {"process": re.compile(r"(?!berth( |-direct |-launcher ))"), "cgro
 # What the load itself has made, and the log of calls that failed (as busy, say). What a save that was
 # killed has left is in `tmp`, or a journal. A server that is killed as it writes a record leaves a file
 # beside it until the session is purged.
-CONTENTS = re.compile(r"/sessions/[^/]+/[a-z.]+\.tmp\.[0-9a-f]+$|/errors\.jsonl$|"
+CONTENTS = re.compile(r"/sessions/[^/]+/[a-z.-]+\.tmp\.[0-9a-f]+$|/errors\.jsonl$|"
                       r"/(sessions|machines)/[^/]+/home/|/workspace(/[^/]+(/tmp|/files(/.*)?)?)?$")
 
 

@@ -56,8 +56,7 @@ def main():
     os.environ.update(BERTH_PARITY_BACKEND=options.backend, BERTH_CRASH_SEED=options.seed,
                       BERTH_CRASH_REGISTRY=options.registry, BERTH_CRASH_KILLS=str(options.kills),
                       BERTH_CRASH_RACES=str(options.races), BERTH_CRASH_SESSIONS=str(options.sessions),
-                      BERTH_CRASH_CLOCKS=options.clocks,
-                      BERTH_SESSION_MAX_PER_PRINCIPAL="0")  # the crowd is one principal's
+                      BERTH_CRASH_CLOCKS=options.clocks)
     print(f"seed {options.seed}", file=sys.stderr, flush=True)
     tests = unittest.defaultTestLoader.loadTestsFromNames(options.names or MODULES[options.registry])
     tests = unittest.TestSuite(applying(tests, options))
