@@ -20,7 +20,7 @@ from suite import BACKENDS, ParityTest, backend, local_only
 AT_ONCE = 4  # servers
 # Seconds. 60 is the least that the setting takes; of a large crowd on a busy host the first would
 # expire before the last has come.
-TTL = max(60, sessions() * 2 // 5)
+TTL = max(60, sessions() * 4 // 5)
 COUNTS = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done"
 SLEEPS, STAYS, EXPIRES = (  # what becomes of a session when its server has left
     {"BERTH_SESSION_ON_DISCONNECT": "now"}, {"BERTH_SESSION_ON_DISCONNECT": "keep"},
