@@ -21,6 +21,7 @@ AT_ONCE = 4  # servers
 # Seconds. 60 is the least that the setting takes; of a large crowd on a busy host the first would
 # expire before the last has come.
 TTL = max(60, sessions() * 4 // 5)
+LOOKED_AT = min(30, TTL // 8)  # by a guest, for whether its time is over
 COUNTS = "i=0; while :; do i=$((i+1)); echo $i; sleep 0.05; done"
 SLEEPS, STAYS, EXPIRES = (  # what becomes of a session when its server has left
     {"BERTH_SESSION_ON_DISCONNECT": "now"}, {"BERTH_SESSION_ON_DISCONNECT": "keep"},
@@ -153,7 +154,7 @@ class CrowdTest(Crowd):
             self.assertEqual({self.states()[name] for name in names}, {"paused"})
         time.sleep(max(0, first - 1 - time.monotonic()))
         last = max(member.left for member in members) + TTL
-        self.wait_until(lambda: not self.state.guests(), max(0, last - time.monotonic()) + 20,
+        self.wait_until(lambda: not self.state.guests(), max(0, last - time.monotonic()) + 20 + LOOKED_AT,
                         "they expire")
         states = self.states()
         self.assertEqual({states[name] for name in names}, {"ended"}, states)
