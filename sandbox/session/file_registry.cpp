@@ -157,6 +157,7 @@ class FileRegistry : public Registry {
                 remove_entry(folder.get(), path(key), name);
             }
         }
+        remove_unfinished(folder.get());
         try {
             if (!has_no_machine(record)) {
                 set_mark(state.get(), key, record.id.principal);
@@ -253,6 +254,18 @@ class FileRegistry : public Registry {
 
   private:
     [[nodiscard]] std::string path(const std::string& key) const { return folders_.path(key); }
+
+    /// What a writer of these two left that was killed: of one of them it has the guest's secret.
+    static void remove_unfinished(int folder)
+    {
+        for (const auto& name : directory_names(folder)) {
+            for (const char* const of : {record_name, token_name}) {
+                if (name.starts_with(std::string(of) + ".tmp.")) {
+                    ::unlinkat(folder, name.c_str(), 0);
+                }
+            }
+        }
+    }
 
     /// Of the record that is there: another server may have noted a use since this one was read.
     static std::chrono::system_clock::time_point noted_use(int folder)

@@ -54,6 +54,15 @@ bool is_unfinished(const std::string& name)
     return name.starts_with(std::string(mark_name) + ".tmp.");
 }
 
+void remove_unfinished(int folder)
+{
+    for (const auto& name : directory_names(folder)) {
+        if (is_unfinished(name)) {
+            ::unlinkat(folder, name.c_str(), 0);
+        }
+    }
+}
+
 /// Whether there is nothing in it but what is made here.
 bool is_bare(int folder)
 {
@@ -99,6 +108,7 @@ std::string HostFolders::mark(const std::string& key) const
 void HostFolders::set_mark(const std::string& key, const std::string& mark) const
 {
     const UniqueFd folder = make_folder(key);
+    remove_unfinished(folder.get());
     try {
         // Not flushed: what a power loss takes only lets a home stay for longer.
         write_file_atomically(folder.get(), mark_name, mark, 0600, /*sync=*/false);
@@ -117,11 +127,7 @@ void HostFolders::forget(const std::string& key) const noexcept
             return;
         }
         if (const UniqueFd opened = open_folder_at(AT_FDCWD, folder)) {
-            for (const auto& name : directory_names(opened.get())) {
-                if (is_unfinished(name)) {
-                    ::unlinkat(opened.get(), name.c_str(), 0);
-                }
-            }
+            remove_unfinished(opened.get());
         }
         // The lock last: who waits for it writes here as soon as it is gone.
         ::unlink((folder + '/' + mark_name).c_str());

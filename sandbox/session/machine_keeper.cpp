@@ -30,6 +30,13 @@ constexpr const char* unrecorded_notice =
 constexpr const char* taken_notice = "the session was ended by somebody else, who deleted its "
                                      "files or gave them to another session; a fresh one is in use";
 
+/// Its machine was being made when the server that made it died, and was never there for anybody.
+bool came_to_nothing(const Record& record)
+{
+    return record.state == State::creating ||
+           (record.state == State::lost && record.why == next(State::creating, Event::gone)->why);
+}
+
 /// `notice` of a machine that was replaced, by what has shown of its home: whether it was made
 /// anew.
 std::string notice_of_home(const std::string& notice, bool had_record, bool made_home, bool unnamed)
@@ -243,7 +250,10 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
         }
     } else if (record.state == State::lost) {
         destroy(interrupted(key), false, lock);
+    } else if (record.ending) { // the machine has ended, and whoever was to clear up is gone
+        destroy(record.machine, false, lock);
     }
+    record.ending = false;
 }
 
 /// In the books of one host a lock is let go of by its holder alone.
@@ -315,8 +325,10 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         // Books that came back as they once were count anew what was counted before.
         before->found_home = before->found_home || is_old(wanted.key, *before);
         const bool unused = is_unused(*before);
+        // Of the machine before the one that came to nothing, and nobody was told it yet.
+        const bool has_news = came_to_nothing(*before) && !before->news.empty();
         settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
-        notice = unused ? "" : replacement_notice(before->state, before->why);
+        notice = unused || has_news ? "" : replacement_notice(before->state, before->why);
         record = *before;
     } else {
         record.created = std::chrono::system_clock::now();

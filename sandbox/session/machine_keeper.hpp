@@ -7,6 +7,7 @@
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
 #include "sandbox/session/told.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
 #include "sandbox/session/untold.hpp"
 
 #include <cstdint>
@@ -191,6 +192,8 @@ class MachineKeeper {
                       const Registry::Hold& lock);
     [[nodiscard]] bool is_outdated(const Record& record);
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,
+                                                sandbox::Sandbox& sandbox);
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);

@@ -27,11 +27,7 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     try {
         if (auto machine = backend_.attach(record.machine)) {
             sandbox::Sandbox sandbox(std::move(machine), record.token);
-            last = last_notices(sandbox);
-            keep_untold(record, last.told); // for the guest they count as told, whatever comes
-            if (!last.told.empty()) {
-                registry_.put(wanted.key, record);
-            }
+            last = take_last_notices(wanted.key, record, sandbox);
             ended = sandbox.retire();
         }
     } catch (const std::exception&) {
@@ -43,10 +39,33 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     if (!last.untold.empty()) {
         keep_untold(record, {last.untold});
     }
-    destroy(record.machine, false, lock);
     apply(record, Event::retired);
+    record.ending = true; // what it occupied is there, and with it the guest's note of why it ended
+    registry_.put(wanted.key, record);
+    destroy(record.machine, false, lock);
+    record.ending = false;
     registry_.put(wanted.key, record);
     return true;
+}
+
+/// For the guest they count as told once it is asked what they printed, whatever comes: so they are
+/// in the books before, without that, for a server that dies meanwhile.
+LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& record,
+                                             sandbox::Sandbox& sandbox)
+{
+    const auto info = sandbox.info();
+    auto last = last_notices(info);
+    if (last.told.empty()) {
+        return last;
+    }
+    const auto before = record.untold;
+    keep_untold(record, last.told);
+    registry_.put(key, record);
+    add_what_was_printed(last, info, sandbox);
+    record.untold = before;
+    keep_untold(record, last.told);
+    registry_.put(key, record);
+    return last;
 }
 
 } // namespace berth::session

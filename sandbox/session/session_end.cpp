@@ -46,8 +46,8 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
             record->machine = interrupted(key); // a record without content
         }
         return record &&
-               (manner.purge || record->state != State::ended || lives_here(key) ||
-                (manner.files == AtEnd::save && owes_files(*record))) &&
+               (manner.purge || record->state != State::ended || record->ending ||
+                lives_here(key) || (manner.files == AtEnd::save && owes_files(*record))) &&
                (!manner.condition || manner.condition(*record));
     };
     // Before the lock: asking for a session that never was must not make a folder for it.
@@ -93,6 +93,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
         begin_keeping(key, record); // of the machine that the books did not know
     }
     record.saving.begun = false;
+    record.ending = false;
     record.saving.due = owed;
     if (record.id.session.empty()) {
         take_over(key, record);
@@ -151,10 +152,10 @@ std::string MachineKeeper::why_ended(const std::string& key, const std::string& 
         if (record->machine.generation != generation) {
             return {}; // what became of that one is not in the books any more
         }
-        if (record->ending) {
-            return told(Event::end);
+        if (record->state == State::ended) {
+            return record->why;
         }
-        return record->state == State::ended ? record->why : std::string();
+        return record->ending ? told(Event::end) : std::string();
     } catch (const std::exception&) {
         return {};
     }

@@ -151,25 +151,31 @@ Told claim_doubtful(sandbox::Sandbox& sandbox) noexcept
     }
 }
 
-LastNotices last_notices(sandbox::Sandbox& sandbox)
+LastNotices last_notices(const protocol::InfoReply& info)
 {
-    const auto info = sandbox.info();
     const auto newest = newest_unseen(info, /*also_running=*/false);
     LastNotices notices;
-    bool answers = true; // a guest that is stuck is not waited for again and again
+    notices.told.reserve(newest.jobs.size());
     for (const auto* job : newest.jobs) {
-        auto notice = reached_nobody(*job) + end_of(*job);
-        try {
-            notice += answers ? last_output_of(sandbox, *job) : "";
-        } catch (const Error&) {
-            answers = false; // but it may have heard the question, and takes its job for seen
-        }
-        notices.told.push_back(std::move(notice));
+        notices.told.push_back(reached_nobody(*job) + end_of(*job));
     }
     if (const auto others = newest.others + info.forgotten_unseen; others > 0) {
         notices.untold = nor_those_of(others) + all_gone;
     }
     return notices;
+}
+
+void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
+                          sandbox::Sandbox& sandbox) noexcept
+{
+    try {
+        auto notice = last.told.begin();
+        for (const auto* job : newest_unseen(info, /*also_running=*/false).jobs) {
+            *notice++ += last_output_of(sandbox, *job);
+        }
+    } catch (const std::exception&) {
+        return; // a guest that is stuck is not waited for again and again
+    }
 }
 
 std::vector<std::string> parting_notices(const protocol::InfoReply& info)

@@ -23,15 +23,19 @@ namespace berth::session {
 
 /// Of a machine that may be about to end.
 struct LastNotices {
-    /// Of the newest few that have ended, with the end of what each printed as far as the guest
-    /// gives that. They count as told.
+    /// Of the newest few that have ended.
     std::vector<std::string> told;
     /// Of the others, for a machine that does end; empty: there are none.
     std::string untold;
 };
 
-/// Throws Error where the guest does not say which there are: then none counts as told.
-[[nodiscard]] LastNotices last_notices(sandbox::Sandbox& sandbox);
+/// By the list that it has.
+[[nodiscard]] LastNotices last_notices(const protocol::InfoReply& info);
+
+/// To each of `last.told`, which are of the same list, the end of what it printed, as far as the
+/// guest gives that: for it they count as told from then on.
+void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
+                          sandbox::Sandbox& sandbox) noexcept;
 
 /// Of a machine that has ended and of which no more could be asked, by the list it had: of the
 /// newest few how each ended, of the others their number.

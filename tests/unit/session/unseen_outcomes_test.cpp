@@ -120,7 +120,11 @@ TEST_CASE("what is told at last of several is not lost when the guest fails on o
             reply.out.text.head = "precious\n";
             call->reply(protocol::encode(reply));
         });
-    const auto notices = berth::session::last_notices(fixture.sandbox);
+    const auto info = fixture.sandbox.info();
+    auto notices = berth::session::last_notices(info);
+    CHECK(notices.told.size() == 3);
+    CHECK(asked == 0);
+    berth::session::add_what_was_printed(notices, info, fixture.sandbox);
     REQUIRE(notices.told.size() == 3);
     CHECK(notices.told[0].ends_with("it ended with exit 3; it printed at last:\nprecious"));
     CHECK(notices.told[1].starts_with("the result of `make job-2` reached nobody"));
