@@ -260,8 +260,8 @@ void GuestConnection::flush_cancel() noexcept
         return;
     }
     const std::unique_lock lock(send_mutex_, std::try_to_lock);
-    if (!lock || std::exchange(cancel_sent_, true)) {
-        return;
+    if (!lock || !channel_ || std::exchange(cancel_sent_, true)) {
+        return; // without a channel: it could not be made, and whoever sends says why
     }
     request_is_last_ = false;
     try {

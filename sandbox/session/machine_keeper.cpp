@@ -30,7 +30,8 @@ constexpr const char* unrecorded_notice =
 constexpr const char* taken_notice = "the session was ended by somebody else, who deleted its "
                                      "files or gave them to another session; a fresh one is in use";
 
-/// Its machine was being made when the server that made it died, and was never there for anybody.
+/// Its machine was being made when the server that made it died, and was never there for anybody:
+/// what is to be told is of the one before.
 bool came_to_nothing(const Record& record)
 {
     return record.state == State::creating ||
@@ -325,7 +326,6 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         // Books that came back as they once were count anew what was counted before.
         before->found_home = before->found_home || is_old(wanted.key, *before);
         const bool unused = is_unused(*before);
-        // Of the machine before the one that came to nothing, and nobody was told it yet.
         const bool has_news = came_to_nothing(*before) && !before->news.empty();
         settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
         notice = unused || has_news ? "" : replacement_notice(before->state, before->why);

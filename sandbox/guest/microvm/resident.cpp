@@ -79,9 +79,9 @@ std::optional<protocol::GuestConfig> take_config(const std::string& folder)
         }
         return std::nullopt;
     }
+    ::unlink(path.c_str()); // also one that cannot be read has the secret
     auto config = protocol::decode<protocol::GuestConfig>(bytes);
     ::explicit_bzero(bytes.data(), bytes.size());
-    ::unlink(path.c_str());
     return config;
 }
 
@@ -159,8 +159,8 @@ void reside(const std::string& path)
     if (!flock_until(folder.get(), LOCK_EX, Deadline::after(start_time))) {
         throw Error(ErrorCode::busy, "another guest is being started here");
     }
-    const bool resident = is_resident(path);
     auto config = take_config(path);
+    const bool resident = is_resident(path);
     if (resident) {
         if (config) {
             require_same(folder.get(), *config);
