@@ -136,7 +136,8 @@ class Machine {
 
     /// The same for one call, where none is kept; `opening` is what is sent first, as a part of
     /// what connects. Throws Unsent where it is certain that the guest has had none of it; any
-    /// other Error leaves that open.
+    /// other Error leaves that open. Nobody asks such a guest whether it is there: what this
+    /// returns breaks by itself when the way to it is dead.
     [[nodiscard]] virtual std::unique_ptr<Channel> open(const Deadline& deadline,
                                                         std::string_view opening)
     {

@@ -48,10 +48,10 @@ void LateWords::told(const Words& words)
     remove(words_.declined, words.declined);
 }
 
-bool LateWords::empty() const
+std::size_t LateWords::size() const
 {
     const std::lock_guard lock(mutex_);
-    return words_.seen.empty() && words_.declined.empty();
+    return words_.seen.size() + words_.declined.size();
 }
 
 } // namespace berth::sandbox

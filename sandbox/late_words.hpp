@@ -27,7 +27,7 @@ class LateWords {
     [[nodiscard]] Words some() const;
     void told(const Words& words);
 
-    [[nodiscard]] bool empty() const;
+    [[nodiscard]] std::size_t size() const;
 
   private:
     mutable std::mutex mutex_;

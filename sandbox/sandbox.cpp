@@ -61,6 +61,8 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     const auto turn = !protocol::only_manages(operation) ? calls_.enter(stop) : Turns::Turn();
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
+    const std::function<bool()> asks =
+        reach_.kept ? [this] { return is_alive(); } : std::function<bool()>();
     Answered answered = ask({.operation = operation,
                              .request = payload,
                              .name = name.name,
@@ -70,7 +72,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                              .stop = stop,
                              .deadline = deadline,
                              .leaving = leaving,
-                             .is_alive = [this] { return is_alive(); },
+                             .is_alive = asks,
                              .patience = patience_});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
@@ -296,10 +298,11 @@ std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
     }
     attends_ = false;
     auto introduction = this->introduction();
-    introduction.lease = std::chrono::milliseconds(0);
     std::optional<std::uint32_t> others;
-    do { // a hello has room for so many words
-        introduction.words = words_->some();
+    for (bool last = false; !last;) {
+        last = words_->size() <= LateWords::most; // what a hello has room for
+        // Until then it is here: what it has yet to say would be taken for what it did not have.
+        introduction.lease = last ? std::chrono::milliseconds(0) : reach_.lease;
         const auto connection = connect_later(deadline, introduction);
         const auto answer = sandbox::exchange(
             *connection, {.operation = Operation::info, .request = {}, .deadline = deadline});
@@ -307,7 +310,7 @@ std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
             throw Error(remote_error(answer.payload));
         }
         others = protocol::decode<protocol::InfoReply>(answer.payload).clients;
-    } while (!words_->empty());
+    }
     return others;
 }
 

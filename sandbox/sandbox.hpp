@@ -163,7 +163,7 @@ class Sandbox {
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& asked);
     [[nodiscard]] Answered take_answer(std::unique_ptr<GuestConnection> connection,
-                                       const Exchange& exchange);
+                                       const Exchange& exchange) const;
     [[nodiscard]] std::unique_ptr<GuestConnection> connect_later(const Deadline& deadline,
                                                                  const Introduction& introduction);
     [[nodiscard]] Answered repeat(const Exchange& first, const Error& cause, bool data_given);
@@ -172,7 +172,7 @@ class Sandbox {
     void judge_repetition(Answered& answered, bool imports, bool stopped);
     [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] Borrowed borrow(bool fresh, const Exchange& exchange);
-    [[nodiscard]] bool is_alive();
+    [[nodiscard]] bool is_alive() const;
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop,
                                                            const Deadline& until);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,

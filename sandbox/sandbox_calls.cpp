@@ -256,16 +256,10 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadlin
 
 /// Asked on a connection of its own; that all are taken is an answer, too, and of a guest that is
 /// gone the connection of the call tells.
-bool Sandbox::is_alive()
+bool Sandbox::is_alive() const
 {
     const auto deadline = Deadline::after(patience_);
     try {
-        if (!reach_.kept) {
-            const auto connection = connect_later(deadline, introduction());
-            (void)sandbox::exchange(
-                *connection, {.operation = Operation::ping, .request = {}, .deadline = deadline});
-            return true;
-        }
         GuestConnection connection(machine_->connect(deadline));
         connection.say_hello(introduction(), deadline);
         return true;
@@ -287,6 +281,7 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
     const WatchedSource source(asked.source);
     Exchange exchange = asked;
     exchange.source = source.get();
+    const auto patience = Deadline::earlier(Deadline::after(patience_), exchange.deadline);
     Borrowed borrowed = borrow(/*fresh=*/false, exchange);
     for (std::size_t again = 0;; ++again) {
         try {
@@ -305,6 +300,19 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
             if (source.given()) {
                 throw_data_lost();
             }
+            if (broken.code() == ErrorCode::busy) { // refused with its hello
+                if (exchange.stop.stop_requested()) {
+                    throw_not_begun();
+                }
+                wait_for_room(broken, patience);
+                again = 0;
+                borrowed = borrow(/*fresh=*/true, exchange);
+                continue;
+            }
+            if (broken.code() != ErrorCode::session_lost &&
+                broken.code() != ErrorCode::authentication_required) {
+                throw Error(broken);
+            }
             // A guest that has not had the whole frame has done nothing. The idle connection of a
             // guest that lives may have been closed; a new one tells.
             if (again == again_after.size()) {
@@ -317,33 +325,23 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
 }
 
 Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connection,
-                                       const Exchange& exchange)
+                                       const Exchange& exchange) const
 {
-    const auto patience = Deadline::earlier(Deadline::after(patience_), exchange.deadline);
-    for (;;) {
-        try {
-            auto answer = sandbox::exchange(*connection, exchange);
-            if (!answer.reusable || !reach_.kept) {
-                connection.reset();
-            }
-            return {std::move(answer), std::move(connection)};
-        } catch (const Refused& refusal) {
-            if (refusal.code() != ErrorCode::busy || exchange.source != nullptr) {
-                throw Broken(refusal, /*begun=*/false, connection->repeats());
-            }
-            if (exchange.stop.stop_requested()) {
-                throw_not_begun();
-            }
-            wait_for_room(refusal, patience);
-        } catch (const Unsent&) {
-            throw;
-        } catch (const Error& error) {
-            if (error.code() != ErrorCode::session_lost) {
-                throw;
-            }
-            throw Broken(error, connection->request_sent(), connection->repeats());
+    try {
+        auto answer = sandbox::exchange(*connection, exchange);
+        if (!answer.reusable || !reach_.kept) {
+            connection.reset();
         }
-        connection = connect(exchange.stop, exchange.deadline);
+        return {std::move(answer), std::move(connection)};
+    } catch (const Unsent&) {
+        throw;
+    } catch (const Refused& refusal) {
+        throw Broken(refusal, /*begun=*/false, connection->repeats());
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::session_lost && connection->is_made()) {
+            throw;
+        }
+        throw Broken(error, connection->request_sent(), connection->repeats());
     }
 }
 
@@ -355,6 +353,7 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, boo
     const bool imports = first.source != nullptr;
     const auto recall = protocol::encode(protocol::CallName{.name = std::string(first.name)});
     Deadline until = first.deadline;
+    Error last = cause;
     bool stopped = false;
     for (const auto pause : again_after) {
         std::this_thread::sleep_for(pause);
@@ -381,11 +380,16 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, boo
             return answered;
         } catch (const Unsent&) {
             continue; // of the question alone: what was asked first has been sent
-        } catch (const Broken&) {
+        } catch (const Broken& broken) {
             if (left(first)) {
                 throw_left(/*has_begun=*/true);
             }
+            last = broken;
         }
+    }
+    if (last.code() != ErrorCode::session_lost &&
+        last.code() != ErrorCode::authentication_required) {
+        throw_not_asked(last, first.operation); // of a machine that may well live
     }
     throw_lost(cause, first.operation);
 }
