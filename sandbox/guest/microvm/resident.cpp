@@ -113,6 +113,9 @@ struct Descriptors {
 {
     ::setsid();
     const UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!nothing) {
+        throw_errno("open /dev/null");
+    }
     // Whoever started this process waits for the end of what these were.
     ::dup2(nothing.get(), STDIN_FILENO);
     ::dup2(nothing.get(), STDOUT_FILENO);
