@@ -311,7 +311,7 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
             }
             if (broken.code() != ErrorCode::session_lost &&
                 broken.code() != ErrorCode::authentication_required) {
-                throw Error(broken);
+                throw Error(static_cast<const Error&>(broken));
             }
             // A guest that has not had the whole frame has done nothing. The idle connection of a
             // guest that lives may have been closed; a new one tells.
@@ -384,7 +384,7 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, boo
             if (left(first)) {
                 throw_left(/*has_begun=*/true);
             }
-            last = broken;
+            last = static_cast<const Error&>(broken);
         }
     }
     if (last.code() != ErrorCode::session_lost &&
