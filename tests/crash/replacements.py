@@ -120,7 +120,8 @@ class ReplacementsTest(Killing):
         load = self.load(world, tells=True)
         # Not the first worker, who may not know what became of its last call.
         load.begin([server], world.random.choice((1, 2)), first=1)
-        time.sleep(world.random.uniform(0, 0.08))
+        # What is made anew on an idle host in 15 ms takes several times as long on a busy one.
+        time.sleep(world.random.uniform(0, world.random.choice((0.02, 0.08))))
         self.kill(server, load)
         guests = self.state.guests()
         # One at most: a process that becomes a command looks like a guest for a moment.
@@ -151,7 +152,7 @@ class ReplacementsTest(Killing):
         world = World("r", 3, f"{SEED} replacements")
         server = self.look(world, "work")
         rest = Rest(self.state)
-        least, most = max(kills() // 3, 4), kills() + 12
+        least, most = max(kills() // 3, 4), kills() + 100
         while self.changes < least or not self.middle:  # else nothing was shown
             self.assertLess(self.changes, most, "none was killed in the middle")
             self.changes += 1
@@ -162,7 +163,7 @@ class ReplacementsTest(Killing):
             self.work(world, server)
             server = self.look_after(world, self.replace(world), rest)
         self.leave(server)
-        self.assertLessEqual(self.short, 1 + self.changes // 10)
+        self.assertLessEqual(self.short, 2 + self.changes // 10)
         self.tell(f"in {self.changes} changes of its machine, {self.middle} of them with none there, "
                   f"{self.again} times told again, {self.short} outcomes without what was printed")
         self.purge("work")
