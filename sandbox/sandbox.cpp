@@ -27,6 +27,26 @@ constexpr std::chrono::seconds read_time{120};
 /// Of a job's end: a call that may take longer waits for its turn.
 constexpr std::chrono::seconds quick_grace{5};
 
+/// On a connection that nothing else is asked on.
+Answer ask_on(GuestConnection& connection, Operation operation, const Deadline& deadline)
+{
+    auto answer = sandbox::exchange(connection,
+                                    {.operation = operation, .request = {}, .deadline = deadline});
+    if (answer.is_error) {
+        throw Error(remote_error(answer.payload));
+    }
+    return answer;
+}
+
+protocol::InfoReply info_in(const Answer& answer)
+{
+    try {
+        return protocol::decode<protocol::InfoReply>(answer.payload);
+    } catch (const protocol::WireError& malformed) {
+        throw_violation(malformed.what());
+    }
+}
+
 } // namespace
 
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
@@ -121,12 +141,7 @@ void Sandbox::keep(Kept kept, bool acknowledge, Receipt* receipt)
 
 protocol::InfoReply Sandbox::look(const Deadline& deadline)
 {
-    const auto answer = ask_any_version(Operation::info, deadline);
-    try {
-        return protocol::decode<protocol::InfoReply>(answer.payload);
-    } catch (const protocol::WireError& malformed) {
-        throw_violation(malformed.what());
-    }
+    return info_in(ask_any_version(Operation::info, deadline));
 }
 
 Answer Sandbox::ask_any_version(Operation operation, const Deadline& deadline)
@@ -134,12 +149,7 @@ Answer Sandbox::ask_any_version(Operation operation, const Deadline& deadline)
     auto introduction = this->introduction();
     introduction.of_any_version = true;
     const auto connection = try_to_connect(deadline, introduction);
-    auto answer = sandbox::exchange(*connection,
-                                    {.operation = operation, .request = {}, .deadline = deadline});
-    if (answer.is_error) {
-        throw Error(remote_error(answer.payload));
-    }
-    return answer;
+    return ask_on(*connection, operation, deadline);
 }
 
 /// Of a guest from before pauses the plain answer is that it knows no such operation.
@@ -304,12 +314,10 @@ std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
         // Until then it is here: what it has yet to say would be taken for what it did not have.
         introduction.lease = last ? std::chrono::milliseconds(0) : reach_.lease;
         const auto connection = connect_later(deadline, introduction);
-        const auto answer = sandbox::exchange(
-            *connection, {.operation = Operation::info, .request = {}, .deadline = deadline});
-        if (answer.is_error) {
-            throw Error(remote_error(answer.payload));
+        const auto info = info_in(ask_on(*connection, Operation::info, deadline));
+        if (info.pause) {
+            others = info.pause->clients;
         }
-        others = protocol::decode<protocol::InfoReply>(answer.payload).clients;
     }
     return others;
 }

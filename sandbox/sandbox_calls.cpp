@@ -33,6 +33,13 @@ void wait_for_room(const Error& refusal, const Deadline& patience)
     std::this_thread::sleep_for(retry_time);
 }
 
+/// A token that is refused is that of a machine whose place another has taken.
+bool tells_of_a_loss(const Error& error) noexcept
+{
+    return error.code() == ErrorCode::session_lost ||
+           error.code() == ErrorCode::authentication_required;
+}
+
 /// Nothing is ever said on it: what is to be read is its end.
 bool is_open(GuestConnection& connection) noexcept
 {
@@ -198,7 +205,7 @@ std::unique_ptr<GuestConnection> Sandbox::connect_later(const Deadline& deadline
 
 Sandbox::Borrowed Sandbox::borrow(bool fresh, const Exchange& exchange)
 {
-    if (attends_ && reach_.kept) {
+    if (attends_) {
         keep_attending();
     }
     if (!fresh) {
@@ -245,9 +252,7 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadlin
         connection->say_hello(introduction, deadline);
         return connection;
     } catch (const Error& error) {
-        // A token that is refused is that of a machine whose place another has taken.
-        if (error.code() == ErrorCode::session_lost ||
-            error.code() == ErrorCode::authentication_required) {
+        if (tells_of_a_loss(error)) {
             throw Unsent(error);
         }
         throw;
@@ -309,8 +314,7 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
                 borrowed = borrow(/*fresh=*/true, exchange);
                 continue;
             }
-            if (broken.code() != ErrorCode::session_lost &&
-                broken.code() != ErrorCode::authentication_required) {
+            if (!tells_of_a_loss(broken)) {
                 throw Error(static_cast<const Error&>(broken));
             }
             // A guest that has not had the whole frame has done nothing. The idle connection of a
@@ -387,8 +391,7 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Error& cause, boo
             last = static_cast<const Error&>(broken);
         }
     }
-    if (last.code() != ErrorCode::session_lost &&
-        last.code() != ErrorCode::authentication_required) {
+    if (!tells_of_a_loss(last)) {
         throw_not_asked(last, first.operation); // of a machine that may well live
     }
     throw_lost(cause, first.operation);
@@ -403,8 +406,7 @@ Sandbox::connect_again(const Exchange& first, const std::stop_token& stop, const
     } catch (const Error& error) {
         // A token that is refused: another machine's guest is there, which knows nothing of the
         // call. That says as little as none of what the one before it has done.
-        if (error.code() == ErrorCode::session_lost || error.code() == ErrorCode::cancelled ||
-            error.code() == ErrorCode::authentication_required) {
+        if (tells_of_a_loss(error) || error.code() == ErrorCode::cancelled) {
             throw Broken(error, /*begun=*/true, /*repeats=*/true);
         }
         throw_not_asked(error, first.operation);
@@ -432,13 +434,14 @@ void Sandbox::judge_repetition(Answered& answered, bool imports, bool stopped)
 void Sandbox::attend() noexcept
 {
     attends_ = true;
-    if (reach_.kept) { // else the hello of each call says it
-        keep_attending();
-    }
+    keep_attending();
 }
 
 void Sandbox::keep_attending() noexcept
 {
+    if (!reach_.kept) {
+        return; // the hello of each call says it
+    }
     const std::unique_lock lock(attending_mutex_, std::try_to_lock);
     if (!lock) {
         return;

@@ -217,6 +217,7 @@ void Connection::take_hello(const protocol::Frame& frame)
     reader_.set_limit(protocol::max_payload_size);
     output_.push(protocol::FrameType::hello_reply, protocol::encode(reply));
     server_ = hello.server;
+    leased_ = hello.lease.has_value();
     if (hello.client) {
         client_ = true;
         owner_.client_came(*this);

@@ -79,8 +79,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     [[nodiscard]] bool greeted() const noexcept { return state_ == State::ready; }
 
-    /// Of a server that works here, as its hello said or its calls have shown.
-    [[nodiscard]] bool is_client() const noexcept { return greeted() && client_; }
+    /// Of a server that works here, as its hello said or its calls have shown. One that says for
+    /// how long it is there is none by a connection on which nothing is asked (any more).
+    [[nodiscard]] bool is_client() const noexcept
+    {
+        return greeted() && client_ && (!leased_ || call_ != nullptr);
+    }
 
     /// Or has been until it was closed.
     [[nodiscard]] bool was_client() const noexcept { return client_; }
@@ -140,6 +144,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ConnectionOwner& owner_;
     State state_ = State::new_comer;
     bool client_ = false;
+    bool leased_ = false; ///< its server says for how long it is there
     std::string server_;
     std::uint32_t events_ = 0;
     EventLoop::TimerId timer_ = 0;

@@ -95,7 +95,6 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
         std::chrono::duration_cast<std::chrono::milliseconds>(BootClock::now() - context.started)
             .count());
     reply.connections = static_cast<std::uint32_t>(services.connections());
-    reply.clients = static_cast<std::uint32_t>(services.clients());
     reply.calls = static_cast<std::uint32_t>(services.commands.running());
     reply.jobs = services.commands.jobs();
     reply.ended = services.commands.ended_jobs();

@@ -24,7 +24,6 @@ struct Services {
     Commands& commands;
     Pauses& pauses;
     std::function<std::size_t()> connections;
-    std::function<std::size_t()> clients; ///< see Server::clients()
     /// Until the machine ends for want of use; nothing while it is in use, or if it never does.
     std::function<std::optional<BootClock::duration>()> ends_in;
     std::function<void()> end; ///< ends the guest

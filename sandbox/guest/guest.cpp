@@ -184,7 +184,6 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
                                  .commands = *commands,
                                  .pauses = pauses,
                                  .connections = [&] { return clients->connections(); },
-                                 .clients = [&] { return clients->clients(); },
                                  .ends_in = [&] { return life->ends_in(); },
                                  .end = exit.now(),
                                  .stop_reading = [&] { clients->stop_reading(); },

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <string>
 
 // The guest of a microVM is resident there: started once, it goes on by itself, and each call comes
@@ -11,10 +10,10 @@ namespace berth::protocol {
 
 namespace residence {
 
-inline constexpr const char* config = "/config";     ///< GuestConfig; gone once it was read
-inline constexpr const char* socket = "/guest.sock"; ///< where the guest listens
-inline constexpr const char* key = "/key";           ///< ConnectorKey
-inline constexpr const char* parting = "/parting";   ///< see parting.hpp
+inline constexpr const char* config = "config";     ///< GuestConfig; gone once it was read
+inline constexpr const char* socket = "guest.sock"; ///< where the guest listens
+inline constexpr const char* key = "key";           ///< ConnectorKey
+inline constexpr const char* parting = "parting";   ///< see parting.hpp
 
 } // namespace residence
 
@@ -41,11 +40,5 @@ enum class ConnectorEnd : int {
     closed = 6,        ///< the guest closed without an answer
     not_taken_off = 7, ///< whoever asked does not read the answer
 };
-
-/// All that there is, to find what an exit status stands for.
-inline constexpr std::array connector_ends{ConnectorEnd::answered,     ConnectorEnd::failed,
-                                           ConnectorEnd::not_opened,   ConnectorEnd::nobody_there,
-                                           ConnectorEnd::left_unread,  ConnectorEnd::closed,
-                                           ConnectorEnd::not_taken_off};
 
 } // namespace berth::protocol

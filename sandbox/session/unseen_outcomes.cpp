@@ -180,16 +180,14 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 
 std::vector<std::string> parting_notices(const protocol::InfoReply& info)
 {
-    const auto newest = newest_unseen(info, /*also_running=*/false);
-    std::vector<std::string> notices;
-    notices.reserve(newest.jobs.size() + 1);
-    for (const auto* job : newest.jobs) {
-        notices.push_back(reached_nobody(*job) + end_of(*job) + gone_with_it);
+    auto last = last_notices(info);
+    for (auto& notice : last.told) {
+        notice += gone_with_it;
     }
-    if (const auto others = newest.others + info.forgotten_unseen; others > 0) {
-        notices.push_back(nor_those_of(others) + all_gone);
+    if (!last.untold.empty()) {
+        last.told.push_back(std::move(last.untold));
     }
-    return notices;
+    return std::move(last.told);
 }
 
 } // namespace berth::session

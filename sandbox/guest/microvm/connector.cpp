@@ -33,7 +33,7 @@ std::optional<std::string> open_it(const std::string& folder, const Variable& va
         return std::nullopt;
     }
     const auto known = protocol::decode<protocol::ConnectorKey>(
-        read_file_limited(AT_FDCWD, folder + protocol::residence::key, largest_key));
+        read_file_limited(AT_FDCWD, folder + '/' + protocol::residence::key, largest_key));
     protocol::OpeningKey key;
     if (known.key.size() != key.bytes.size()) {
         throw Error(ErrorCode::internal, "the key of the guest is damaged");
@@ -50,7 +50,8 @@ ConnectorEnd connect_to_resident(const std::string& folder, const ConnectorStrea
     UniqueFd guest;
     std::optional<std::string> opening;
     try {
-        guest = connect_unix(folder + protocol::residence::socket, Deadline::after(connect_time));
+        guest =
+            connect_unix(folder + '/' + protocol::residence::socket, Deadline::after(connect_time));
         opening = open_it(folder, variable);
     } catch (const Error& error) {
         if (error.code() != ErrorCode::session_lost) {

@@ -56,7 +56,8 @@ UniqueFd open_own_folder(const std::string& path)
 bool is_resident(const std::string& folder)
 {
     try {
-        (void)connect_unix(folder + residence::socket, Deadline::after(std::chrono::seconds(2)));
+        (void)connect_unix(folder + '/' + residence::socket,
+                           Deadline::after(std::chrono::seconds(2)));
         return true;
     } catch (const Error& error) {
         if (error.code() == ErrorCode::session_lost) {
@@ -69,7 +70,7 @@ bool is_resident(const std::string& folder)
 /// Nothing where there is none; it has a secret in it, and is gone from then on.
 std::optional<protocol::GuestConfig> take_config(const std::string& folder)
 {
-    const std::string path = folder + residence::config;
+    const std::string path = folder + '/' + residence::config;
     std::string bytes;
     try {
         bytes = read_file_limited(AT_FDCWD, path, largest_config);
@@ -90,13 +91,13 @@ void write_key(int folder, const protocol::GuestConfig& config)
     const auto key = protocol::opening_key(config.token);
     const protocol::ConnectorKey content{.key = std::string(key.bytes.begin(), key.bytes.end()),
                                          .generation = config.generation};
-    write_file_atomically(folder, residence::key + 1, protocol::encode(content), 0600, false);
+    write_file_atomically(folder, residence::key, protocol::encode(content), 0600, false);
 }
 
 void require_same(int folder, const protocol::GuestConfig& config)
 {
     const auto known = protocol::decode<protocol::ConnectorKey>(
-        read_file_limited(folder, residence::key + 1, largest_config));
+        read_file_limited(folder, residence::key, largest_config));
     if (known.generation != config.generation) {
         throw Error(ErrorCode::conflict, "a guest of another generation is resident here");
     }
@@ -171,13 +172,13 @@ void reside(const std::string& path)
         return;
     }
     if (!config) {
-        throw Error(ErrorCode::invalid_argument, path + residence::config + " is not there");
+        throw Error(ErrorCode::invalid_argument, path + '/' + residence::config + " is not there");
     }
     config->run_as = find_user(config->user);
     write_key(folder.get(), *config);
-    Descriptors descriptors{.listener = listen_unix(path + residence::socket),
+    Descriptors descriptors{.listener = listen_unix(path + '/' + residence::socket),
                             .parting =
-                                protocol::make_parting_note(folder.get(), residence::parting + 1),
+                                protocol::make_parting_note(folder.get(), residence::parting),
                             .ready = make_pipe(),
                             .complaint = make_pipe()};
     const pid_t pid = ::fork();

@@ -76,9 +76,6 @@ struct InfoReply {
     bool acknowledge = false;        ///< what was claimed is kept until the asker says that it told
     /// So many more results that reached nobody are remembered no longer. Claimed with the others.
     std::uint32_t forgotten_unseen = 0;
-    /// Servers that work here: those that said for how long they are there, and the connections of
-    /// others. Absent: an earlier guest does not say.
-    std::optional<std::uint32_t> clients;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -96,7 +93,6 @@ struct InfoReply {
         field(12, self.quota);
         field(13, self.acknowledge);
         field(14, self.forgotten_unseen);
-        field(15, self.clients);
     }
 };
 

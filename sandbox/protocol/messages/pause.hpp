@@ -20,7 +20,7 @@ struct PauseState {
     std::optional<std::uint64_t> pauses_in;
     /// ms until it ends for want of use if nothing comes; absent: it is in use, or never ends so.
     std::optional<std::uint64_t> ends_in;
-    std::uint32_t clients = 0;      ///< connections of servers that work here
+    std::uint32_t clients = 0; ///< servers with a lease, and connections of others that work here
     std::vector<std::string> calls; ///< in flight, each in a few words, oldest first
     std::uint64_t idle_pause = 0;   ///< ms, as the machine was made with; 0: never
 

@@ -180,10 +180,24 @@ TEST_SUITE("guest/leases")
             hello.seen = {name('a')};
         });
         CHECK(guest.acknowledged == 1);
+        CHECK(guest.server.clients() == 0); // it has left, whatever hangs
         hangs.close();
         REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
         CHECK(guest.gone == 0);
         CHECK(guest.acknowledged == 1);
+    }
+
+    TEST_CASE("who has left is here for as long as it has a call in progress")
+    {
+        HeldCalls guest;
+        auto first = leased(guest, "one");
+        first.send(FrameType::request, named(text("hold"), name('a')), executing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        (void)leased(guest, "one", 0);
+        CHECK(guest.server.clients() == 1);
+        guest.answer("the end");
+        CHECK(payload_of(first) == "the end");
+        CHECK(guest.server.clients() == 0);
     }
 
     TEST_CASE("a lease needs a name, and there is an end to how many there are")
