@@ -106,8 +106,10 @@ class MachineKeeper {
     Ended end(const std::string& key, const Manner& manner);
 
     /// The agent has read what was told of the session's earlier machines: the books let go of it.
-    /// Where they cannot, whoever comes next tells it again.
-    void forget_told(const std::string& key, const Untold& told) noexcept;
+    /// False where they cannot now: as long as they keep it, whoever comes next tells it again.
+    /// `deadline`: for the session's lock.
+    [[nodiscard]] bool forget_told(const std::string& key, const Untold& told,
+                                   const Deadline& deadline) noexcept;
 
     /// Why the machine of that generation is gone, where the books say that it was ended; empty
     /// where they do not, or cannot be asked.

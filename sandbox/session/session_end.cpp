@@ -129,15 +129,17 @@ void MachineKeeper::note_ending(const std::string& key, Record& record)
     }
 }
 
-void MachineKeeper::forget_told(const std::string& key, const Untold& told) noexcept
+bool MachineKeeper::forget_told(const std::string& key, const Untold& told,
+                                const Deadline& deadline) noexcept
 {
     try {
-        auto found = lock_existing(key, Deadline::after({}));
+        auto found = lock_existing(key, deadline);
         if (found && told.remove_from(found->record)) {
             registry_.put(key, found->record);
         }
+        return true;
     } catch (const std::exception&) {
-        return;
+        return false;
     }
 }
 

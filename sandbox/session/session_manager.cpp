@@ -84,7 +84,6 @@ class SessionManager::Implementation {
     Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
-    void settle_told(Slot& slot) noexcept;
     void obtain(Slot& slot, const std::stop_token& stop);
     void end_unnamed(Slot& slot) noexcept;
 
@@ -154,15 +153,6 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     return lease;
 }
 
-/// The books let go of what was told from them. In the thread of a call, or of the end: the one
-/// that learns that it was read waits for nobody.
-void SessionManager::Implementation::settle_told(Slot& slot) noexcept
-{
-    if (const auto read = slot.take_read()) {
-        keeper_.forget_told(slot.key, *read);
-    }
-}
-
 /// Under slot.making.
 void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& stop)
 {
@@ -209,7 +199,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
                     "Call again when it has been started again: a named session goes on there.");
     }
     const auto slot = slot_of(id);
-    settle_told(*slot);
+    slot->settle_told(keeper_);
     if (auto lease = lease_of(slot)) {
         return std::move(*lease);
     }
@@ -345,11 +335,12 @@ void SessionManager::Implementation::close() noexcept
         collector = std::move(collecting_);
     }
     collector.request_stop();
+    const auto patience = Deadline::after(close_time);
     for (const auto& slot : slots) {
         if (slot->unnamed) {
             end_unnamed(*slot);
         } else {
-            settle_told(*slot);
+            slot->settle_told(keeper_, patience);
         }
     }
 }

@@ -33,9 +33,10 @@ struct Slot {
     /// must not think meanwhile that its last client has left.
     std::shared_ptr<sandbox::Sandbox> reported;
     MachineKeeper::Seen seen;
-    Record record; ///< of either, as the books had it when it was obtained
-    Told untold;   ///< the next lease has it
-    Untold taken;  ///< from the books, which keep it until it was read
+    Record record;                        ///< of either, as the books had it when it was obtained
+    Told untold;                          ///< the next lease has it
+    Untold taken;                         ///< from the books, which keep it until it was read
+    BootClock::time_point settled_from{}; ///< calls do not try before
     /// A call was given up while its guest did not answer: until then each lease asks for what
     /// nobody has seen.
     BootClock::time_point doubtful_until{};
@@ -44,12 +45,11 @@ struct Slot {
     std::mutex looking; ///< held by the call that looks at the sources of mounts
     std::vector<std::string> told_replaced; ///< under `looking`; as the latest notice said
 
-    /// What the books may let go of, once.
-    [[nodiscard]] std::optional<Untold> take_read()
-    {
-        const std::lock_guard lock(mutex);
-        return taken.is_read() ? std::optional(std::exchange(taken, {})) : std::nullopt;
-    }
+    /// The books let go of what was told from them and read. Where they cannot it stays for a later
+    /// call. In the thread of a call: the one that learns that it was read waits for nobody.
+    void settle_told(MachineKeeper& keeper);
+    /// The same at the end of the server, which waits for the session's lock.
+    void settle_told(MachineKeeper& keeper, const Deadline& patience);
 
     /// What is known without the books; nothing where there is no sandbox, nor was one.
     [[nodiscard]] std::optional<Record> remembered()

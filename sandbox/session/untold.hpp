@@ -23,6 +23,9 @@ class Untold {
     /// The agent has read it.
     [[nodiscard]] bool is_read() const noexcept { return read_ && *read_; }
 
+    /// Taken at the same time.
+    [[nodiscard]] bool is_same(const Untold& other) const noexcept { return read_ == other.read_; }
+
     /// Takes it out of the record; false where nothing of it is there.
     bool remove_from(Record& record) const;
 

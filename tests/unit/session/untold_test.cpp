@@ -1,0 +1,107 @@
+// What was told from the books and read: they let go of it, now or later.
+
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/session_manager.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/session/manager_fixture.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using session::key_hash;
+using tests::says;
+using tests::work;
+
+namespace {
+
+constexpr const char* lost = "the sandbox was lost";
+
+struct Fixture : tests::ManagerFixture {
+    std::unique_ptr<session::Registry> books =
+        session::make_file_registry(settings.state_directory);
+
+    Fixture()
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+    }
+
+    /// As another server that is just looking at the session, or ending it.
+    [[nodiscard]] std::unique_ptr<session::Registry::Hold> lock() const
+    {
+        return books->lock(key_hash(work), Deadline::after(5s));
+    }
+
+    [[nodiscard]] bool is_kept() const { return !books->find(key_hash(work))->news.empty(); }
+
+    /// With one of the next calls.
+    [[nodiscard]] bool settles(session::SessionManager& manager) const
+    {
+        return tests::becomes_true(
+            [&] { return manager.acquire(work).notices.empty() && !is_kept(); });
+    }
+};
+
+} // namespace
+
+TEST_SUITE("session/untold")
+{
+    TEST_CASE_FIXTURE(Fixture, "what nobody has read stays, for who comes next")
+    {
+        const auto manager = start();
+        CHECK(manager->acquire(work).notices.size() == 1);
+        CHECK(manager->acquire(work).notices.empty());
+        CHECK(is_kept());
+        CHECK(says(start()->acquire(work), lost));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "while another has the session's lock it stays, and goes with a "
+                               "later call")
+    {
+        const auto manager = start();
+        CHECK(says(manager->acquire(work), lost));
+        {
+            const auto others = lock();
+            CHECK(manager->acquire(work).notices.empty());
+        }
+        REQUIRE(is_kept());
+        CHECK(settles(*manager));
+        CHECK(start()->acquire(work).notices.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "else with the server's end, which waits for the lock")
+    {
+        auto manager = start();
+        CHECK(says(manager->acquire(work), lost));
+        auto others = lock();
+        CHECK(manager->acquire(work).notices.empty());
+        std::thread leaving([&] {
+            std::this_thread::sleep_for(100ms);
+            others.reset();
+        });
+        manager.reset();
+        leaving.join();
+        CHECK_FALSE(is_kept());
+        CHECK(start()->acquire(work).notices.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a later loss is told, though the earlier one is not settled")
+    {
+        const auto manager = start();
+        CHECK(says(manager->acquire(work), lost));
+        {
+            const auto others = lock();
+            const auto lease = manager->acquire(work);
+            end_machine(work);
+            manager->report_lost(work, lease);
+        }
+        CHECK(says(manager->acquire(work), lost));
+        CHECK(settles(*manager));
+    }
+}
