@@ -1,18 +1,34 @@
 #include "sandbox/base/io.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <stdexcept>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace berth {
+namespace {
+
+/// Between a file's name and what is random.
+constexpr std::string_view unfinished = ".tmp.";
+
+bool was_written_before(int dirfd, const std::string& name, std::time_t time)
+{
+    struct stat status{};
+    return ::fstatat(dirfd, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           status.st_mtim.tv_sec < time;
+}
+
+} // namespace
 
 std::size_t read_full(int fd, void* data, std::size_t size)
 {
@@ -71,7 +87,7 @@ void write_file_atomically(int dirfd, const std::string& path, std::string_view 
 {
     // Random: in a container every server may have the same pid, and one that was killed here has
     // left its file.
-    const std::string temporary = path + ".tmp." + random_hex(8);
+    const std::string temporary = path + std::string(unfinished) + random_hex(8);
     UniqueFd fd(::openat(dirfd, temporary.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode));
     if (!fd) {
@@ -96,6 +112,27 @@ void write_file_atomically(int dirfd, const std::string& path, std::string_view 
             ::openat(dirfd, parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (directory) {
             ::fsync(directory.get());
+        }
+    }
+}
+
+bool is_unfinished(std::string_view name, std::string_view of)
+{
+    const auto at = of.empty() ? name.rfind(unfinished) : of.size();
+    return at != std::string_view::npos && at > 0 && name.starts_with(of) &&
+           name.substr(at).starts_with(unfinished) && name.size() > at + unfinished.size();
+}
+
+void remove_unfinished(int dirfd, const std::vector<std::string_view>& of, std::chrono::seconds age)
+{
+    const std::time_t latest = std::time(nullptr) - age.count();
+    for (const auto& name : directory_names(dirfd)) {
+        const bool is_one =
+            of.empty() ? is_unfinished(name) : std::any_of(of.begin(), of.end(), [&](auto file) {
+                return is_unfinished(name, file);
+            });
+        if (is_one && (age.count() == 0 || was_written_before(dirfd, name, latest))) {
+            ::unlinkat(dirfd, name.c_str(), 0);
         }
     }
 }

@@ -2,9 +2,11 @@
 
 #include "sandbox/base/unique_fd.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace berth {
 
@@ -24,6 +26,17 @@ void write_full(int fd, std::string_view data);
 /// content, never a part. `sync` also flushes file and directory to the disk.
 void write_file_atomically(int dirfd, const std::string& path, std::string_view content,
                            unsigned mode, bool sync);
+
+/// Whether a file of that name is what a write_file_atomically() that was killed has left of the
+/// file `of`; where that is empty, of any file.
+[[nodiscard]] bool is_unfinished(std::string_view name, std::string_view of = {});
+
+/// Removes what such ones have left in the open directory of these files; where there are none, of
+/// any file. `age`: only what was last written that long ago, since whoever writes just now has a
+/// younger one. What cannot be removed stays. Throws std::system_error where the directory cannot
+/// be read.
+void remove_unfinished(int dirfd, const std::vector<std::string_view>& of = {},
+                       std::chrono::seconds age = {});
 
 struct Pipe {
     UniqueFd read;

@@ -157,7 +157,8 @@ class FileRegistry : public Registry {
                 remove_entry(folder.get(), path(key), name);
             }
         }
-        remove_unfinished(folder.get());
+        // Of the token, which is the guest's secret, at once.
+        remove_unfinished(folder.get(), {record_name, token_name});
         try {
             if (!has_no_machine(record)) {
                 set_mark(state.get(), key, record.id.principal);
@@ -194,7 +195,7 @@ class FileRegistry : public Registry {
         }
         clear_mark(state.get(), key);
         for (const auto& name : directory_names(folder.get())) {
-            if (name.find(".tmp.") != std::string::npos) { // of a write that was killed
+            if (is_unfinished(name)) {
                 remove_entry(folder.get(), path(key), name);
             }
         }
@@ -254,18 +255,6 @@ class FileRegistry : public Registry {
 
   private:
     [[nodiscard]] std::string path(const std::string& key) const { return folders_.path(key); }
-
-    /// What a writer of these two left that was killed: of one of them it has the guest's secret.
-    static void remove_unfinished(int folder)
-    {
-        for (const auto& name : directory_names(folder)) {
-            for (const char* const of : {record_name, token_name}) {
-                if (name.starts_with(std::string(of) + ".tmp.")) {
-                    ::unlinkat(folder, name.c_str(), 0);
-                }
-            }
-        }
-    }
 
     /// Of the record that is there: another server may have noted a use since this one was read.
     static std::chrono::system_clock::time_point noted_use(int folder)

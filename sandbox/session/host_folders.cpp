@@ -48,27 +48,12 @@ bool is_quiet(int folder)
     return ::fstat(folder, &status) == 0 && is_older_than_a_minute(status);
 }
 
-/// Of a mark whose writer was killed.
-bool is_unfinished(const std::string& name)
-{
-    return name.starts_with(std::string(mark_name) + ".tmp.");
-}
-
-void remove_unfinished(int folder)
-{
-    for (const auto& name : directory_names(folder)) {
-        if (is_unfinished(name)) {
-            ::unlinkat(folder, name.c_str(), 0);
-        }
-    }
-}
-
 /// Whether there is nothing in it but what is made here.
 bool is_bare(int folder)
 {
     const auto names = directory_names(folder);
     return std::all_of(names.begin(), names.end(), [](const std::string& name) {
-        return name == host_lock_name || name == mark_name || is_unfinished(name);
+        return name == host_lock_name || name == mark_name || is_unfinished(name, mark_name);
     });
 }
 
@@ -108,7 +93,7 @@ std::string HostFolders::mark(const std::string& key) const
 void HostFolders::set_mark(const std::string& key, const std::string& mark) const
 {
     const UniqueFd folder = make_folder(key);
-    remove_unfinished(folder.get());
+    remove_unfinished(folder.get(), {mark_name});
     try {
         // Not flushed: what a power loss takes only lets a home stay for longer.
         write_file_atomically(folder.get(), mark_name, mark, 0600, /*sync=*/false);
@@ -127,7 +112,7 @@ void HostFolders::forget(const std::string& key) const noexcept
             return;
         }
         if (const UniqueFd opened = open_folder_at(AT_FDCWD, folder)) {
-            remove_unfinished(opened.get());
+            remove_unfinished(opened.get(), {mark_name});
         }
         // The lock last: who waits for it writes here as soon as it is gone.
         ::unlink((folder + '/' + mark_name).c_str());
@@ -135,6 +120,13 @@ void HostFolders::forget(const std::string& key) const noexcept
         ::rmdir(folder.c_str()); // fails while a home is there; then the folder stays for it
     } catch (const std::exception&) {
         return; // an empty folder more
+    }
+}
+
+void HostFolders::sweep(const std::string& key) const
+{
+    if (const UniqueFd folder = SessionFolders(state_directory_).open(key)) {
+        remove_unfinished(folder.get(), {}, bare_after);
     }
 }
 

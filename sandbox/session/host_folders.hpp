@@ -30,6 +30,10 @@ class HostFolders {
     /// Under lock(). Removes all of that, and the folder where nothing else is in it.
     void forget(const std::string& key) const noexcept;
 
+    /// Removes what writers of whatever is beside the home have left that were killed, a minute ago
+    /// at least. Needs no lock.
+    void sweep(const std::string& key) const;
+
     /// The keys of folders with nothing else in them, a minute old at least: what is left of a
     /// server that was killed as it began, or of the books' own loss.
     [[nodiscard]] std::vector<std::string> bare() const;

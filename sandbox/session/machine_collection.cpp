@@ -133,6 +133,7 @@ Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::sto
     if (!record || !is_ours(*record)) {
         return {};
     }
+    host_.sweep(key);
     Ended result;
     if (record->unnamed) {
         const bool waits = has_no_machine(*record) && owes_files(*record) && files == AtEnd::leave;

@@ -149,9 +149,9 @@ class MachineKeeper {
     bool record_home(const std::string& key);
 
     /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
-    /// machine, or the dead server that was making it, left. Saves what is due of either, with
-    /// AtEnd::save; `ended`: there was something to clear up. Does not wait for a lock: throws
-    /// Error(busy) when the session is locked.
+    /// machine, or the dead server that was making it, left; of both, files that are half written.
+    /// Saves what is due of either, with AtEnd::save; `ended`: there was something to clear up.
+    /// Does not wait for a lock: throws Error(busy) when the session is locked.
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
   private:

@@ -15,7 +15,7 @@ REMEMBERED_KB = 12 * 1024
 OF_COMMANDS = {"process": re.compile(r"(?!berth( |-direct |-launcher ))"), "cgroup": re.compile(r".*/cmds/")}
 # What the load itself has made, and the log of calls that failed (as busy, say). What a save that was
 # killed has left is in `tmp`, or a journal. A server that is killed as it writes a record leaves a file
-# beside it until the session is purged.
+# beside it, until it is a minute old and something is collected.
 CONTENTS = re.compile(r"/sessions/[^/]+/[a-z.-]+\.tmp\.[0-9a-f]+$|/errors\.jsonl$|"
                       r"/(sessions|machines)/[^/]+/home/|/workspace(/[^/]+(/tmp|/files(/.*)?)?)?$")
 

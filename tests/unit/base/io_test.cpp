@@ -1,11 +1,16 @@
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/io.hpp"
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,6 +27,49 @@ TEST_CASE("what a server of the same pid left half written is not in the way")
     }
     write_file_atomically(AT_FDCWD, path, "content", 0600, false);
     CHECK(read_file_limited(AT_FDCWD, path, 100) == "content");
+}
+
+TEST_CASE("what a killed writer left is known by its name")
+{
+    CHECK(is_unfinished("file.tmp.0123456789abcdef", "file"));
+    CHECK(is_unfinished("file.tmp.0123456789abcdef"));
+    CHECK(is_unfinished("a.tmp.b.tmp.0123", "a.tmp.b"));
+    CHECK(is_unfinished("file.tmp.12.1", "file")); // of an earlier release
+    for (const char* const of : {"other", "fil", "ile", "file.tmp"}) {
+        CAPTURE(of);
+        CHECK_FALSE(is_unfinished("file.tmp.0123", of));
+    }
+    for (const char* const name :
+         {"", "file", "file.tmp.", "file.tmp", ".tmp.0123", "filetmp.01"}) {
+        CAPTURE(name);
+        CHECK_FALSE(is_unfinished(name));
+        CHECK_FALSE(is_unfinished(name, "file"));
+    }
+}
+
+TEST_CASE("what killed writers left is removed, of the files that were named and as old as that")
+{
+    const TemporaryDirectory directory;
+    const std::vector<std::string> all{"a", "a.tmp.1", "b.tmp.1", "b.tmp.2", "c.tmp.1"};
+    for (const auto& name : all) {
+        std::ofstream(directory / name).flush();
+    }
+    const auto now = std::filesystem::file_time_type::clock::now();
+    std::filesystem::last_write_time(directory / "b.tmp.2", now - std::chrono::minutes(2));
+    std::filesystem::create_directory(directory / "d.tmp.1"); // nobody's who writes so
+    const UniqueFd folder(::open((directory / "").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const auto left = [&] {
+        auto names = directory_names(folder.get());
+        std::sort(names.begin(), names.end());
+        return names;
+    };
+    using Names = std::vector<std::string>;
+    remove_unfinished(folder.get(), {"b", "c"}, std::chrono::minutes(1));
+    CHECK(left() == Names{"a", "a.tmp.1", "b.tmp.1", "c.tmp.1", "d.tmp.1"});
+    remove_unfinished(folder.get(), {"b", "c"});
+    CHECK(left() == Names{"a", "a.tmp.1", "d.tmp.1"});
+    remove_unfinished(folder.get());
+    CHECK(left() == Names{"a", "d.tmp.1"});
 }
 
 TEST_CASE("a file is read whole up to the limit, in memory of its own size")

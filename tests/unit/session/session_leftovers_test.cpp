@@ -210,6 +210,31 @@ TEST_SUITE("session/leftovers")
         CHECK(start()->list().size() == 1);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "what killed writers left goes with a collection, not a young one")
+    {
+        (void)start()->acquire(work);
+        const auto make = [&](const std::string& name, std::chrono::seconds age) {
+            const auto path = folder(work) + '/' + name;
+            std::ofstream(path) << "half";
+            std::filesystem::last_write_time(path,
+                                             std::filesystem::file_time_type::clock::now() - age);
+            return path;
+        };
+        std::filesystem::create_directory(folder(work) + "/home");
+        const auto users = make("home/notes.tmp.0123", 2h);
+        const auto collect = [&] { (void)start()->collect_leftovers(Deadline::after(5s)); };
+        for (const char* const of : {"record.json", "token", "used", "machine", "last-wanted"}) {
+            CAPTURE(of);
+            const auto old = make(of + std::string(".tmp.0123456789abcdef"), 2min);
+            const auto young = make(of + std::string(".tmp.fedcba9876543210"), 0s);
+            collect();
+            CHECK_FALSE(std::filesystem::exists(old));
+            CHECK(std::filesystem::exists(young));
+        }
+        CHECK(std::filesystem::exists(users));
+        CHECK(start()->acquire(work).notices.empty());
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a collection says which sessions others were just ending")
     {
         (void)start()->acquire(work);
