@@ -1,6 +1,7 @@
 #include "sandbox/unix_channel.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 
 #include <array>
 #include <cerrno>
@@ -8,7 +9,6 @@
 #include <exception>
 #include <system_error>
 
-#include <poll.h>
 #include <sys/socket.h>
 
 namespace berth::sandbox {
@@ -47,8 +47,7 @@ std::size_t UnixChannel::receive(char* data, std::size_t size, const Deadline& d
             return static_cast<std::size_t>(received);
         }
         if (errno == EAGAIN) {
-            pollfd waiting{.fd = socket_.get(), .events = POLLIN, .revents = 0};
-            if (::poll(&waiting, 1, deadline.poll_timeout()) == 0) {
+            if (!wait_readable(socket_.get(), deadline)) {
                 throw Error(ErrorCode::backend_error, "the sandbox did not answer in time");
             }
         } else if (errno == ECONNRESET) {

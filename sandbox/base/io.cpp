@@ -137,6 +137,20 @@ void remove_unfinished(int dirfd, const std::vector<std::string_view>& of, std::
     }
 }
 
+bool wait_readable(int fd, const Deadline& deadline)
+{
+    for (;;) {
+        pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
+        const int ready = ::poll(&waiting, 1, deadline.poll_timeout());
+        if (ready >= 0) {
+            return ready > 0;
+        }
+        if (errno != EINTR) {
+            throw_errno("poll");
+        }
+    }
+}
+
 Pipe make_pipe(int flags)
 {
     int fds[2];

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
 #include <chrono>
@@ -37,6 +38,11 @@ void write_file_atomically(int dirfd, const std::string& path, std::string_view 
 /// be read.
 void remove_unfinished(int dirfd, const std::vector<std::string_view>& of = {},
                        std::chrono::seconds age = {});
+
+/// Waits until there is something to be read, be it an end or an error, and of a pidfd until its
+/// process has ended; false where the deadline comes first. EINTR is retried. Throws
+/// std::system_error.
+[[nodiscard]] bool wait_readable(int fd, const Deadline& deadline);
 
 struct Pipe {
     UniqueFd read;

@@ -1,6 +1,7 @@
 #include "sandbox/base/process.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 
 #include <algorithm>
@@ -9,7 +10,6 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,16 +132,8 @@ std::optional<int> Process::wait(const Deadline& deadline)
         return std::nullopt; // poll(2) would wait for ever
     }
     for (;;) {
-        pollfd waiting{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
-        const int ready = ::poll(&waiting, 1, deadline.poll_timeout());
-        if (ready == 0) {
+        if (!wait_readable(pidfd_.get(), deadline)) {
             return std::nullopt;
-        }
-        if (ready < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            throw_errno("poll pidfd");
         }
         int status = 0;
         if (::waitpid(pid_, &status, 0) == pid_) {

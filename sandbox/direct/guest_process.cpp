@@ -1,5 +1,6 @@
 #include "sandbox/direct/guest_process.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
@@ -21,7 +22,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,19 +72,11 @@ protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::st
     return config;
 }
 
-bool wait_readable(int fd, std::chrono::seconds time)
-{
-    pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
-    const auto deadline = Deadline::after(time);
-    while (::poll(&waiting, 1, deadline.poll_timeout()) < 0 && errno == EINTR) {
-    }
-    return waiting.revents != 0;
-}
-
 void wait_until_ready(int fd)
 {
     char byte = 0;
-    if (!wait_readable(fd, start_time) || ::read(fd, &byte, 1) != 1 || byte != 'R') {
+    if (!wait_readable(fd, Deadline::after(start_time)) || read_full(fd, &byte, 1) != 1 ||
+        byte != 'R') {
         throw Error(ErrorCode::sandbox_unavailable, "the guest did not start");
     }
 }
@@ -188,7 +180,7 @@ bool has_ended(const ProcessIdentity& identity)
         return errno == ESRCH;
     }
     const auto status = status_of(identity.pid);
-    return wait_readable(process.get(), std::chrono::seconds(0)) ||
+    return wait_readable(process.get(), Deadline::after({})) ||
            (status && std::to_string(status->start_time) != identity.started);
 }
 
@@ -202,10 +194,10 @@ void end_guest(const ProcessIdentity& identity)
     // It takes the polite word from its parent only.
     const bool asked = status->parent == ::getpid() &&
                        sys::pidfd_send_signal(process.get(), SIGTERM) == 0 &&
-                       wait_readable(process.get(), end_time);
+                       wait_readable(process.get(), Deadline::after(end_time));
     if (!asked) {
         kill_tree(identity.pid, process.get());
-        wait_readable(process.get(), end_time);
+        (void)wait_readable(process.get(), Deadline::after(end_time));
     }
     ::waitpid(identity.pid, nullptr, WNOHANG);
 }

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
@@ -16,7 +17,6 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -41,8 +41,7 @@ void end_processes(const MachineFacts& facts, bool latest)
     if (!guest) {
         return;
     }
-    pollfd waiting{guest.get(), POLLIN, 0};
-    if (::poll(&waiting, 1, Deadline::after(patience).poll_timeout()) == 0) {
+    if (!wait_readable(guest.get(), Deadline::after(patience))) {
         throw Error(ErrorCode::backend_error,
                     "the sandbox's first process " + std::to_string(facts.pid) + " does not end",
                     "a file system that does not answer may hold it; try again later");

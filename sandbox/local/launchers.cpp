@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -14,7 +15,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -67,8 +67,7 @@ LaunchResult failure(const char* text)
 bool read_all(int fd, std::string& text, const Deadline& deadline)
 {
     for (;;) {
-        pollfd waiting{fd, POLLIN, 0};
-        if (::poll(&waiting, 1, deadline.poll_timeout()) == 0) {
+        if (!wait_readable(fd, deadline)) {
             return false;
         }
         char buffer[4096];

@@ -1,6 +1,7 @@
 #include "sandbox/local/local_machine.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/split.hpp"
 #include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/unix_channel.hpp"
@@ -38,17 +39,6 @@ std::string find(const sandbox::MachineRecord& record, const std::string& name)
     return entry == record.data.end() ? std::string() : entry->second;
 }
 
-std::vector<std::string> split(std::string_view text, char separator)
-{
-    std::vector<std::string> parts;
-    while (!text.empty()) {
-        const auto end = text.find(separator);
-        parts.emplace_back(text.substr(0, end));
-        text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    }
-    return parts;
-}
-
 /// The path comes last; one that has a line end in it is not remembered.
 std::string encode_mounts(const std::vector<std::pair<std::string, std::string>>& mounts)
 {
@@ -64,8 +54,8 @@ std::string encode_mounts(const std::vector<std::pair<std::string, std::string>>
 std::vector<std::pair<std::string, std::string>> decode_mounts(const std::string& text)
 {
     std::vector<std::pair<std::string, std::string>> mounts;
-    for (const auto& line : split(text, line_end)) {
-        if (const auto end = line.find(field_end); end != std::string::npos) {
+    for (const auto line : split(text, line_end)) {
+        if (const auto end = line.find(field_end); end != std::string_view::npos) {
             mounts.emplace_back(line.substr(end + 1), line.substr(0, end));
         }
     }
@@ -85,10 +75,11 @@ std::string encode_layers(const std::vector<sandbox::Layer>& layers)
 std::vector<sandbox::Layer> decode_layers(const std::string& text)
 {
     std::vector<sandbox::Layer> layers;
-    for (const auto& line : split(text, line_end)) {
+    for (const auto line : split(text, line_end)) {
         const auto fields = split(line, field_end);
         if (fields.size() >= 2) {
-            layers.push_back({fields[0], fields[1] == "1", fields.size() > 2 ? fields[2] : ""});
+            layers.push_back({std::string(fields[0]), fields[1] == "1",
+                              std::string(fields.size() > 2 ? fields[2] : "")});
         }
     }
     return layers;
@@ -190,7 +181,10 @@ MachineFacts facts_from(const sandbox::MachineRecord& record)
     facts.socket_path = find(record, "socket");
     facts.state = find(record, "state");
     facts.folder = find(record, "folder");
-    facts.cgroups = split(find(record, "cgroups"), line_end);
+    const std::string cgroups = find(record, "cgroups");
+    for (const auto path : split(cgroups, line_end)) {
+        facts.cgroups.emplace_back(path);
+    }
     facts.layers = decode_layers(find(record, "layers"));
     facts.mounts = decode_mounts(find(record, "mounts"));
     return facts;

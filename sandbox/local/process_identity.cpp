@@ -1,5 +1,6 @@
 #include "sandbox/local/process_identity.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
@@ -11,7 +12,6 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <poll.h>
 
 namespace berth::local {
 
@@ -47,8 +47,7 @@ UniqueFd open_process(pid_t pid, std::uint64_t started, const std::string& boot)
         return {};
     }
     // A process that has ended but was not waited for is readable, and as good as gone.
-    pollfd ended{process.get(), POLLIN, 0};
-    return ::poll(&ended, 1, 0) == 1 ? UniqueFd{} : std::move(process);
+    return wait_readable(process.get(), Deadline::after({})) ? UniqueFd{} : std::move(process);
 }
 
 bool process_has_ended(pid_t pid, std::uint64_t started, const std::string& boot)

@@ -21,7 +21,6 @@
 #include <system_error>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -131,12 +130,9 @@ struct Descriptors {
 /// False: it ended, or did not begin in time.
 bool is_ready(int fd)
 {
-    pollfd waiting{.fd = fd, .events = POLLIN, .revents = 0};
-    const auto deadline = Deadline::after(start_time);
-    while (::poll(&waiting, 1, deadline.poll_timeout()) < 0 && errno == EINTR) {
-    }
     char byte = 0;
-    return waiting.revents != 0 && ::read(fd, &byte, 1) == 1 && byte == 'R';
+    return wait_readable(fd, Deadline::after(start_time)) && read_full(fd, &byte, 1) == 1 &&
+           byte == 'R';
 }
 
 void await_guest(pid_t pid, Descriptors& its)

@@ -2,12 +2,12 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/split.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include <fcntl.h>
 
@@ -15,19 +15,6 @@ namespace berth::guest {
 namespace {
 
 constexpr std::size_t largest_file = 4UL << 20U;
-
-std::vector<std::string_view> split(std::string_view text, char at)
-{
-    std::vector<std::string_view> parts;
-    for (;;) {
-        const auto end = text.find(at);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) {
-            return parts;
-        }
-        text.remove_prefix(end + 1);
-    }
-}
 
 std::optional<std::uint32_t> number(std::string_view text)
 {

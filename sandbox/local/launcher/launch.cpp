@@ -113,8 +113,7 @@ void wait_until_ready(int ready, int report)
 /// What the child said before its exec; with a report of a failure it never got there.
 void read_notes(int report, LaunchResult& result)
 {
-    pollfd waiting{report, POLLIN, 0};
-    if (::poll(&waiting, 1, 0) > 0) {
+    if (wait_readable(report, Deadline::after({}))) {
         const auto note = protocol::decode<ChildReport>(read_all(report));
         result.nested_closed_by_filter = note.nested_closed_by_filter;
     }

@@ -1,3 +1,4 @@
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/io.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -6,13 +7,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -70,6 +75,37 @@ TEST_CASE("what killed writers left is removed, of the files that were named and
     CHECK(left() == Names{"a", "a.tmp.1", "d.tmp.1"});
     remove_unfinished(folder.get());
     CHECK(left() == Names{"a", "d.tmp.1"});
+}
+
+TEST_CASE("something to be read is waited for until the deadline, signals or not")
+{
+    auto pipe = make_pipe();
+    const auto soon = [] { return Deadline::after(std::chrono::milliseconds(200)); };
+    CHECK_FALSE(wait_readable(pipe.read.get(), Deadline::after({})));
+    {
+        struct sigaction ignoring{};
+        struct sigaction before{};
+        ignoring.sa_handler = [](int) {}; // no SA_RESTART
+        REQUIRE(::sigaction(SIGUSR1, &ignoring, &before) == 0);
+        std::jthread disturbing([waiting = ::pthread_self()](const std::stop_token& stop) {
+            while (!stop.stop_requested()) {
+                ::pthread_kill(waiting, SIGUSR1);
+                std::this_thread::sleep_for(std::chrono::milliseconds(10));
+            }
+        });
+        const auto deadline = soon();
+        CHECK_FALSE(wait_readable(pipe.read.get(), deadline));
+        CHECK(deadline.expired());
+        disturbing = {};
+        ::sigaction(SIGUSR1, &before, nullptr);
+    }
+    write_full(pipe.write.get(), "R");
+    CHECK(wait_readable(pipe.read.get(), Deadline()));
+    char byte = 0;
+    REQUIRE(read_full(pipe.read.get(), &byte, 1) == 1);
+    CHECK_FALSE(wait_readable(pipe.read.get(), Deadline::after({})));
+    pipe.write.reset();
+    CHECK(wait_readable(pipe.read.get(), Deadline::after({}))); // its end
 }
 
 TEST_CASE("a file is read whole up to the limit, in memory of its own size")
