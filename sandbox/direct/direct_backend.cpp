@@ -119,13 +119,15 @@ class DirectBackend : public sandbox::Backend {
             const std::lock_guard lock(mutex_);
             lifetimes_.erase(record.generation);
         }
-        if (record.data.contains("pid")) { // else its creation was interrupted
-            end_guest(identity_of(record));
-        }
         const auto known = record.data.find("folder");
         const std::string folder = known != record.data.end()
                                        ? known->second
                                        : state_directory_ + "/" + record.data.at("key_hash");
+        if (record.data.contains("pid")) {
+            end_guest(identity_of(record));
+        } else { // its creation was interrupted
+            end_guests_of(folder);
+        }
         std::error_code ignored; // what is not there need not be removed
         std::filesystem::remove_all(folder + "/run", ignored);
         std::filesystem::remove_all(folder + "/tmp", ignored);

@@ -91,16 +91,50 @@ std::optional<ProcessStat> status_of(pid_t pid)
     }
 }
 
-std::vector<pid_t> descendants(pid_t root)
+std::vector<pid_t> all_processes()
 {
-    std::vector<std::pair<pid_t, pid_t>> parents; ///< process, its parent
-    std::error_code ignored;                      // a process that ends meanwhile is none of ours
+    std::vector<pid_t> found;
+    std::error_code ignored; // a process that ends meanwhile is none of ours
     for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
         const std::string name = entry.path().filename();
         if (name.find_first_not_of("0123456789") == std::string::npos) {
-            if (const auto status = status_of(static_cast<pid_t>(std::stol(name)))) {
-                parents.emplace_back(static_cast<pid_t>(std::stol(name)), status->parent);
-            }
+            found.push_back(static_cast<pid_t>(std::stol(name)));
+        }
+    }
+    return found;
+}
+
+/// What the guest of that folder is called in the table of processes: for who knows nothing else.
+std::string name_in_table(const std::string& folder)
+{
+    return "berth-guest of " + folder;
+}
+
+bool is_guest_of(pid_t pid, const std::string& folder)
+{
+    constexpr std::size_t longest = 64UL * 1024;
+    try {
+        return read_file_limited(AT_FDCWD, "/proc/" + std::to_string(pid) + "/cmdline", longest)
+            .starts_with(name_in_table(folder) + '\0');
+    } catch (const std::exception&) {
+        return false; // it ends, or is another
+    }
+}
+
+std::optional<ProcessIdentity> identity_of(pid_t pid)
+{
+    const auto status = status_of(pid);
+    return status ? std::optional(
+                        ProcessIdentity{.pid = pid, .started = std::to_string(status->start_time)})
+                  : std::nullopt;
+}
+
+std::vector<pid_t> descendants(pid_t root)
+{
+    std::vector<std::pair<pid_t, pid_t>> parents; ///< process, its parent
+    for (const pid_t pid : all_processes()) {
+        if (const auto status = status_of(pid)) {
+            parents.emplace_back(pid, status->parent);
         }
     }
     std::vector<pid_t> found{root};
@@ -146,7 +180,7 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
     auto ready = make_pipe();
     auto lifetime = make_pipe();
     SpawnOptions options;
-    options.arguments = {"berth-guest", "--config-fd", std::to_string(config_fd)};
+    options.arguments = {name_in_table(folder), "--config-fd", std::to_string(config_fd)};
     options.descriptors = {{2, 2},
                            {config.get(), config_fd},
                            {listener.get(), listen_fd},
@@ -163,10 +197,9 @@ StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec&
         (void)process.wait(Deadline());
         throw;
     }
-    StartedGuest started{.identity = {.pid = process.pid(), .started = {}}, .lifetime = {}};
-    if (const auto status = status_of(process.pid())) {
-        started.identity.started = std::to_string(status->start_time);
-    }
+    StartedGuest started{
+        .identity = identity_of(process.pid()).value_or(ProcessIdentity{.pid = process.pid()}),
+        .lifetime = {}};
     if (spec.ends_with_server) {
         started.lifetime = std::move(lifetime.write);
     }
@@ -200,6 +233,16 @@ void end_guest(const ProcessIdentity& identity)
         (void)wait_readable(process.get(), Deadline::after(end_time));
     }
     ::waitpid(identity.pid, nullptr, WNOHANG);
+}
+
+void end_guests_of(const std::string& folder)
+{
+    for (const pid_t pid : all_processes()) {
+        const auto identity = identity_of(pid); // first: a later one of that number is another
+        if (identity && is_guest_of(pid, folder)) {
+            end_guest(*identity);
+        }
+    }
 }
 
 } // namespace berth::direct

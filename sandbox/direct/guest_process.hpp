@@ -35,4 +35,8 @@ struct StartedGuest {
 /// Ends it if it still is that process, and waits for that.
 void end_guest(const ProcessIdentity& identity);
 
+/// The same of what was started in that folder, by a server that was killed before it had written
+/// which process it is.
+void end_guests_of(const std::string& folder);
+
 } // namespace berth::direct

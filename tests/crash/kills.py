@@ -12,7 +12,6 @@ from books import Books
 from load import REFUSALS, Load, pause
 from rest import Rest
 from settings import SEED, kills, told
-from suite import local_only
 from world import World
 
 WORKERS = 4
@@ -147,7 +146,6 @@ class UnderLoadTest(Killing):
         self.purge("work")
 
 
-@local_only  # `direct`, which is for tests, knows a guest by its record alone
 class WhileCreatingTest(Killing):
     """A session of its own for each."""
 

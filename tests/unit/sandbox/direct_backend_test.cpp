@@ -4,6 +4,7 @@
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/sandbox.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/sandbox/programs.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -325,6 +326,27 @@ TEST_CASE("direct: the guest ends when it shall")
         direct.backend = berth::direct::make_backend(BERTH_GUEST_PROGRAM, direct.state.path());
         CHECK(direct.ended());
     }
+}
+
+TEST_CASE("direct: a guest of which no record was written ends with what is left of its machine")
+{
+    Direct direct;
+    Direct other; // of the same server
+    const auto running =
+        direct.sandbox->execute(command("sleep 1000 >/dev/null 2>&1 & echo $!"), {});
+    const pid_t left = std::stoi(running.out.head);
+    REQUIRE(::kill(left, 0) == 0);
+    // As by a server that was killed when it had started the guest, for whoever clears up.
+    const auto later = berth::direct::make_backend(BERTH_GUEST_PROGRAM, direct.state.path());
+    const berth::sandbox::MachineRecord interrupted{
+        .backend = "direct", .data = {{"key_hash", direct.machine_spec.key_hash}}};
+    CHECK_FALSE(later->is_gone(interrupted));
+    later->destroy(interrupted, false);
+    CHECK(direct.ended());
+    CHECK(later->is_gone(interrupted));
+    CHECK(berth::tests::becomes_true([&] { return ::kill(left, 0) != 0; }));
+    CHECK(std::filesystem::exists(direct.record.data.at("folder") + "/home"));
+    other.sandbox->ping();
 }
 
 TEST_CASE("direct: what a command prints is told to who asks for it")
