@@ -113,6 +113,9 @@ struct Reach {
     /// Of one that is not: for how long whoever works there is taken to be there after its last
     /// call.
     std::chrono::milliseconds lease{0};
+    /// How long the guest may be silent, or not be reached, before it counts as stuck. None: the
+    /// one who asks knows.
+    std::optional<std::chrono::milliseconds> patience{};
 };
 
 /// One sandboxed machine with a guest in it. Thread-safe. Destroying the object leaves the machine
@@ -135,16 +138,29 @@ class Machine {
     [[nodiscard]] virtual std::unique_ptr<Channel> connect(const Deadline& deadline) = 0;
 
     /// The same for one call, where none is kept; `opening` is what is sent first, as a part of
-    /// what connects. Throws Unsent where it is certain that the guest has had none of it; any
-    /// other Error leaves that open. Nobody asks such a guest whether it is there: what this
-    /// returns breaks by itself when the way to it is dead.
-    [[nodiscard]] virtual std::unique_ptr<Channel> open(const Deadline& deadline,
-                                                        std::string_view opening)
+    /// what connects. `token`: the guest's secret, for a way that others can read. Throws Unsent
+    /// where it is certain that the guest has had none of it; any other Error leaves that open.
+    /// Nobody asks such a guest whether it is there: what this returns breaks by itself when the
+    /// way to it is dead.
+    [[nodiscard]] virtual std::unique_ptr<Channel>
+    open(const Deadline& deadline, std::string_view opening, const std::string& /*token*/)
     {
         auto channel = connect(deadline);
         channel->send(opening);
         return channel;
     }
+
+    /// It will be used for so long from now, by a call or a job: a machine that somebody else stops
+    /// at a time of its own is kept from that. Waits for nothing.
+    virtual void expect(std::chrono::milliseconds /*time*/) noexcept {}
+
+    /// Whether it may sleep, with all that is in it, so that nothing but work shall be asked of its
+    /// guest: that would wake it. Only of machines whose host has them sleep. Waits for nothing.
+    [[nodiscard]] virtual bool may_sleep() const noexcept { return false; }
+
+    /// Has it sleep with all that is in it; false: its guest alone can pause it. The next open()
+    /// wakes it. Nobody may have a channel.
+    virtual bool suspend(const Deadline& /*deadline*/) { return false; }
 
     /// Always the same of one machine.
     [[nodiscard]] virtual Reach reach() const noexcept { return {}; }
@@ -170,6 +186,14 @@ class Backend {
     /// can attach to one, or tell whether it lives.
     [[nodiscard]] virtual bool is_bound_to_host() const noexcept { return true; }
 
+    /// Whether its machines end by themselves, as MachineSpec has it, when nobody uses them or the
+    /// last server has left. Else whoever collects, or is the last one, sees to it.
+    [[nodiscard]] virtual bool ends_machines() const noexcept { return true; }
+
+    /// Whether the files of a machine that has ended are kept for the next one of its key. Else
+    /// they end with it, so that nothing may end it but somebody who wants that.
+    [[nodiscard]] virtual bool keeps_homes() const noexcept { return true; }
+
     /// Cheap after the first call that says yes; makes no machine that stays. A no may be one of
     /// the moment: ask again before the next attempt.
     [[nodiscard]] virtual Availability availability() = 0;
@@ -189,9 +213,10 @@ class Backend {
     /// Ends the machine of a record and removes what it occupied: processes, cgroups, socket,
     /// temporary folders, and with `purge` the home too. Idempotent.
     ///
-    /// `data` always has "key_hash". A record whose `id` is empty and that has nothing else is of a
-    /// creation that was interrupted (its server was killed): whatever that key occupies is
-    /// removed.
+    /// `data` always has "key_hash". A record whose `id` is empty and that has nothing else but,
+    /// perhaps, its generation is of a creation that was interrupted (its server was killed):
+    /// whatever that key occupies is removed, or that generation where machines are not bound to a
+    /// host.
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
 
     /// Ends the guest of a machine that is just being made of the key, whoever makes it: that one

@@ -14,11 +14,20 @@ class LeftUnread : public Error {
     using Error::Error;
 };
 
-/// The machine cannot be reached, and the guest has not had the request: nothing has begun, and the
-/// same call may be made on another machine.
+/// The machine cannot be reached, and the guest has not had the request: nothing has begun.
 class Unsent : public Error {
   public:
-    explicit Unsent(const Error& cause) : Error(cause) {}
+    enum class Of : unsigned char {
+        gone,     ///< the machine: the same call may be made on another one
+        way_there ///< the machine may well be there, and must not be replaced
+    };
+
+    explicit Unsent(const Error& cause, Of of = Of::gone) : Error(cause), of_(of) {}
+
+    [[nodiscard]] bool is_of_gone() const noexcept { return of_ == Of::gone; }
+
+  private:
+    Of of_;
 };
 
 /// A byte stream to the guest of one machine. One thread sends, one receives; shutdown() may be

@@ -24,6 +24,9 @@ constexpr std::chrono::seconds hang_up_time{1};
 /// Of what may take longer than it should: the start of a job, and its output, which may be
 /// gigabytes that a filter goes through.
 constexpr std::chrono::seconds read_time{120};
+/// What is expected of a call without a limit: one of files, and one that moves them.
+constexpr std::chrono::minutes file_call{3};
+constexpr std::chrono::minutes moving_call{15};
 /// Of a job's end: a call that may take longer waits for its turn.
 constexpr std::chrono::seconds quick_grace{5};
 
@@ -36,6 +39,22 @@ Answer ask_on(GuestConnection& connection, Operation operation, const Deadline& 
         throw Error(remote_error(answer.payload));
     }
     return answer;
+}
+
+/// How long what it starts may run.
+std::chrono::milliseconds life_of(const protocol::ExecuteRequest& request)
+{
+    constexpr std::uint64_t most = 1'000'000'000;
+    const auto behind =
+        request.on_timeout == protocol::OnTimeout::background ? request.job_lifetime : 0;
+    return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(
+        std::min(std::min(request.timeout, most) + behind, most)));
+}
+
+/// Of a call without a limit.
+std::chrono::milliseconds expected_of(bool moves_files)
+{
+    return moves_files ? moving_call : file_call;
 }
 
 protocol::InfoReply info_in(const Answer& answer)
@@ -52,7 +71,7 @@ protocol::InfoReply info_in(const Answer& answer)
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
                  std::chrono::milliseconds patience)
     : machine_(std::move(machine)), token_(std::move(token)), server_(random_hex(16)),
-      patience_(patience), reach_(machine_->reach()),
+      patience_(machine_->reach().patience.value_or(patience)), reach_(machine_->reach()),
       words_(reach_.kept ? nullptr : std::make_shared<LateWords>())
 {
 }
@@ -79,7 +98,10 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     }
     // Whoever asks how things are must hear it when all places are taken by calls that are stuck.
     const auto turn = !protocol::only_manages(operation) ? calls_.enter(stop) : Turns::Turn();
-    const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(time);
+    // Of a machine that may have to be woken first the time for that is not the call's.
+    const auto limit = reach_.kept ? time : time + patience_;
+    const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(limit);
+    machine_->expect(time.count() > 0 ? limit : expected_of(sink != nullptr || source != nullptr));
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
     const std::function<bool()> asks =
         reach_.kept ? [this] { return is_alive(); } : std::function<bool()>();
@@ -173,7 +195,14 @@ Reply Sandbox::manage(Operation operation)
 
 protocol::PauseReply Sandbox::pause()
 {
-    return manage<protocol::PauseReply>(Operation::pause);
+    if (machine_->may_sleep()) {
+        return {.was_paused = true, .jobs = 0, .mechanism = "microvm"};
+    }
+    auto reply = manage<protocol::PauseReply>(Operation::pause);
+    if (machine_->suspend(Deadline::after(patience_))) {
+        reply.mechanism = "microvm";
+    }
+    return reply;
 }
 
 protocol::ResumeReply Sandbox::resume()
@@ -219,6 +248,7 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
     const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
         std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
     const auto turn = commands_.enter(stop);
+    machine_->expect(life_of(request)); // also of a job, which goes on behind its call
     Kept kept;
     auto reply = call<protocol::ExecuteReply>(
         Operation::execute, request, stop, request.background ? read_time : timeout + answer_time,

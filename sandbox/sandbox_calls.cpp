@@ -192,8 +192,8 @@ Introduction Sandbox::introduction() const
 std::unique_ptr<GuestConnection> Sandbox::connect_later(const Deadline& deadline,
                                                         const Introduction& introduction)
 {
-    auto opening = [machine = machine_.get(), deadline](std::string_view first) {
-        return machine->open(deadline, first);
+    auto opening = [this, deadline](std::string_view first) {
+        return machine_->open(deadline, first, token_);
     };
     auto connection = std::make_unique<GuestConnection>(std::move(opening), reach_.opening);
     auto complete = introduction;

@@ -105,7 +105,7 @@ void require_known_layers(const Options& options, const Composition& composition
     if (options.required_layers.empty()) {
         return;
     }
-    const auto known = composition.layers();
+    const auto known = composition.layers(options);
     for (const auto& layer : options.required_layers) {
         if (std::find(known.begin(), known.end(), layer) == known.end()) {
             throw Error(ErrorCode::invalid_argument,

@@ -27,7 +27,9 @@ struct Composition {
     /// On a sandbox such as these options would have made.
     std::function<std::vector<Check>(const Options&, sandbox::Backend&)> examine;
     /// The names of those checks; what else is required is a mistake.
-    std::function<std::vector<std::string>()> layers = [] { return std::vector<std::string>(); };
+    std::function<std::vector<std::string>(const Options&)> layers = [](const Options&) {
+        return std::vector<std::string>();
+    };
 };
 
 /// The whole program. Returns the exit status: 0, 1 for what failed, 2 for a wrong command line or

@@ -1,4 +1,7 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/e2b/box_request.hpp"
+#include "sandbox/e2b/doctor.hpp"
+#include "sandbox/e2b/e2b_backend.hpp"
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/mount_rules.hpp"
@@ -45,9 +48,32 @@ bool gives_own_uids()
     return ::geteuid() == 0 && berth::local::no_own_uids(usual.uid_base, usual.uid_count).empty();
 }
 
+bool is_e2b(const Options& options)
+{
+    return options.backend == "e2b";
+}
+
+/// What there is not where nothing of this host is, and files end with their machine.
+void check_for_e2b(const Options& options)
+{
+    const auto& sessions = options.sessions;
+    check_setting(options, "mount", [&] { berth::e2b::require_no_mounts(sessions.mounts); });
+    check_setting(options, "session.save_on_end", [&] {
+        if (!sessions.save_on_end.patterns.empty()) {
+            throw berth::Error(berth::ErrorCode::invalid_argument,
+                               "session.save_on_end is not there on the backend e2b",
+                               "Leave it out, and save what shall stay with save_to_workspace.");
+        }
+    });
+}
+
 /// At the start: else the first call would be the first to say so.
 void check_places(const Options& options)
 {
+    if (is_e2b(options)) {
+        check_for_e2b(options);
+        return;
+    }
     const auto& sessions = options.sessions;
     const auto own = berth::local::own_folders(sessions.state_directory, options.workspace);
     std::vector<berth::local::Bind> shown;
@@ -65,6 +91,12 @@ void check_places(const Options& options)
 std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
 {
     const auto environment = berth::server::process_environment();
+    if (is_e2b(options)) {
+        return berth::e2b::make_backend(
+            {.guest_program = berth::server::helper_program("berth-guest", environment),
+             .variables = berth::e2b::process_variable,
+             .lease = options.e2b_lease});
+    }
     return berth::local::make_backend(
         {.guest_program = berth::server::helper_program("berth-guest", environment),
          .launcher_program = berth::server::helper_program("berth-launcher", environment),
@@ -73,18 +105,31 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
          .workspace = options.workspace});
 }
 
-std::vector<Check> examine(const Options& options, berth::sandbox::Backend& backend)
+template <class Found>
+std::vector<Check> as_checks(std::vector<Found> found)
 {
     std::vector<Check> checks;
-    const auto& sessions = options.sessions;
-    for (auto& check :
-         berth::local::run_doctor(backend, sessions.network, sessions.template_name)) {
+    for (auto& check : found) {
         checks.push_back({.name = std::move(check.name),
                           .ok = check.ok,
                           .detail = std::move(check.detail),
                           .remedy = std::move(check.remedy)});
     }
     return checks;
+}
+
+std::vector<Check> examine(const Options& options, berth::sandbox::Backend& backend)
+{
+    if (is_e2b(options)) {
+        return as_checks(berth::e2b::run_doctor(berth::e2b::process_variable));
+    }
+    const auto& sessions = options.sessions;
+    return as_checks(berth::local::run_doctor(backend, sessions.network, sessions.template_name));
+}
+
+std::vector<std::string> layer_names(const Options& options)
+{
+    return is_e2b(options) ? berth::e2b::check_names() : berth::local::check_names();
 }
 
 } // namespace
@@ -95,5 +140,5 @@ int main(int argc, char** argv)
                               {.make_backend = make_backend,
                                .check = check_places,
                                .examine = examine,
-                               .layers = berth::local::check_names});
+                               .layers = layer_names});
 }

@@ -23,8 +23,11 @@ void report_lost(Context& context, const session::Lease& lease, const Error& cau
                 "processes and what was outside the home are gone, so look before you go on.");
 }
 
-void refuse_unsent(Context& context, const session::Lease& lease, const Error& cause)
+void refuse_unsent(Context& context, const session::Lease& lease, const sandbox::Unsent& cause)
 {
+    if (!cause.is_of_gone()) {
+        throw Error(cause);
+    }
     context.sessions.report_lost(context.session, lease);
     throw Error(
         Error(ErrorCode::sandbox_unavailable,

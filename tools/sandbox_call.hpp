@@ -13,7 +13,9 @@ namespace berth::tools {
 [[noreturn]] void report_lost(Context& context, const session::Lease& lease, const Error& cause);
 
 /// Throws Error(sandbox_unavailable) in place of what `cause` says: the fresh one is gone as well.
-[[noreturn]] void refuse_unsent(Context& context, const session::Lease& lease, const Error& cause);
+/// Where it is only out of reach, what `cause` says is right.
+[[noreturn]] void refuse_unsent(Context& context, const session::Lease& lease,
+                                const sandbox::Unsent& cause);
 
 /// Runs `call(sandbox::Sandbox&)` on the session's sandbox, which is made if need be. What the
 /// agent must be told goes to `context.told`. Nothing that may have begun is retried: a command
@@ -27,7 +29,10 @@ auto with_sandbox(Context& context, Call call)
     try {
         try {
             return call(*lease.sandbox);
-        } catch (const sandbox::Unsent&) {
+        } catch (const sandbox::Unsent& error) {
+            if (!error.is_of_gone()) {
+                throw;
+            }
             context.sessions.report_lost(context.session, lease);
             lease = lease_sandbox(context);
             return call(*lease.sandbox);

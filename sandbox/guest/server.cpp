@@ -190,10 +190,24 @@ void Server::take_word(const protocol::Hello& hello)
     const auto time = std::min(*hello.lease, static_cast<std::uint64_t>(most.count()));
     if (time > 0) {
         attending_.insert(hello.server);
+    } else {
+        close_all_of(hello.server);
     }
     leases_.set(hello.server, std::chrono::milliseconds(time)); // behind what it had: that is known
     if (changed_) {
         changed_();
+    }
+}
+
+/// Of one that leaves: what carries its connections may not notice, and what it has asked for would
+/// be kept for an asker that is gone.
+void Server::close_all_of(const std::string& server)
+{
+    const auto connections = connections_; // each takes itself out of those
+    for (const auto& connection : connections) {
+        if (connection->greeted() && connection->server() == server) {
+            connection->close();
+        }
     }
 }
 

@@ -83,6 +83,7 @@ class Server : public ConnectionOwner {
     void accept();
     void pause_accepting();
     void take_word(const protocol::Hello& hello);
+    void close_all_of(const std::string& server);
     [[nodiscard]] bool is_here(const std::string& server) const;
     void forget_server(const std::string& server);
 

@@ -1,45 +1,16 @@
 #include "sandbox/local/environment.hpp"
 
+#include "sandbox/command_environment.hpp"
+
 namespace berth::local {
 
 std::map<std::string, std::string>
 command_environment(const std::map<std::string, std::string>& extra, sandbox::Network network)
 {
-    const std::string home(inner_home);
-    const std::string local = home + "/.local";
-    std::map<std::string, std::string> environment{
-        {"PATH", local + "/bin:" + std::string(inner_programs) +
-                     ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-        {"HOME", home},
-        {"USER", std::string(inner_user)},
-        {"LOGNAME", std::string(inner_user)},
-        {"SHELL", "/bin/bash"},
-        {"LANG", "C.UTF-8"},
-        {"TERM", "dumb"},
-        {"TMPDIR", "/tmp"},
-        // One uid is mapped, so nothing can be installed for the whole system: installers that
-        // would try are told to use the home. Not PIP_USER: pip does so by itself where the
-        // system's folders cannot be written to, and refuses that setting in every virtual
-        // environment.
-        {"PIP_BREAK_SYSTEM_PACKAGES", "1"},
-        {"PIP_DISABLE_PIP_VERSION_CHECK", "1"},
-        {"NPM_CONFIG_PREFIX", local},
-        {"NPM_CONFIG_UPDATE_NOTIFIER", "false"},
-        // Nobody is there to answer a pager or a prompt.
-        {"PAGER", "cat"},
-        {"GIT_PAGER", "cat"},
-        {"GIT_TERMINAL_PROMPT", "0"},
-        {"DEBIAN_FRONTEND", "noninteractive"},
-    };
-    if (network == sandbox::Network::none) {
-        // An agent waits for them: npm 70 s, to blame a proxy then.
-        environment.emplace("NPM_CONFIG_FETCH_RETRIES", "0");
-        environment.emplace("PIP_RETRIES", "0");
-    }
-    for (const auto& [name, value] : extra) {
-        environment.insert_or_assign(name, value);
-    }
-    return environment;
+    return sandbox::command_environment({.home = std::string(inner_home),
+                                         .user = std::string(inner_user),
+                                         .programs = std::string(inner_programs)},
+                                        extra, network);
 }
 
 } // namespace berth::local

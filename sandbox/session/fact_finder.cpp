@@ -82,6 +82,21 @@ FactFinder::FactFinder(const Settings& settings, sandbox::Backend& backend, Regi
 {
 }
 
+/// When a machine that runs ends, and what of it stays.
+std::string FactFinder::end_sentence(const Record& record, const Conditions& in_force) const
+{
+    const auto retention = retention_of(settings_, record);
+    if (backend_.keeps_homes()) {
+        return "it ends after " + duration_text(in_force.ttl) + " without use" +
+               soonest_end(record.last_used + in_force.ttl) +
+               " (a running job is use); its home is kept" + for_how_long(retention);
+    }
+    const std::string sleeps = "it sleeps, with all that is in it, when nobody uses it";
+    return retention ? sleeps + ", and ends with its files after " +
+                           duration_text(in_force.ttl + *retention) + " without use"
+                     : sleeps;
+}
+
 SessionFacts FactFinder::describe(Record record) const
 {
     keeper_.check(record);
@@ -102,12 +117,8 @@ SessionFacts FactFinder::describe(Record record) const
     const Conditions& usual = settings_;
     const Conditions& in_force = running && record.made_with ? *record.made_with : usual;
     if (running) {
-        facts.why = record.unnamed
-                        ? "it ends, with its files, when its server stops"
-                        : "it ends after " + duration_text(in_force.ttl) + " without use" +
-                              soonest_end(record.last_used + in_force.ttl) +
-                              " (a running job is use); its home is kept" +
-                              for_how_long(retention_of(settings_, record));
+        facts.why = record.unnamed ? "it ends, with its files, when its server stops"
+                                   : end_sentence(record, in_force);
     }
     if (is_elsewhere(settings_.place, record)) {
         facts.why += " (on the host " + visible(record.place->host) + ", as the books have it)";
@@ -197,6 +208,10 @@ void FactFinder::ask_guest(Sight& sight, const Deadline& deadline) const
         const auto sandbox = record ? reach_machine(backend_, *record) : nullptr;
         if (sandbox) {
             sight.layers = sandbox->machine().layers();
+            if (sandbox->machine().may_sleep()) {
+                sight.facts.state = "paused";
+                return;
+            }
             sight.info = sandbox->look(deadline);
         }
     } catch (const std::exception& error) {
@@ -261,7 +276,7 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
             return activity;
         }
         const auto sandbox = reach_machine(backend_, *record);
-        if (!sandbox) {
+        if (!sandbox || sandbox->machine().may_sleep()) {
             return std::nullopt;
         }
         activity.info = sandbox->info();

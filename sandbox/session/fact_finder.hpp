@@ -44,6 +44,7 @@ class FactFinder {
 
   private:
     [[nodiscard]] SessionFacts describe(Record record) const;
+    [[nodiscard]] std::string end_sentence(const Record& record, const Conditions& in_force) const;
     [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
     void ask_guest(Sight& sight, const Deadline& deadline) const;
     [[nodiscard]] std::vector<SessionFacts>

@@ -1,6 +1,7 @@
 // The part of the keeper that removes what dead servers and machines have left.
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <exception>
@@ -145,11 +146,25 @@ Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::sto
         }
         return result;
     }
-    result.ended = (has_died(*record) && settle_dead(key)) || settle_adoption(key);
+    result.ended = (has_died(*record) && settle_dead(key)) || settle_adoption(key) ||
+                   end_forgotten(key, *record);
     if (files == AtEnd::save) {
         save_due(key, stop, result);
     }
     return result;
+}
+
+/// A machine that nobody else ends, and that its host keeps for as long as it is paid for.
+bool MachineKeeper::end_forgotten(const std::string& key, const Record& record)
+{
+    const auto is_forgotten = [&](const Record& now) {
+        const auto retention = retention_of(settings_, now);
+        const auto ttl = now.made_with ? now.made_with->ttl : settings_.ttl;
+        return now.state == State::running && !now.ending && retention &&
+               std::chrono::system_clock::now() - now.last_used > ttl + *retention;
+    };
+    return !backend_.ends_machines() && is_forgotten(record) &&
+           end(key, {.purge = true, .files = AtEnd::leave, .condition = is_forgotten}).ended;
 }
 
 /// Of a machine that is being made it may only be asked under the session's lock.

@@ -247,7 +247,9 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     } else if (record.state == State::creating) {
         apply(record, record.ending ? Event::end : Event::gone);
         if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live
-            destroy(interrupted(key), false, lock);
+            auto machine = interrupted(key);
+            machine.generation = record.machine.generation; // all that one elsewhere is found by
+            destroy(machine, false, lock);
         }
     } else if (record.state == State::lost) {
         destroy(interrupted(key), false, lock);

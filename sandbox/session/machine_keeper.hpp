@@ -217,6 +217,7 @@ class MachineKeeper {
     void undo(const sandbox::MachineRecord& machine, bool purge);
     [[nodiscard]] static bool is_unused(const Record& record);
     bool settle_dead(const std::string& key);
+    bool end_forgotten(const std::string& key, const Record& record);
     Ended end(const std::string& key, Record& record, const Manner& manner,
               const Registry::Hold& lock);
     void note_ending(const std::string& key, Record& record);

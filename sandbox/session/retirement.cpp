@@ -14,8 +14,8 @@ namespace berth::session {
 bool MachineKeeper::is_outdated(const Record& record)
 {
     return record.state == State::running && !record.ending && record.made_with &&
-           is_ours(record) && need_another(settings_, *record.made_with) &&
-           backend_.availability().available;
+           is_ours(record) && backend_.keeps_homes() &&
+           need_another(settings_, *record.made_with) && backend_.availability().available;
 }
 
 /// Nobody loses anything by it but what was outside of the home: whoever still works there keeps

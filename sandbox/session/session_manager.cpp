@@ -341,6 +341,7 @@ void SessionManager::Implementation::close() noexcept
             end_unnamed(*slot);
         } else {
             slot->settle_told(keeper_, patience);
+            slot->depart(keeper_, settings_.on_disconnect, backend_->keeps_homes());
         }
     }
 }

@@ -1,5 +1,9 @@
 #include "sandbox/session/slot.hpp"
 
+#include "sandbox/session/departure.hpp"
+
+#include <exception>
+
 namespace berth::session {
 
 void Slot::settle_told(MachineKeeper& keeper)
@@ -33,6 +37,26 @@ void Slot::settle_told(MachineKeeper& keeper, const Deadline& patience)
         settled_from = now + rest * (now - begun);
     } else if (taken.is_same(read)) { // else a call has taken more meanwhile
         taken = {};
+    }
+}
+
+void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect policy, bool keeps_home) noexcept
+{
+    constexpr std::chrono::seconds lock_time{1};
+    std::shared_ptr<sandbox::Sandbox> left;
+    {
+        const std::lock_guard lock(mutex);
+        left = sandbox;
+    }
+    if (!left || !session::depart(*left, policy) || policy != protocol::OnDisconnect::kill) {
+        return;
+    }
+    try {
+        keeper.end(
+            key,
+            {.purge = !keeps_home, .files = AtEnd::leave, .deadline = Deadline::after(lock_time)});
+    } catch (const std::exception&) {
+        return; // it stays, and is collected when nobody has used it for long
     }
 }
 

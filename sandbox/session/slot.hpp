@@ -51,6 +51,10 @@ struct Slot {
     /// The same at the end of the server, which waits for the session's lock.
     void settle_told(MachineKeeper& keeper, const Deadline& patience);
 
+    /// At the end of the server: its machine is left, by who does not see that for itself, and
+    /// ended where `policy` is that.
+    void depart(MachineKeeper& keeper, protocol::OnDisconnect policy, bool keeps_home) noexcept;
+
     /// What is known without the books; nothing where there is no sandbox, nor was one.
     [[nodiscard]] std::optional<Record> remembered()
     {

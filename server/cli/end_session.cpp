@@ -40,6 +40,18 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const session:
             advice_on_missing(sessions, id, "kill")};
 }
 
+/// Nobody loses files by a command that keeps them elsewhere.
+void require_wanted(const sandbox::Backend& backend, bool purge)
+{
+    if (purge || backend.keeps_homes()) {
+        return;
+    }
+    throw Error(ErrorCode::invalid_argument,
+                "on the backend " + std::string(backend.name()) +
+                    " the files of a session are in its sandbox, and end with it",
+                "With --purge both end. `berth sessions pause` keeps both, at rest.");
+}
+
 /// What is still to be done where the files of a session could not be saved.
 std::string advice_on_unsaved(const session::Ended& ended, bool purge)
 {
@@ -82,6 +94,7 @@ json saved_json(const session::SavedFiles& saved)
 int kill_session(session::SessionManager& sessions, const Asked& asked, bool purge,
                  session::AtEnd files)
 {
+    require_wanted(sessions.backend(), purge);
     collect_leftovers(sessions);
     const auto& id = asked.id;
     auto ended = sessions.kill(id, purge, files);

@@ -14,8 +14,9 @@ constexpr double gibibyte = 1024 * mebibyte;
 // clang-format off
 constexpr std::array table = {
     Definition{"allowed_mount_roots", Kind::list, "", 0, 0, "", false, "folders below which everything that is mounted must be; without any, profiles mount nothing"},
-    Definition{"backend", Kind::choice, "local", 0, 0, "local", true, "where sandboxes run"},
+    Definition{"backend", Kind::choice, "local", 0, 0, "local|e2b", true, "where sandboxes run"},
     Definition{"default_workspace", Kind::text, "", 0, 0, "", false, "folder of this host, with {principal}, {session} and {profile} in its path, that is /workspace where nobody mounts another there"},
+    Definition{"e2b.lease", Kind::duration, "60s", second, hour, "", false, "a server that has made no call for so long is taken for gone in a sandbox of E2B: who comes then is told what it left"},
     Definition{"edit.max_file", Kind::bytes, "256MiB", 1, 4 * gibibyte, "", false, "largest file that edit_file takes"},
     Definition{"env", Kind::list, "", 0, 0, "", true, "NAME=VALUE, in the environment of every command"},
     Definition{"exec.max_timeout", Kind::duration, "7200s", second, 24 * hour, "", false, "longest timeout a call may ask for"},
@@ -89,7 +90,7 @@ std::string adapt(std::string_view key, char joint, bool upper)
         if (c == '.' || c == '_') {
             name += joint;
         } else {
-            name += upper ? static_cast<char>(c - 'a' + 'A') : c;
+            name += upper && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
         }
     }
     return name;

@@ -101,18 +101,6 @@ tools::Settings make_tool_settings(const Layers& layers)
     return tools;
 }
 
-std::string pick_backend(const Layers& layers)
-{
-    // Named in berth's documents: it deserves more than "not allowed".
-    if (layers.text("backend") == "e2b") {
-        throw Error(ErrorCode::invalid_argument,
-                    "backend = \"e2b\" (" + layers.raw("backend").origin +
-                        "): this release has no E2B backend",
-                    "Use the default, --backend local.");
-    }
-    return layers.choice("backend");
-}
-
 /// Shown to people and written into messages; it may not move a terminal's cursor.
 std::string require_name(const std::string& name, const std::string& what)
 {
@@ -357,6 +345,12 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     return sessions;
 }
 
+void show_limits(Options& options, const Layers& layers)
+{
+    show_limited(options.settings, "exec", options.tools.exec_timeout, layers);
+    show_limited(options.settings, "job", options.tools.job_timeout, layers);
+}
+
 } // namespace
 
 Environment process_environment()
@@ -370,7 +364,7 @@ Environment process_environment()
 Options make_options(const Given& given, const Environment& environment)
 {
     const Layers layers(given.values, given.config_file, environment);
-    Options options{.backend = pick_backend(layers),
+    Options options{.backend = layers.choice("backend"),
                     .profile = layers.profile(),
                     .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"),
                                         layers.profile(), given.only_looks)};
@@ -390,9 +384,9 @@ Options make_options(const Given& given, const Environment& environment)
                                                                              : setting.key);
         }
     }
+    options.e2b_lease = milliseconds(layers, "e2b.lease");
     options.tools = make_tool_settings(layers);
-    show_limited(options.settings, "exec", options.tools.exec_timeout, layers);
-    show_limited(options.settings, "job", options.tools.job_timeout, layers);
+    show_limits(options, layers);
     options.tools.command_variables =
         [variables = CommandVariables(layers.raw("env"), layers.raw("secret"), environment)] {
             return variables.now();

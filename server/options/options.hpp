@@ -7,6 +7,7 @@
 #include "server/rpc/dispatcher.hpp"
 #include "tools/dialect.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -24,6 +25,7 @@ struct Options {
     session::Settings sessions; ///< state directory, mounts, network, limits ...
     tools::Settings tools;
     std::string workspace;                   ///< a directory
+    std::chrono::milliseconds e2b_lease{0};
     const tools::Dialect* dialect = nullptr; ///< of the tools; null: berth's own
     std::vector<std::string> served_tools;   ///< by either name; empty: all
     bool read_only = false;

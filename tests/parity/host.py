@@ -42,13 +42,13 @@ def _has_v2():
 
 def proof_of_a_stop(backend):
     """What verifies that all of a command is gone: cgroups wherever they can be made."""
-    return "cgroup" if backend != "direct" and _has_v2() else "subreaper"
+    return "cgroup" if backend == "local" and _has_v2() else "subreaper"
 
 
 def best_freezer(backend):
     """What berth should pause a session by."""
-    if backend == "direct":
-        return "signals"
+    if backend != "local":
+        return "signals" if backend == "direct" else "microvm"
     if _has_v2():
         return "cgroup"
     v1 = [point for point, kind, options in cgroup_mounts()

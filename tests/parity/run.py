@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Runs every case on one backend: run.py [--backend local|direct] [--user NAME] [unittest names].
+"""Runs every case on one backend: run.py [--backend local|direct|e2b] [--user NAME] [unittest names].
+`e2b` is berth itself before the emulator of tests/e2b_emulator.
 With --without-v2, as root, cgroup v2 is not mounted: what is left is v1, or nothing.
 With --user, a name or a uid, started as root, everything runs as that ordinary user; with --delegated
 too, in cgroups that are given to that user, as `systemd-run --user -p Delegate=yes` does."""
 
 import argparse
+import contextlib
 import os
 import pathlib
 import subprocess
 import sys
 import unittest
 
+import e2b
 from apart import be_apart
 from ordinary_user import run_as
 
@@ -25,13 +28,15 @@ def applying(suite, backend):
         else:
             method = getattr(test, getattr(test, "_testMethodName", ""), None)
             marked = getattr(method, "local_only", False) or getattr(test, "local_only", False)
-            if backend == "local" or not marked:
+            away = backend == "e2b" and any(test.id().startswith("cases." + name) for name in e2b.NOT_HERE)
+            away = away or (backend != "e2b" and getattr(test, "e2b_only", False))
+            if not away and (backend == "local" or not marked):
                 yield test
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--backend", choices=("local", "direct"), default="local")
+    parser.add_argument("--backend", choices=("local", "direct", "e2b"), default="local")
     parser.add_argument("--user")
     parser.add_argument("--delegated", action="store_true")
     parser.add_argument("--without-v2", action="store_true")
@@ -46,7 +51,6 @@ def main():
         sys.exit(run_as(options.user, __file__, ["--backend", options.backend, *options.names],
                         options.delegated))
     os.environ["BERTH_PARITY_BACKEND"] = options.backend
-    sys.path.insert(0, str(HERE))
     loader = unittest.defaultTestLoader
     if options.names:
         tests = loader.loadTestsFromNames(options.names)
@@ -54,7 +58,10 @@ def main():
         tests = loader.loadTestsFromNames(
             ["cases." + path.stem for path in sorted((HERE / "cases").glob("[a-z]*.py"))])
     tests = unittest.TestSuite(applying(tests, options.backend))
-    result = unittest.TextTestRunner(verbosity=2).run(tests)
+    with contextlib.ExitStack() as until_the_end:
+        if options.backend == "e2b":
+            until_the_end.enter_context(e2b.running())
+        result = unittest.TextTestRunner(verbosity=2).run(tests)
     for test, reason in result.skipped:
         # CI counts it as a failure, so it is one here: what means nothing on a backend is `local_only`.
         print(f"skipped, which hides a gap: {test.id()}: {reason}")

@@ -12,17 +12,23 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mcp"))
 
+import e2b
 from host import entering
 from mcp_client import Berth, binary_path, own_kilobytes, own_peak_kilobytes
 from schema import input_schema, mistakes, output_schema
 from state_directory import StateDirectory
 
 SERVERS = itertools.count(1)
-BACKENDS = {"local": "berth", "direct": "berth-direct"}
+BACKENDS = {"local": "berth", "direct": "berth-direct", "e2b": "berth"}
 
 
 def backend():
     return os.environ.get("BERTH_PARITY_BACKEND", "local")
+
+
+def own_environment():
+    """What makes a program use the backend."""
+    return e2b.environment() if backend() == "e2b" else {}
 
 
 def local_only(test):
@@ -31,6 +37,12 @@ def local_only(test):
     fails before it begins: what such a test does to a sandbox (chmod 0 /tmp) it would do to the
     host."""
     test.local_only = True
+    return test
+
+
+def e2b_only(test):
+    """For what only machines elsewhere can show."""
+    test.e2b_only = True
     return test
 
 
@@ -86,7 +98,7 @@ class ParityTest(unittest.TestCase):
         program, *arguments = entering(f"server-{next(SERVERS)}", folders,
                                        [binary_path(BACKENDS[backend()]), *arguments])
         berth = kind(*arguments, state=self.state, binary=shutil.which(program),
-                     env={**self.environment, **(env or {})}, **options)
+                     env={**own_environment(), **self.environment, **(env or {})}, **options)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth
 
@@ -96,6 +108,8 @@ class ParityTest(unittest.TestCase):
                 self.command_line("sessions", "kill", session["session"], "--purge",
                                   "--principal", session["principal"])
             leaks = self.state.wait_for_no_leaks()
+            if backend() == "e2b":
+                leaks += [f"the sandbox {box}" for box in e2b.boxes()]
         finally:
             self.state.__exit__(None, None, None)
         self.assertEqual(leaks, [])
@@ -103,10 +117,15 @@ class ParityTest(unittest.TestCase):
     def command_line(self, *arguments, status=0, env=None):
         """What `berth ARGUMENTS` prints."""
         done = subprocess.run([binary_path(BACKENDS[backend()]), *arguments], timeout=30,
-                              env={**os.environ, "BERTH_STATE_DIR": str(self.state.path), **(env or {})},
+                              env={**os.environ, **own_environment(),
+                                   "BERTH_STATE_DIR": str(self.state.path), **(env or {})},
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, status, done)
         return done.stdout
+
+    def living_guests(self):
+        """The process ids of the guests, one per running machine."""
+        return e2b.guests() if backend() == "e2b" else self.state.guests()
 
     def sessions(self):
         return json.loads(self.command_line("sessions", "list", "--json"))

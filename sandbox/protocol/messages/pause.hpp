@@ -14,7 +14,8 @@ namespace berth::protocol {
 struct PauseState {
     bool paused = false;
     std::string why;         ///< it is paused: "idle", "left" (the last client has), "asked"
-    std::string mechanism;   ///< how, or how it would be: "cgroup", "cgroup-v1", "signals"
+    std::string mechanism;   ///< how, or how it would be: "cgroup", "cgroup-v1", "signals";
+                             ///< of a machine that its host has sleep: "microvm"
     std::uint64_t since = 0; ///< ms it has been paused for
     /// ms until it pauses by itself if nothing comes; absent: it does not, as things are.
     std::optional<std::uint64_t> pauses_in;

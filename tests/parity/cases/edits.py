@@ -135,7 +135,7 @@ class EditsTest(ParityTest):
         self.output("head -c 52428800 /dev/zero | tr '\\0' x | fold -w 99 >big; echo needle >>big; "
                     "head -c 52428800 /dev/zero | tr '\\0' y | fold -w 99 >>big; "
                     "sed s/needle/thread/ big | sha256sum >want")
-        (guest,) = self.state.guests()
+        (guest,) = self.living_guests()
         data = self.edit("big", "needle", "thread")
         self.assertEqual(data["sha256"], self.output("cat want")[:64])
         self.assertEqual(self.output("sha256sum <big")[:64], data["sha256"])
@@ -146,14 +146,14 @@ class EditsTest(ParityTest):
     def test_a_large_file_in_which_each_line_changes(self):
         self.output("yes \"$(head -c 95 /dev/zero | tr '\\0' x) foo\" | head -n 800000 >big; "
                     "sed s/foo/bar/ big | sha256sum >want")
-        (guest,) = self.state.guests()
+        (guest,) = self.living_guests()
         data = self.edit("big", "foo", "bar", replace_all=True)
         self.assertEqual(data["replacements"], 800_000)
         self.assertEqual(self.output("sha256sum <big; cat want").split()[0::2],
                          [data["sha256"]] * 2)
         # The places of the changes are in it; the file and its diff are not.
         self.assertLess(own_peak_kilobytes(guest), 120_000)
-        self.assertEqual(self.state.guests(), [guest])
+        self.assertEqual(self.living_guests(), [guest])
 
     def test_two_at_once_both_survive(self):
         lines = [f"line {n}.\n" for n in range(20)]

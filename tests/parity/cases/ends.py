@@ -40,7 +40,7 @@ class EndsTest(ParityTest):
                 session = f"named-{number}"
                 server = self.start("--session", session)
                 told = self.end_server(server, end).result(1)
-                self.wait_until(lambda: len(self.state.guests()) == 1, 2, self.state.processes())
+                self.wait_until(lambda: len(self.living_guests()) == 1, 2, self.state.processes())
                 successor = self.start("--session", session)
                 result = successor.call_tool("bash_exec", {"command": "echo on"})
                 self.assertEqual(result.data["stdout"], "on\n")
@@ -51,7 +51,7 @@ class EndsTest(ParityTest):
                     self.check_stopped(told, jobs)
                 successor.close()
                 self.command_line("sessions", "kill", session, "--purge")
-                self.wait_until(lambda: not self.state.guests(), 2, self.state.processes())
+                self.wait_until(lambda: not self.living_guests(), 2, self.state.processes())
 
     def check_goes_on(self, told, jobs):
         """A client that only left may come back for it."""

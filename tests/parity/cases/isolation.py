@@ -69,7 +69,7 @@ class SecretsTest(ParityTest):
         self.assertGreater(found("berth-test-seen-1d7e"), 0)  # it looks where such things are
         self.assertEqual(found(SECRET), 0)
         if os.geteuid() == 0:  # nobody else may look at a guest
-            (guest,) = self.state.guests()
+            (guest,) = self.living_guests()
             for name in ("environ", "cmdline"):
                 with open(f"/proc/{guest}/{name}", "rb") as file:
                     self.assertNotIn(SECRET.encode(), file.read(), name)
@@ -88,7 +88,7 @@ class SecretsTest(ParityTest):
             numbers = {int(path.rpartition("/")[2]) for path in listing.splitlines()[-1].split()}
             self.assertLessEqual(numbers, {0, 1, 2, 3, 255}, listing)  # 3: bash reads the directory
             if os.geteuid() == 0:  # nobody else may look at a guest
-                for guest in self.state.guests():
+                for guest in self.living_guests():
                     held = []
                     for fd in os.listdir(f"/proc/{guest}/fd"):
                         with contextlib.suppress(FileNotFoundError):  # one that it just closed
@@ -116,13 +116,13 @@ class GuestTest(ParityTest):
     def test_attacks_on_pid_1(self):
         self.output("true")
         uptime = self.call("session_info").data["uptime_ms"]
-        limits = guest_limits(self.state.guests())
+        limits = guest_limits(self.living_guests())
         self.call("write_file", path="attack.py", content=ATTACK)
         data = self.run_command("python3 attack.py; kill -9 -1", timeout=20).data
         self.assertIn("ptrace -1", data["stdout"])
         self.assertNotIn("opened", data["stdout"])
         self.check_alive(uptime)
-        self.assertEqual(guest_limits(self.state.guests()), limits)
+        self.assertEqual(guest_limits(self.living_guests()), limits)
 
     def test_commands_are_killed_before_the_guest(self):
         score = "/proc/self/oom_score_adj"
@@ -132,7 +132,7 @@ class GuestTest(ParityTest):
             "(echo 1000 >/proc/1/oom_score_adj) 2>/dev/null && echo raised; kill $!").data
         scores = [int(line) for line in data["stdout"].split()]
         self.assertEqual(len(scores), 3, data)
-        for guest in self.state.guests():
+        for guest in self.living_guests():
             with open(f"/proc/{guest}/oom_score_adj", encoding="ascii") as file:
                 self.assertGreaterEqual(min(scores), min(int(file.read()) + 500, 1000))
 

@@ -162,7 +162,7 @@ class OutcomesTest(ParityTest):
     def test_what_its_own_server_gave_up(self):
         """Its guest was stopped from outside for longer than anybody waits, and went on."""
         self.output("true")
-        (guest,) = self.state.guests()
+        (guest,) = self.living_guests()
         pending = self.berth.call_async("bash_exec", {"command": "echo once >>log; sleep 3; exit 4"})
         time.sleep(1)  # enough for it to begin; else it would be refused, which is another case
         os.kill(guest, signal.SIGSTOP)

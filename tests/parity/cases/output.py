@@ -13,7 +13,7 @@ class OutputTest(ParityTest):
     def setUp(self):
         super().setUp()
         self.output("true")
-        guests = self.state.guests()
+        guests = self.living_guests()
         self.assertEqual(len(guests), 1)
         self.guest = guests[0]
 

@@ -86,7 +86,7 @@ class PausingTest(Pausing):
     def test_a_guest_that_is_killed_while_it_sleeps_leaves_nothing_frozen(self):
         self.start_counting("count")
         self.pause()
-        for guest in self.state.guests():
+        for guest in self.living_guests():
             os.kill(guest, signal.SIGKILL)
         said = self.run_command("cat count | wc -l")
         self.assertIn("was lost", said.text)

@@ -79,7 +79,7 @@ class SaveOnEndTest(ParityTest):
         self.serve("out", env={"BERTH_SESSION_ON_DISCONNECT": "kill"})
         self.fill()
         self.berth.close()
-        self.wait_until(lambda: not self.state.guests(), 10, self.state.processes())
+        self.wait_until(lambda: not self.living_guests(), 10, self.state.processes())
         # Who only looks has no time for it.
         listed = {session["session"]: session for session in self.sessions()}
         self.assertIn("session.save_on_end", listed["work"]["lifetime"])
@@ -91,7 +91,7 @@ class SaveOnEndTest(ParityTest):
 
     def test_a_lost_one_too_and_a_server_does_it_at_its_start(self):
         self.fill()
-        for pid in self.state.guests():
+        for pid in self.living_guests():
             os.kill(pid, signal.SIGKILL)
         self.berth.close()
         # A server looks once: it must not come while the guests are dying.
@@ -151,7 +151,7 @@ class SaveOnEndTest(ParityTest):
         killed.kill()
         killed.wait()
         # The machine that it was done in ends with whoever made it.
-        self.wait_until(lambda: not self.state.guests(), 10, self.state.processes())
+        self.wait_until(lambda: not self.living_guests(), 10, self.state.processes())
         json.loads(self.command_line("sessions", "gc", "--json"))
         loaded = self.start("--session", "reader").call_tool(
             "list_workspace_files", {"prefix": "/sessions"}).data["files"]

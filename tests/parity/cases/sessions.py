@@ -95,7 +95,7 @@ class SessionsTest(ParityTest):
     @local_only
     def test_a_session_whose_guest_is_killed(self):
         self.run_command("echo kept >f")
-        for guest in self.state.guests():
+        for guest in self.living_guests():
             os.kill(guest, signal.SIGKILL)
         self.wait_until(lambda: not self.state.processes_but(self.berth.pid), 5, "its end")
         (found,) = self.sessions()
@@ -115,7 +115,7 @@ class SessionsTest(ParityTest):
                 server = self.start("--session", state, env={"BERTH_SESSION_ON_DISCONNECT": "kill"})
                 server.call_tool("bash_exec", {"command": "true"})
                 if dies:
-                    for guest in self.state.guests():
+                    for guest in self.living_guests():
                         os.kill(guest, signal.SIGKILL)
                 else:
                     server.close()
@@ -145,7 +145,7 @@ class SessionsTest(ParityTest):
                 result = successor.call_tool("bash_exec", {"command": "echo on"})
                 self.assertFalse(result.is_error, result)
                 self.assertEqual(result.data["stdout"], "on\n")
-                self.assertEqual(len(self.state.guests()), 1, self.state.processes())
+                self.assertEqual(len(self.living_guests()), 1, self.state.processes())
                 successor.close()
                 self.command_line("sessions", "kill", "made", "--purge")
                 self.assertEqual(self.state.wait_for_no_leaks(), [])
@@ -156,7 +156,7 @@ class SessionsTest(ParityTest):
                  for n in range(4) for server in (self.berth, second)]
         for n, call in enumerate(calls):
             self.assertEqual(call.result().data["stdout"], f"{n // 2}\n")
-        self.assertEqual(len(self.state.guests()), 1)
+        self.assertEqual(len(self.living_guests()), 1)
         self.assertEqual(self.output("sort log"), "0\n0\n1\n1\n2\n2\n3\n3\n")
         pending = second.call_async("bash_exec", {"command": "sleep 300"})
         self.berth.close()
@@ -168,7 +168,7 @@ class SessionsTest(ParityTest):
         fresh = self.start("--session", "fresh")
         self.assertEqual(fresh.call_tool("session_info").data["state"], "absent")
         fresh.list_tools()
-        self.assertEqual(self.state.guests(), [])
+        self.assertEqual(self.living_guests(), [])
         fresh.call_tool("bash_exec", {"command": "true"})
         self.assertEqual(fresh.call_tool("session_info").data["state"], "running")
 
@@ -197,7 +197,7 @@ class SessionsTest(ParityTest):
             (listed,) = self.sessions()
             self.assertEqual((listed["session"], listed["state"]), (folder.name, "damaged"))
             self.command_line("sessions", "kill", listed["session"], *purge)
-            self.wait_until(lambda: not self.state.guests(), 2, self.state.processes())
+            self.wait_until(lambda: not self.living_guests(), 2, self.state.processes())
             left = [(each["key"], each["state"]) for each in self.sessions()]
             self.assertEqual(left, [] if purge else [(folder.name, "ended")])
             self.assertEqual((folder / "home/f").exists(), not purge)
@@ -261,7 +261,7 @@ class SessionsTest(ParityTest):
         self.assertIn("work", self.command_line("sessions", "list"))
         self.command_line("sessions", "kill", "missing", status=1)
         self.command_line("sessions", "kill", "work")
-        self.wait_until(lambda: len(self.state.guests()) == 1, 2, self.state.processes())
+        self.wait_until(lambda: len(self.living_guests()) == 1, 2, self.state.processes())
         # The home is kept; the agent is told that what ran is gone, once.
         told = self.run_command("cat f; ps -o args= -p $(cat pid) | grep -c 'sleep [3]00'")
         self.assertEqual(told.data["stdout"], "kept\n0\n")

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 
-from suite import BACKENDS, CheckedBerth, ParityTest, backend, binary_path
+from suite import BACKENDS, CheckedBerth, ParityTest, backend, binary_path, own_environment
 
 TICKS = "while :; do echo >>ticks; sleep 0.1; done"
 # As what a terminal starts: the first of a session of its own that has it.
@@ -35,7 +35,7 @@ class SurvivalTest(ParityTest):
         call = server.call_async("bash_exec", {"command": "echo begun >f; sleep 2; echo ended; exit 3"})
         self.wait_until(lambda: "f" in server.call_tool("bash_exec", {"command": "ls"}).data["stdout"],
                         20, "the command began")
-        self.guests = sorted(self.state.guests())
+        self.guests = sorted(self.living_guests())
         return call
 
     def check_goes_on(self):
@@ -44,7 +44,7 @@ class SurvivalTest(ParityTest):
         notices = self.run_command("true").notices
         first = int(self.output("stat -c %s ticks"))
         self.wait_until(lambda: int(self.output("stat -c %s ticks")) > first, 20, "the job goes on")
-        self.assertEqual(sorted(self.state.guests()), self.guests)
+        self.assertEqual(sorted(self.living_guests()), self.guests)
         jobs = self.call("session_info").data["jobs"]
         (job,) = [job["job_id"] for job in jobs if "echo ended" in job["command"]]
         self.wait_until(lambda: self.call("bash_output", job_id=job).data["status"] == "ended", 20,
@@ -73,7 +73,7 @@ class SurvivalTest(ParityTest):
         master, terminal = os.openpty()
         server = CheckedBerth("-c", TAKE_TERMINAL, str(terminal), binary_path(BACKENDS[backend()]),
                               "--session", "work", "--structured-content", state=self.state,
-                              binary=sys.executable, pass_fds=(terminal,))
+                              binary=sys.executable, pass_fds=(terminal,), env=own_environment())
         self.addCleanup(server.__exit__, None, None, None)
         os.close(terminal)
         self.assertEqual(session_of(server.pid), server.pid)
@@ -99,7 +99,8 @@ class SurvivalTest(ParityTest):
             mine.settimeout(20)
             server = subprocess.Popen([binary_path(BACKENDS[backend()]), "--session", "work"], stdin=given,
                                       stdout=given, stderr=subprocess.DEVNULL,
-                                      env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+                                      env={**os.environ, **own_environment(),
+                                           "BERTH_STATE_DIR": str(self.state.path)})
             self.addCleanup(lambda: (server.kill(), server.wait()))
             mine.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
             self.assertIn(b'"id":1', mine.recv(1 << 16))

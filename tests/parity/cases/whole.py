@@ -53,7 +53,7 @@ class WholeTest(ParityTest):
         old, new, struck = "a", "b", 0
         for number in range(12):
             with self.subTest(number):
-                (guest,) = self.state.guests()
+                (guest,) = self.living_guests()
                 idle = processor_time(guest)
                 call = self.begin_change(number, old, new)
                 if linked:
@@ -76,7 +76,7 @@ class WholeTest(ParityTest):
         self.berth = self.start("--session", "work")
 
     def kill_guests(self):
-        for guest in self.state.guests():
+        for guest in self.living_guests():
             os.kill(guest, signal.SIGKILL)
 
     def test_when_the_server_is_killed(self):
@@ -97,7 +97,7 @@ class WholeTest(ParityTest):
             with self.subTest(number):
                 self.make("a", linked=True)
                 (folder,) = self.state.path.glob("*/*/home/d")
-                (guest,) = self.state.guests()
+                (guest,) = self.living_guests()
                 call = self.begin_change(number, "a", "b")
                 self.wait_for_the_first_byte(folder / "f", call, "a")
                 os.kill(guest, signal.SIGKILL)
@@ -120,7 +120,7 @@ class WholeTest(ParityTest):
             with self.subTest(number):
                 self.output("rm -rf d; mkdir d; head -c 1000 /dev/zero | tr '\\0' a >d/f")
                 (folder,) = self.state.path.glob("*/*/home/d")
-                (guest,) = self.state.guests()
+                (guest,) = self.living_guests()
                 call = self.berth.call_async("write_file", {
                     "path": "d/f", "content": "b" * SIZE, "mode": "append"})
                 while (folder / "f").stat().st_size == 1000 and not call.answered():

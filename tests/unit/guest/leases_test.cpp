@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 using berth::guest::EventLoop;
@@ -181,19 +182,33 @@ TEST_SUITE("guest/leases")
         });
         CHECK(guest.acknowledged == 1);
         CHECK(guest.server.clients() == 0); // it has left, whatever hangs
-        hangs.close();
         REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
         CHECK(guest.gone == 0);
         CHECK(guest.acknowledged == 1);
     }
 
-    TEST_CASE("who has left is here for as long as it has a call in progress")
+    TEST_CASE("who leaves is not waited for, whatever carries its calls goes on")
     {
         HeldCalls guest;
         auto first = leased(guest, "one");
         first.send(FrameType::request, named(text("hold"), name('a')), executing);
         REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        auto other = leased(guest, "two");
         (void)leased(guest, "one", 0);
+        CHECK(becomes_true([&] { return guest.gone == 1; })); // so it goes on as a job
+        CHECK(guest.server.clients() == 1);
+        other.send(FrameType::request, text("x"), writing);
+        CHECK(payload_of(other) == "answer 2");
+        guest.answer("heard by nobody");
+    }
+
+    TEST_CASE("whose time is over is here for as long as it has a call in progress")
+    {
+        HeldCalls guest;
+        auto first = leased(guest, "one", 1);
+        first.send(FrameType::request, named(text("hold"), name('a')), executing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
         CHECK(guest.server.clients() == 1);
         guest.answer("the end");
         CHECK(payload_of(first) == "the end");

@@ -41,7 +41,8 @@ class OpenedMachine : public test::FakeMachine {
     }
 
     [[nodiscard]] std::unique_ptr<Channel> open(const Deadline& /*deadline*/,
-                                                std::string_view opening) override
+                                                std::string_view opening,
+                                                const std::string& /*token*/) override
     {
         return open_(opened_++, opening);
     }

@@ -281,6 +281,7 @@ TEST_CASE("every setting has a variable of its own, and says what it does")
     std::sort(names.begin(), names.end());
     CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
     CHECK(variable_of(*find_definition("output.spill_stream")) == "BERTH_OUTPUT_SPILL_STREAM");
+    CHECK(variable_of(*find_definition("e2b.lease")) == "BERTH_E2B_LEASE");
     CHECK(flag_of(*find_definition("state_dir")) == "--state-dir");
 }
 

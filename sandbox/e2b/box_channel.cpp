@@ -1,0 +1,206 @@
+#include "sandbox/e2b/box_channel.hpp"
+
+#include "sandbox/protocol/residence.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <variant>
+
+namespace berth::e2b {
+namespace {
+
+using protocol::ConnectorEnd;
+
+constexpr std::size_t longest_complaint = 2048;
+/// A frame without a payload, such as a cancel: too little to open a stream for.
+constexpr std::size_t longest_frame = 64;
+constexpr std::chrono::seconds frame_time{10};
+constexpr std::chrono::milliseconds end_time{100};
+/// What a shell, and what envd starts commands by, say of a program that is not there.
+constexpr int cannot_run = 126;
+constexpr int not_there = 127;
+
+Error lost(const std::string& why)
+{
+    return {ErrorCode::session_lost, "the connection to the sandbox broke: " + why};
+}
+
+[[noreturn]] void throw_unsent(const std::string& why)
+{
+    throw sandbox::Unsent(Error(ErrorCode::session_lost, why));
+}
+
+} // namespace
+
+BoxChannel::BoxChannel(std::shared_ptr<EnvdClient> envd, ProcessStream stream)
+    : envd_(std::move(envd)), stream_(std::move(stream))
+{
+}
+
+/// The end of the process comes right behind the answer, and with it the connection can be used for
+/// the next call. Whoever was cut off has no time for that.
+BoxChannel::~BoxChannel()
+{
+    try {
+        const auto deadline = Deadline::after(is_shut() ? std::chrono::milliseconds(0) : end_time);
+        while (!deadline.expired() && take_event(deadline)) {
+            incoming_.clear();
+        }
+        if (ended_ && stream_.next(deadline)) {
+            stream_.cut();
+        }
+    } catch (const std::exception&) {
+        stream_.cut();
+    }
+    shutdown();
+}
+
+bool BoxChannel::is_shut() noexcept
+{
+    const std::lock_guard lock(mutex_);
+    return shut_;
+}
+
+void BoxChannel::await_guest(const Deadline& deadline)
+{
+    while (incoming_.empty()) {
+        if (!take_event(deadline)) {
+            throw lost("the guest closed it without an answer");
+        }
+    }
+}
+
+/// False at the end.
+bool BoxChannel::take_event(const Deadline& deadline)
+{
+    if (ended_) {
+        return false;
+    }
+    const auto event = stream_.next(deadline);
+    if (!event) {
+        throw lost("its stream ended before its process");
+    }
+    if (const auto* started = std::get_if<ProcessStarted>(&*event)) {
+        pid_ = started->pid;
+    } else if (const auto* output = std::get_if<ProcessOutput>(&*event)) {
+        if (output->stream == ProcessOutput::Stream::out) {
+            incoming_.append(output->bytes);
+        } else {
+            take_complaint(output->bytes);
+        }
+    } else if (const auto* end = std::get_if<ProcessEnded>(&*event)) {
+        take_end(*end);
+    }
+    return true;
+}
+
+void BoxChannel::take_complaint(std::string_view bytes)
+{
+    complaint_.append(
+        bytes.substr(0, longest_complaint - std::min(longest_complaint, complaint_.size())));
+}
+
+/// What its exit says of the call. Where the guest has said something already, that counts.
+void BoxChannel::take_end(const ProcessEnded& end)
+{
+    ended_ = true;
+    if (!end.exited) {
+        throw lost("its connector was ended: " + quotable(end.status, {}));
+    }
+    switch (static_cast<ConnectorEnd>(end.exit_code)) {
+    case ConnectorEnd::answered:
+    case ConnectorEnd::closed:
+        return;
+    case ConnectorEnd::not_opened:
+        throw_unsent("the sandbox has the guest of another machine");
+    case ConnectorEnd::nobody_there:
+        throw_unsent("no guest is in the sandbox any more");
+    case ConnectorEnd::left_unread:
+        throw sandbox::LeftUnread(ErrorCode::session_lost,
+                                  "the connection to the sandbox broke: its guest has not read it");
+    case ConnectorEnd::not_taken_off:
+        throw lost("what the guest said was not taken off for too long");
+    case ConnectorEnd::failed:
+        break;
+    }
+    if (end.exit_code == cannot_run || end.exit_code == not_there) {
+        throw_unsent("the sandbox has no connector: " + quotable(complaint_, {}));
+    }
+    throw lost("its connector failed: " + quotable(complaint_, {}));
+}
+
+std::size_t BoxChannel::receive(char* data, std::size_t size, const Deadline& deadline)
+try {
+    while (taken_ == incoming_.size()) {
+        incoming_.clear();
+        taken_ = 0;
+        if (!take_event(deadline)) {
+            return 0;
+        }
+    }
+    const auto length = std::min(size, incoming_.size() - taken_);
+    incoming_.copy(data, length, taken_);
+    taken_ += length;
+    return length;
+} catch (const sandbox::Unsent& end) {
+    throw lost(end.what()); // the guest has spoken, so it had something
+} catch (const HttpFailure& failure) {
+    if (failure.cause() == HttpFailure::Cause::cut) {
+        return 0;
+    }
+    if (failure.cause() == HttpFailure::Cause::expired) {
+        throw Error(ErrorCode::backend_error, "the sandbox did not answer in time");
+    }
+    throw lost(failure.what());
+} catch (const StatusError& error) {
+    throw lost(error.what());
+}
+
+void BoxChannel::send(std::string_view bytes)
+{
+    try {
+        if (!input_ && bytes.size() <= longest_frame) {
+            send_frame(bytes);
+        } else {
+            input().send(bytes, Deadline());
+        }
+    } catch (const HttpFailure& failure) {
+        throw lost(failure.what());
+    } catch (const StatusError& error) {
+        throw lost(error.what());
+    }
+}
+
+/// Nothing but its length and kind is in envd's log by this.
+void BoxChannel::send_frame(std::string_view bytes)
+{
+    envd_->send_input(pid_, bytes, Deadline::after(frame_time));
+}
+
+InputStream& BoxChannel::input()
+{
+    const std::lock_guard lock(mutex_);
+    if (shut_) {
+        throw lost("it was given up");
+    }
+    if (!input_) {
+        input_.emplace(envd_->stream_input(pid_));
+    }
+    return *input_;
+}
+
+void BoxChannel::shutdown() noexcept
+{
+    if (!ended_) {
+        stream_.cut();
+    }
+    const std::lock_guard lock(mutex_);
+    shut_ = true;
+    if (input_) {
+        input_->cut();
+    }
+}
+
+} // namespace berth::e2b

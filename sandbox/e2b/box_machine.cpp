@@ -1,0 +1,181 @@
+#include "sandbox/e2b/box_machine.hpp"
+
+#include "sandbox/e2b/box_channel.hpp"
+#include "sandbox/protocol/opening.hpp"
+#include "sandbox/protocol/opening_variables.hpp"
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace berth::e2b {
+namespace {
+
+constexpr int gone_or_asleep = 502;
+constexpr int other_token = 401;
+constexpr int too_many = 429;
+constexpr int overloaded = 503;
+/// Between attempts that envd has certainly not taken.
+constexpr std::array<std::chrono::milliseconds, 4> rests{
+    std::chrono::milliseconds(0), std::chrono::milliseconds(500), std::chrono::milliseconds(1500),
+    std::chrono::milliseconds(4000)};
+/// A box that is woken takes seconds; E2B gives up one after 70.
+constexpr std::chrono::seconds patience{60};
+
+const std::vector<sandbox::Layer> box_layers{
+    {"microvm", true, "a virtual machine of E2B's: a kernel, memory and a disk of its own"}};
+
+class BoxMachine : public sandbox::Machine {
+  public:
+    BoxMachine(std::shared_ptr<Link> link, sandbox::MachineRecord record,
+               std::shared_ptr<RunningBox> box, std::chrono::milliseconds lease)
+        : link_(std::move(link)), record_(std::move(record)), box_(std::move(box)), lease_(lease)
+    {
+    }
+
+    [[nodiscard]] const sandbox::MachineRecord& record() const noexcept override { return record_; }
+
+    [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
+    {
+        return box_layers;
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& /*deadline*/) override
+    {
+        throw Error(ErrorCode::internal, "no connection to a sandbox of E2B is kept");
+    }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Channel>
+    open(const Deadline& deadline, std::string_view opening, const std::string& token) override;
+
+    [[nodiscard]] sandbox::Reach reach() const noexcept override
+    {
+        return {.kept = false,
+                .opening = protocol::longest_opening_in_variables - protocol::opening_overhead,
+                .lease = lease_,
+                .patience = patience};
+    }
+
+    void expect(std::chrono::milliseconds time) noexcept override { box_->expect(time); }
+
+    [[nodiscard]] bool may_sleep() const noexcept override { return box_->may_sleep(); }
+
+    bool suspend(const Deadline& deadline) override
+    {
+        box_->pause(deadline);
+        return true;
+    }
+
+  private:
+    [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline);
+    [[nodiscard]] ProcessStart connector(std::string_view opening, const std::string& token) const;
+    [[nodiscard]] std::unique_ptr<BoxChannel>
+    start(std::shared_ptr<EnvdClient> envd, const ProcessStart& process, const Deadline& deadline);
+    [[nodiscard]] bool may_try_again(const StatusError& refusal, const EnvdClient* envd);
+
+    const std::shared_ptr<Link> link_;
+    const sandbox::MachineRecord record_;
+    const std::shared_ptr<RunningBox> box_;
+    const std::chrono::milliseconds lease_;
+};
+
+/// Waking it is no part of the call: what fails here has given the guest nothing.
+std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline)
+{
+    using Of = sandbox::Unsent::Of;
+    try {
+        return box_->awake(deadline);
+    } catch (const StatusError& error) { // a 404 of the control plane is the proof
+        throw sandbox::Unsent(error,
+                              error.code() == ErrorCode::session_lost ? Of::gone : Of::way_there);
+    } catch (const Error& error) {
+        throw sandbox::Unsent(error, Of::way_there);
+    }
+}
+
+/// The way there is read by others: envd's log has the environment of each process.
+ProcessStart BoxMachine::connector(std::string_view opening, const std::string& token) const
+{
+    const auto sealed =
+        protocol::seal_opening(protocol::opening_key(token), record_.generation, opening);
+    auto variables = protocol::opening_variables(sealed);
+    if (!variables) {
+        throw Error(ErrorCode::internal, "the beginning of a call is too long for E2B");
+    }
+    return {.command = guest_path(record_.data.at(record_keys::guest)),
+            .arguments = {"connect", guest_folder},
+            .environment = *std::move(variables),
+            .working_directory = "/",
+            .user = "root"};
+}
+
+std::unique_ptr<sandbox::Channel>
+BoxMachine::open(const Deadline& deadline, std::string_view opening, const std::string& token)
+{
+    const auto process = connector(opening, token);
+    std::optional<Error> last;
+    for (const auto rest : rests) {
+        std::this_thread::sleep_for(rest);
+        if (last && deadline.expired()) {
+            break;
+        }
+        auto envd = awake(deadline);
+        try {
+            return start(envd, process, deadline);
+        } catch (const StatusError& refusal) {
+            if (!may_try_again(refusal, envd.get())) {
+                throw sandbox::Unsent(refusal, sandbox::Unsent::Of::way_there);
+            }
+            last = refusal;
+        } catch (const HttpFailure& failure) {
+            if (!failure.unsent()) {
+                throw Error(ErrorCode::session_lost, failure.what(), failure.hint());
+            }
+            last = failure;
+        }
+    }
+    throw sandbox::Unsent(*last, sandbox::Unsent::Of::way_there);
+}
+
+/// Returns once the guest has spoken. A refusal after the start of the process is none of the
+/// start.
+std::unique_ptr<BoxChannel> BoxMachine::start(std::shared_ptr<EnvdClient> envd,
+                                              const ProcessStart& process, const Deadline& deadline)
+{
+    auto stream = envd->start(process);
+    auto channel = std::make_unique<BoxChannel>(std::move(envd), std::move(stream));
+    channel->await_guest(deadline);
+    return channel;
+}
+
+/// A 502 says only that it does not run: awake() has the control plane say why, and wakes it; its
+/// token may be another then.
+bool BoxMachine::may_try_again(const StatusError& refusal, const EnvdClient* envd)
+{
+    if (refusal.status() == gone_or_asleep || refusal.status() == other_token) {
+        box_->doubt(envd);
+        return true;
+    }
+    return refusal.status() == too_many || refusal.status() == overloaded;
+}
+
+} // namespace
+
+std::string guest_path(const std::string& hash)
+{
+    constexpr std::size_t enough = 16;
+    return "/usr/local/lib/berth/guest-" + hash.substr(0, enough);
+}
+
+std::unique_ptr<sandbox::Machine> make_box_machine(std::shared_ptr<Link> link,
+                                                   sandbox::MachineRecord record,
+                                                   std::shared_ptr<RunningBox> box,
+                                                   std::chrono::milliseconds lease)
+{
+    return std::make_unique<BoxMachine>(std::move(link), std::move(record), std::move(box), lease);
+}
+
+} // namespace berth::e2b

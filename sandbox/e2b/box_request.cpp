@@ -1,0 +1,70 @@
+#include "sandbox/e2b/box_request.hpp"
+
+#include "sandbox/command_environment.hpp"
+#include "sandbox/e2b/running_box.hpp"
+
+namespace berth::e2b {
+namespace {
+
+/// Of E2B's templates: it may become root there.
+constexpr const char* user = "user";
+constexpr const char* home = "/home/user";
+constexpr const char* usual_template = "base";
+
+} // namespace
+
+void require_no_mounts(const std::vector<sandbox::Mount>& mounts)
+{
+    if (!mounts.empty()) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "a mount (" + mounts.front().target +
+                        "): folders of this host cannot be mounted into a sandbox of E2B",
+                    "Leave it out, or use --backend local. Files come and go by "
+                    "load_from_workspace and save_to_workspace.");
+    }
+}
+
+BoxRequest box_request(const sandbox::MachineSpec& spec)
+{
+    require_no_mounts(spec.mounts);
+    BoxRequest request;
+    request.template_id = spec.template_name.empty() ? usual_template : spec.template_name;
+    request.timeout = RunningBox::limit_for({}, spec.idle_pause);
+    request.metadata = {{metadata_keys::generation, spec.generation},
+                        {metadata_keys::key, spec.key_hash}};
+    // One that is a server's alone ends at its limit, when that was killed. Others sleep.
+    request.auto_pause = !spec.ends_with_server;
+    if (spec.network == sandbox::Network::none) {
+        request.internet = false;
+    }
+    return request;
+}
+
+protocol::GuestConfig guest_config(const sandbox::MachineSpec& spec)
+{
+    protocol::GuestConfig config;
+    config.token = spec.token;
+    config.generation = spec.generation;
+    config.session = spec.session;
+    config.home = home;
+    config.user = user;
+    config.writable_roots = {"/tmp"};
+    config.path_policy = spec.path_policy;
+    config.environment =
+        sandbox::command_environment({.home = home, .user = user}, spec.environment, spec.network);
+    config.spill_directory = "/var/tmp/berth";
+    config.spill_stream_limit = spec.limits.spill_stream;
+    config.spill_session_limit = spec.limits.spill_session;
+    config.max_calls = spec.limits.calls;
+    config.max_jobs = spec.limits.jobs;
+    config.quota = spec.limits.quota;
+    config.limit_nofile = spec.limits.nofile;
+    config.limit_nproc = spec.limits.pids;
+    // When it pauses and ends is E2B's matter, and the servers': the guest sleeps with the rest.
+    config.idle_end = 0;
+    config.idle_pause = 0;
+    config.on_disconnect = protocol::OnDisconnect::keep;
+    return config;
+}
+
+} // namespace berth::e2b

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/e2b/api_types.hpp"
+#include "sandbox/protocol/guest_config.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::e2b {
+
+/// What a sandbox of berth's is known by in its metadata, at E2B: nothing else tells whose it is.
+namespace metadata_keys {
+inline constexpr const char* generation = "berth_generation";
+inline constexpr const char* key = "berth_key"; ///< of the session
+} // namespace metadata_keys
+
+/// Throws Error(sandbox_unavailable) where there is any: E2B has no folders of this host.
+void require_no_mounts(const std::vector<sandbox::Mount>& mounts);
+
+/// Throws as require_no_mounts().
+[[nodiscard]] BoxRequest box_request(const sandbox::MachineSpec& spec);
+
+/// What the guest in it is told.
+[[nodiscard]] protocol::GuestConfig guest_config(const sandbox::MachineSpec& spec);
+
+} // namespace berth::e2b

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "sandbox/e2b/settings.hpp"
+
+#include <string>
+#include <vector>
+
+namespace berth::e2b {
+
+/// One thing that was tried, and what came of it.
+struct Check {
+    std::string name;
+    bool ok = false;
+    std::string detail;
+    std::string remedy; ///< when not ok: what helps, empty when nothing is known
+};
+
+/// The name of every check that run_doctor() makes; makes none.
+[[nodiscard]] std::vector<std::string> check_names();
+
+/// Whether there is a key, and E2B takes it. Makes no sandbox, which would cost. Waits half a
+/// minute at most. Throws nothing: what cannot be tried is a check that is not ok.
+[[nodiscard]] std::vector<Check> run_doctor(const Variables& variables);
+
+} // namespace berth::e2b

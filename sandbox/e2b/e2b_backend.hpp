@@ -1,0 +1,27 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/e2b/process_stream.hpp"
+#include "sandbox/e2b/settings.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace berth::e2b {
+
+struct BackendOptions {
+    std::string guest_program; ///< static, for the sandboxes' Linux
+    /// Read once, at the beginning: the key, where E2B is, proxies, certificates.
+    Variables variables;
+    /// A server that has made no call for so long is taken for gone.
+    std::chrono::milliseconds lease{60'000};
+    EnvdTimes times{};
+};
+
+/// Machines in E2B's cloud (or one like it): each is a sandbox of theirs with berth's guest
+/// resident in it. Makes none before one is wanted. Without a key, or with one that is written
+/// wrongly, it is not available, and says why.
+[[nodiscard]] std::unique_ptr<sandbox::Backend> make_backend(BackendOptions options);
+
+} // namespace berth::e2b

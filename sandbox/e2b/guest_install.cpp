@@ -1,0 +1,132 @@
+#include "sandbox/e2b/guest_install.hpp"
+
+#include "sandbox/base/base64.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/e2b/box_machine.hpp"
+#include "sandbox/protocol/residence.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include <fcntl.h>
+
+namespace berth::e2b {
+namespace {
+
+constexpr std::size_t longest_said = 2048;
+/// Of the script below: the program is not there, or another one is.
+constexpr int has_not_it = 97;
+
+UniqueFd open_program(const std::string& path)
+{
+    UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) {
+        throw_errno("open " + path);
+    }
+    return file;
+}
+
+/// How a process has ended, and what it has said.
+struct Done {
+    int status = -1;
+    std::string said;
+};
+
+Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& deadline)
+{
+    auto stream = envd.start({.command = "/bin/sh",
+                              .arguments = {"-c", script},
+                              .working_directory = "/",
+                              .user = "root",
+                              .stdin_open = false});
+    Done done;
+    while (const auto event = stream.next(deadline)) {
+        if (const auto* output = std::get_if<ProcessOutput>(&*event)) {
+            done.said.append(output->bytes, 0,
+                             longest_said - std::min(longest_said, done.said.size()));
+        } else if (const auto* end = std::get_if<ProcessEnded>(&*event)) {
+            done.status = end->exited ? end->exit_code : -1;
+        }
+    }
+    return done;
+}
+
+/// What was cut off on the way there, or was changed, never runs.
+std::string start_script(const std::string& hash, const std::string& from)
+{
+    const auto path = guest_path(hash);
+    std::string script = "f=" + path + "; ";
+    if (!from.empty()) {
+        script += "chmod 755 " + from + " && mv -f " + from + " \"$f\"; ";
+    }
+    return script + "[ -x \"$f\" ] && echo '" + hash +
+           "  '\"$f\" | sha256sum -c --status 2>/dev/null || exit " + std::to_string(has_not_it) +
+           "; exec \"$f\" reside " + guest_folder;
+}
+
+void upload_text(EnvdClient& envd, const std::string& path, std::string_view text,
+                 const Deadline& deadline)
+{
+    envd.upload(
+        path, "root",
+        [&text](char* data, std::size_t size) {
+            const auto length = text.copy(data, size);
+            text.remove_prefix(length);
+            return length;
+        },
+        deadline);
+}
+
+void upload_program(EnvdClient& envd, const GuestProgram& program, const std::string& path,
+                    const Deadline& deadline)
+{
+    const auto file = open_program(program.path);
+    envd.upload(
+        path, "root",
+        [&file](char* data, std::size_t size) { return read_full(file.get(), data, size); },
+        deadline);
+}
+
+} // namespace
+
+GuestProgram find_guest_program(const std::string& path)
+{
+    const auto file = open_program(path);
+    Sha256 hash;
+    std::array<char, 65'536> piece{};
+    while (const auto size = read_full(file.get(), piece.data(), piece.size())) {
+        hash.update(piece.data(), size);
+    }
+    return {.path = path, .hash = hash.finish()};
+}
+
+void install_guest(EnvdClient& envd, const GuestProgram& program,
+                   const protocol::GuestConfig& config, const Deadline& deadline)
+{
+    upload_text(envd, std::string(guest_folder) + '/' + protocol::residence::config,
+                protocol::encode(config), deadline);
+    auto done = run_as_root(envd, start_script(program.hash, {}), deadline);
+    if (done.status == has_not_it) {
+        const auto arrived = guest_path(program.hash) + ".new";
+        upload_program(envd, program, arrived, deadline);
+        done = run_as_root(envd, start_script(program.hash, arrived), deadline);
+    }
+    if (done.status != 0) {
+        const auto why = done.status == has_not_it
+                             ? std::string("its program did not arrive there as it is here")
+                             : quotable(done.said, {});
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "berth's guest could not be started in the sandbox of E2B: " +
+                        (why.empty() ? "it ended with " + std::to_string(done.status) : why),
+                    "It needs a template with a Linux userland of x86-64: /bin/sh, coreutils, "
+                    "bash, and a user named `user`.");
+    }
+}
+
+} // namespace berth::e2b

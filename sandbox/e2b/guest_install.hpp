@@ -1,0 +1,26 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/e2b/envd_client.hpp"
+#include "sandbox/protocol/guest_config.hpp"
+
+#include <string>
+
+namespace berth::e2b {
+
+/// The static program that this server has.
+struct GuestProgram {
+    std::string path; ///< on this host
+    std::string hash; ///< SHA-256 of its bytes, in hexadecimal
+};
+
+/// Throws std::system_error where it cannot be read.
+[[nodiscard]] GuestProgram find_guest_program(const std::string& path);
+
+/// Has the guest resident in a sandbox, as `config` says. Its program is sent where the template
+/// has not the same one. Throws Error(sandbox_unavailable) with what the sandbox said, and what
+/// EnvdClient throws; the sandbox is of no use then.
+void install_guest(EnvdClient& envd, const GuestProgram& program,
+                   const protocol::GuestConfig& config, const Deadline& deadline);
+
+} // namespace berth::e2b

@@ -1,0 +1,123 @@
+#include "sandbox/e2b/running_box.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::e2b {
+
+std::chrono::seconds RunningBox::limit_for(std::chrono::milliseconds time,
+                                           std::chrono::milliseconds idle) noexcept
+{
+    return std::chrono::ceil<std::chrono::seconds>(time + idle) + margin + reserve;
+}
+
+RunningBox::RunningBox(std::shared_ptr<Link> link, Box box,
+                       std::optional<std::chrono::seconds> left, std::chrono::milliseconds idle)
+    : link_(std::move(link)), idle_(idle), box_(std::move(box))
+{
+    if (left) {
+        take(box_, *left);
+    }
+}
+
+bool RunningBox::is_awake() const noexcept
+{
+    const auto until = needed_until_ ? *needed_until_ + idle_ + margin : BootClock::now();
+    return envd_ && until <= runs_until_;
+}
+
+/// Under the lock, or where nobody else has it yet.
+void RunningBox::take(const Box& box, std::chrono::seconds limit)
+{
+    const auto token = box.envd_token.empty() ? box_.envd_token : box.envd_token;
+    const auto domain = box.domain.empty() ? box_.domain : box.domain;
+    box_ = box;
+    box_.envd_token = token;
+    box_.domain = domain;
+    runs_until_ = BootClock::now() + limit;
+    envd_ = std::make_shared<EnvdClient>(
+        link_->http,
+        EnvdAddress{.endpoint = envd_endpoint(link_->settings, box_.id, box_.domain),
+                    .sandbox_id = box_.id,
+                    .token = box_.envd_token,
+                    .version = box_.envd_version},
+        link_->times);
+}
+
+std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_awake()) {
+            return envd_;
+        }
+    }
+    const std::lock_guard asking(asking_);
+    std::chrono::seconds limit{};
+    {
+        const std::lock_guard lock(mutex_);
+        if (is_awake()) { // another thread has asked meanwhile
+            return envd_;
+        }
+        const auto now = BootClock::now();
+        const auto needed = std::max(needed_until_.value_or(now), now) - now;
+        limit = limit_for(std::chrono::ceil<std::chrono::milliseconds>(needed), idle_);
+    }
+    Connected connected;
+    limit = extend(limit, connected, deadline);
+    const std::lock_guard lock(mutex_);
+    take(connected.box, limit);
+    if (needed_until_) {
+        needed_until_ =
+            std::min(*needed_until_, runs_until_ - idle_ - margin); // all that is to be had
+    }
+    return envd_;
+}
+
+/// What the plan does not allow is not known before it is asked for.
+std::chrono::seconds RunningBox::extend(std::chrono::seconds limit, Connected& connected,
+                                        const Deadline& deadline)
+{
+    try {
+        connected = link_->api.connect(box_.id, limit, deadline);
+        return limit;
+    } catch (const StatusError& refusal) {
+        if (refusal.status() != 400 || limit <= most_of_every_plan) {
+            throw;
+        }
+    }
+    connected = link_->api.connect(box_.id, most_of_every_plan, deadline);
+    return most_of_every_plan;
+}
+
+void RunningBox::expect(std::chrono::milliseconds time) noexcept
+{
+    constexpr std::chrono::hours longest{24}; // no plan of E2B's allows more
+    const auto until = BootClock::now() + std::min<std::chrono::milliseconds>(time, longest);
+    const std::lock_guard lock(mutex_);
+    needed_until_ = std::max(needed_until_.value_or(until), until);
+}
+
+void RunningBox::doubt(const EnvdClient* of) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    if (envd_.get() == of) {
+        runs_until_ = {};
+    }
+}
+
+bool RunningBox::may_sleep() const noexcept
+{
+    const std::lock_guard lock(mutex_);
+    return BootClock::now() >= runs_until_;
+}
+
+void RunningBox::pause(const Deadline& deadline)
+{
+    static_cast<void>(link_->api.pause(box_.id, deadline));
+    const std::lock_guard lock(mutex_);
+    runs_until_ = {};
+    needed_until_.reset();
+}
+
+} // namespace berth::e2b

@@ -1,0 +1,71 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/e2b/api_types.hpp"
+#include "sandbox/e2b/envd_client.hpp"
+#include "sandbox/e2b/link.hpp"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace berth::e2b {
+
+/// A sandbox that is used again and again: awake, and with time left for what is asked of it. E2B
+/// stops each one at a time that it was given; this moves that time, and never to an earlier one.
+/// Thread-safe.
+class RunningBox {
+  public:
+    /// Beyond what a call needs, so that a busy session asks for more every few minutes and not
+    /// with each call.
+    static constexpr std::chrono::seconds reserve{300};
+    /// Of a clock that is not E2B's, and of the way there.
+    static constexpr std::chrono::seconds margin{60};
+    /// What each plan of E2B allows at least.
+    static constexpr std::chrono::seconds most_of_every_plan{3600};
+
+    /// `left`: how long it certainly runs from now; nothing: it is paused. `idle`: for how long it
+    /// is to run after its last use.
+    RunningBox(std::shared_ptr<Link> link, Box box, std::optional<std::chrono::seconds> left,
+               std::chrono::milliseconds idle);
+
+    /// Its envd, once it is awake. Asks the control plane only where what is known is not enough:
+    /// where nothing is expected, that it runs at the moment. Throws as ApiClient::connect().
+    [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline);
+
+    /// It is to run for so long from now.
+    void expect(std::chrono::milliseconds time) noexcept;
+
+    /// What is known of it may be wrong: the next awake() asks. `of`: the envd that did not answer;
+    /// where another thread has asked since, nothing is doubted.
+    void doubt(const EnvdClient* of) noexcept;
+
+    [[nodiscard]] bool may_sleep() const noexcept;
+
+    /// Throws as ApiClient::pause().
+    void pause(const Deadline& deadline);
+
+    /// So long a limit it takes to be used for `time`.
+    [[nodiscard]] static std::chrono::seconds limit_for(std::chrono::milliseconds time,
+                                                        std::chrono::milliseconds idle) noexcept;
+
+  private:
+    using Time = BootClock::time_point;
+
+    [[nodiscard]] bool is_awake() const noexcept;
+    void take(const Box& box, std::chrono::seconds limit);
+    [[nodiscard]] std::chrono::seconds extend(std::chrono::seconds limit, Connected& connected,
+                                              const Deadline& deadline);
+
+    const std::shared_ptr<Link> link_;
+    const std::chrono::milliseconds idle_;
+    std::mutex asking_; ///< one thread asks, the others have its answer
+    mutable std::mutex mutex_;
+    Box box_;                          ///< guarded, as what follows
+    Time runs_until_;                  ///< for certain
+    std::optional<Time> needed_until_; ///< as was expected, if anything was
+    std::shared_ptr<EnvdClient> envd_;
+};
+
+} // namespace berth::e2b

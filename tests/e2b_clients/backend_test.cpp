@@ -1,0 +1,344 @@
+// Machines of the backend before the emulator: what each fault comes to, by what ran in the box and
+// by the emulator's books.
+
+#include "sandbox/base/random.hpp"
+#include "sandbox/e2b/box_request.hpp"
+#include "sandbox/e2b/e2b_backend.hpp"
+#include "sandbox/sandbox.hpp"
+#include "tests/e2b_clients/stage.hpp"
+#include "tests/unit/becomes_true.hpp"
+#include "tests/unit/sandbox/programs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace berth;
+using namespace std::chrono_literals;
+using nlohmann::json;
+using tests::becomes_true;
+using tests::Stage;
+using tests::Wrong;
+using tests::wrong_of;
+
+namespace {
+
+constexpr const char* start_path = "/process.Process/Start";
+
+sandbox::MachineSpec fresh_spec()
+{
+    sandbox::MachineSpec spec;
+    spec.key_hash = random_hex(32);
+    spec.session = "test";
+    spec.generation = random_hex(16);
+    spec.token = random_hex(32);
+    spec.idle_pause = 60s;
+    return spec;
+}
+
+protocol::ExecuteRequest command(const std::string& line)
+{
+    protocol::ExecuteRequest request;
+    request.id = random_hex(16);
+    request.command = line;
+    request.timeout = 60'000;
+    request.head_limit = request.tail_limit = 20'000;
+    request.acknowledge = true;
+    return request;
+}
+
+/// The backend, as a server has it.
+struct Cloud : Stage {
+    Cloud()
+        : backend(e2b::make_backend({.guest_program = BERTH_GUEST_PROGRAM,
+                                     .variables = e2b::process_variable,
+                                     .lease = 2s}))
+    {
+    }
+
+    std::unique_ptr<sandbox::Machine> create(const sandbox::MachineSpec& spec)
+    {
+        auto machine = backend->create(spec);
+        know(machine->record().id);
+        return machine;
+    }
+
+    std::unique_ptr<sandbox::Backend> backend;
+};
+
+/// With a machine that has carried a call.
+struct Cloudy : Cloud {
+    Cloudy()
+    {
+        auto machine = create(spec);
+        record = machine->record();
+        server = std::make_unique<sandbox::Sandbox>(std::move(machine), spec.token);
+        server->attend();
+        CHECK(out_of("echo hi") == "hi\n");
+        static_cast<void>(emulator.take_counts());
+    }
+
+    std::string out_of(const std::string& line)
+    {
+        return server->execute(command(line), {}).out.head;
+    }
+
+    void on_start(json fault)
+    {
+        fault["plane"] = "envd";
+        fault["path"] = start_path;
+        emulator.fault(fault);
+    }
+
+    /// How often it ran since the last time.
+    std::size_t ran() { return out_of("cat ran 2>/dev/null; rm -f ran").size() / 2; }
+
+    sandbox::MachineSpec spec = fresh_spec();
+    sandbox::MachineRecord record;
+    std::unique_ptr<sandbox::Sandbox> server;
+};
+
+json html(int status)
+{
+    return {{"status", status},
+            {"body", "<html><head><title>" + std::to_string(status) + "</title></head></html>"},
+            {"type", "text/html"}};
+}
+
+json also(json fault, const json& more)
+{
+    fault.update(more);
+    return fault;
+}
+
+} // namespace
+
+TEST_CASE("a call is one request, whatever has begun before it")
+{
+    Cloudy cloud;
+    CHECK(cloud.out_of("id -un; pwd; id -u root") == "user\n/home/user\n0\n");
+    CHECK(cloud.emulator.take_counts() ==
+          std::map<std::string, int>{{"envd POST /process.Process/Start", 1}});
+    CHECK(cloud.out_of("printf x >kept") == "");
+    protocol::ReadFileRequest read;
+    read.path = "kept";
+    read.limit = read.budget = 1000;
+    CHECK(cloud.server->read_file(read, {}).content == "x");
+    CHECK(cloud.emulator.take_counts()["envd POST /process.Process/Start"] == 2);
+    // Nothing that was said is in E2B's log, nor what it was said with.
+    const auto log = cloud.emulator.log(cloud.record.id);
+    CHECK(log.find("printf") == std::string::npos);
+    CHECK(log.find(cloud.spec.token) == std::string::npos);
+}
+
+TEST_CASE("what is too long for the beginning of a call comes behind it")
+{
+    Cloudy cloud;
+    protocol::WriteFileRequest write;
+    write.path = "large";
+    write.content.assign(3U << 20U, 'x');
+    CHECK(cloud.server->write_file(write, {}).bytes == write.content.size());
+    CHECK(cloud.out_of("wc -c <large") == "3145728\n");
+}
+
+TEST_CASE("a box that sleeps is woken by the next call, with all that was in it")
+{
+    Cloudy cloud;
+    CHECK(cloud.out_of("echo kept >file; (sleep 300 & echo $! >pid)") == "");
+    SUBCASE("by E2B, behind the server's back")
+    {
+        cloud.emulator.act(cloud.record.id, "pause");
+    }
+    SUBCASE("by this server")
+    {
+        CHECK(cloud.server->pause().mechanism == "microvm");
+        CHECK(cloud.server->machine().may_sleep());
+    }
+    SUBCASE("and another server looks, without waking it")
+    {
+        cloud.emulator.act(cloud.record.id, "pause");
+        const auto machine = cloud.backend->attach(cloud.record);
+        REQUIRE(machine);
+        CHECK(machine->may_sleep());
+    }
+    CHECK(cloud.emulator.books().paused.contains(cloud.record.id));
+    CHECK(cloud.out_of("cat file") == "kept\n");
+    CHECK(cloud.emulator.books().running.contains(cloud.record.id));
+}
+
+TEST_CASE("a stream that breaks anywhere is one command, and its own answer")
+{
+    Cloudy cloud;
+    const std::array faults{
+        json{{"cut", 0}},     json{{"cut", 3}},          json{{"cut", 40}},
+        json{{"cut", 150}},   json{{"cut", 400}},        json{{"cut", 40}, {"reset", false}},
+        json{{"end", 20}},    json{{"end", 120}},        json{{"drop", true}},
+        json{{"delay", 0.3}}, json{{"lose_reply", true}}};
+    for (const auto& fault : faults) {
+        CAPTURE(fault.dump());
+        cloud.on_start(fault);
+        const auto reply = cloud.server->execute(command("echo x >>ran; echo out; exit 3"), {});
+        CHECK(reply.exit_code == 3);
+        CHECK(reply.out.head == "out\n");
+        CHECK(cloud.ran() == 1);
+    }
+}
+
+TEST_CASE("a refusal has begun nothing, and is tried again while that may help")
+{
+    Cloudy cloud;
+    const std::array passing{html(502), html(503), json{{"status", 429}, {"body", "slow down"}},
+                             also(html(502), {{"then", "pause"}})};
+    for (const auto& fault : passing) {
+        CAPTURE(fault.dump());
+        cloud.on_start(fault);
+        CHECK(cloud.out_of("echo x >>ran; echo out") == "out\n");
+        CHECK(cloud.ran() == 1);
+    }
+    cloud.on_start(json{{"status", 400},
+                        {"body", {{"code", "invalid_argument"}, {"message", "no such thing"}}},
+                        {"type", "application/json"}});
+    const auto wrong = wrong_of([&] { (void)cloud.out_of("echo x >>ran"); });
+    CHECK(wrong.kind == "error");
+    CHECK(wrong.message.find("no such thing") != std::string::npos);
+    CHECK(cloud.ran() == 0);
+}
+
+TEST_CASE("a box that is gone is lost for certain, and a machine that may live is not")
+{
+    Cloudy cloud;
+    SUBCASE("it vanished")
+    {
+        cloud.emulator.act(cloud.record.id, "vanish");
+        try {
+            (void)cloud.out_of("true");
+            FAIL_CHECK("it ran");
+        } catch (const sandbox::Unsent& error) {
+            CHECK(error.code() == ErrorCode::session_lost);
+            CHECK(error.is_of_gone());
+        }
+        CHECK(cloud.backend->attach(cloud.record) == nullptr);
+        CHECK(cloud.backend->is_gone(cloud.record));
+    }
+    SUBCASE("the control plane cannot be asked")
+    {
+        cloud.emulator.act(cloud.record.id, "pause");
+        cloud.emulator.fault({{"plane", "api"}, {"times", 1}, {"status", 500}, {"body", "oops"}});
+        try {
+            (void)cloud.out_of("true");
+            FAIL_CHECK("it ran");
+        } catch (const sandbox::Unsent& error) {
+            CHECK_FALSE(error.is_of_gone());
+        }
+        CHECK(cloud.out_of("echo there") == "there\n");
+    }
+    SUBCASE("it is somebody else's")
+    {
+        auto other = cloud.record;
+        other.generation = random_hex(16);
+        CHECK(cloud.backend->attach(other) == nullptr);
+        cloud.backend->destroy(other, true);
+        CHECK(cloud.out_of("echo there") == "there\n");
+    }
+}
+
+TEST_CASE("a box that may have been made is found again, and one that cannot be used is ended")
+{
+    Cloud cloud;
+    const auto spec = fresh_spec();
+    SUBCASE("its answer was lost")
+    {
+        cloud.emulator.fault({{"plane", "api"},
+                              {"path", "/v2/sandboxes"},
+                              {"method", "POST"},
+                              {"lose_reply", true}});
+        const auto machine = cloud.create(spec);
+        CHECK(cloud.emulator.books().running == std::set{machine->record().id});
+    }
+    SUBCASE("it was never made")
+    {
+        cloud.emulator.fault({{"plane", "api"},
+                              {"path", "/v2/sandboxes"},
+                              {"method", "POST"},
+                              {"status", 500},
+                              {"body", "oops"}});
+        const auto wrong = wrong_of([&] { (void)cloud.create(spec); });
+        CHECK(wrong.code == ErrorCode::sandbox_unavailable);
+        CHECK(wrong.retryable);
+    }
+    SUBCASE("the guest does not come up in it")
+    {
+        cloud.emulator.fault(
+            {{"plane", "envd"}, {"path", "/files"}, {"status", 500}, {"body", "x"}});
+        (void)wrong_of([&] { (void)cloud.create(spec); });
+        const auto books = cloud.emulator.books();
+        CHECK(books.running.empty());
+        for (const auto& id : cloud.unknown()) {
+            CHECK(books.ended.at(id) == "killed");
+            cloud.know(id);
+        }
+    }
+    SUBCASE("the server was killed behind it: it is found by its number")
+    {
+        auto request = e2b::box_request(spec);
+        const auto box = cloud.Stage::create(request);
+        sandbox::MachineRecord record{.backend = "e2b", .id = {}, .generation = spec.generation};
+        record.data["key_hash"] = spec.key_hash;
+        CHECK_FALSE(cloud.backend->is_gone(record));
+        cloud.backend->destroy(record, false);
+        CHECK(cloud.backend->is_gone(record));
+        CHECK(cloud.emulator.books().ended.at(box.id) == "killed");
+    }
+}
+
+TEST_CASE("the time of a box is moved before it runs out, and never to an earlier one")
+{
+    Cloudy cloud;
+    const auto first = cloud.api.info(cloud.record.id, tests::in_time()).end_at;
+    auto request = command("true");
+    request.timeout = 30 * 60'000; // longer than the box was given
+    CHECK(cloud.server->execute(request, {}).exit_code == 0);
+    CHECK(cloud.emulator.take_counts()["api POST /v2/sandboxes/{id}/connect"] == 1);
+    const auto later = cloud.api.info(cloud.record.id, tests::in_time()).end_at;
+    CHECK(later > first); // RFC 3339 of one zone
+    CHECK(cloud.out_of("true") == "");
+    CHECK(cloud.emulator.take_counts()["api POST /v2/sandboxes/{id}/connect"] == 0);
+    CHECK(cloud.api.info(cloud.record.id, tests::in_time()).end_at == later);
+}
+
+TEST_CASE("what nobody has seen is told to the next server, once")
+{
+    Cloudy cloud;
+    CHECK(cloud.server->execute(command("echo x; exit 5"), {}).exit_code == 5);
+    CHECK(cloud.server->leave(tests::in_time()) == 0U);
+    cloud.server.reset();
+    sandbox::Sandbox next(cloud.backend->attach(cloud.record), cloud.spec.token);
+    const auto unseen = [&] {
+        std::vector<int> codes;
+        for (const auto& job : next.info().ended) {
+            if (job.unseen) {
+                codes.push_back(job.exit_code.value_or(-1));
+            }
+        }
+        return codes;
+    };
+    CHECK(becomes_true([&] { return unseen() == std::vector{0, 5}; })); // nobody acknowledged them
+}
+
+TEST_CASE("without a key nothing is asked, and the error says where to get one")
+{
+    const auto backend = e2b::make_backend(
+        {.guest_program = BERTH_GUEST_PROGRAM,
+         .variables = [](const std::string&) { return std::optional<std::string>(); }});
+    const auto there = backend->availability();
+    CHECK_FALSE(there.available);
+    CHECK(there.reason.find("E2B_API_KEY") != std::string::npos);
+    CHECK(there.remedy.find("https://e2b.dev/dashboard") != std::string::npos);
+    CHECK(there.remedy.find("--backend local") != std::string::npos);
+    CHECK(wrong_of([&] { (void)backend->create(fresh_spec()); }).code ==
+          ErrorCode::authentication_required);
+}

@@ -1,0 +1,145 @@
+"""What only a sandbox of E2B's can show: who wakes it, what it costs in requests, and what is left there."""
+
+import json
+import time
+
+import e2b
+from suite import CheckedBerth, ParityTest, e2b_only
+
+START = "envd POST /process.Process/Start"
+TWO_MEBIBYTES = 2 << 20
+
+
+@e2b_only
+class OnE2bTest(ParityTest):
+    def counts(self):
+        """Requests since the last look, without what is of connections."""
+        found = e2b.emulator().counts(clear=True)
+        found.pop("connections", None)
+        return found
+
+    def box(self):
+        (box,) = e2b.boxes()
+        return box
+
+    def state_of(self, box):
+        books = e2b.emulator().books()
+        return next((state for state in ("running", "paused") if box in books[state]),
+                    books["ended"].get(box))
+
+    def test_no_box_before_a_call_needs_one(self):
+        self.counts()
+        self.berth.list_tools()
+        self.assertEqual(self.berth.call_tool("session_info").data["state"], "absent")
+        self.assertEqual((e2b.boxes(), self.counts()), ([], {}))
+
+    def test_a_call_is_one_request(self):
+        self.call("write_file", path="a.txt", content="one\ntwo\n")
+        self.call("write_file", path="large.txt", content="first\n" + "x\n" * (TWO_MEBIBYTES // 2))
+        self.counts()
+        for tool, arguments in (
+                ("bash_exec", {"command": "true"}), ("read_file", {"path": "a.txt"}),
+                ("edit_file", {"path": "a.txt", "old_text": "one", "new_text": "three"}),
+                ("write_file", {"path": "b.txt", "content": "y" * 90_000}),
+                ("edit_file", {"path": "large.txt", "old_text": "first", "new_text": "1st"}),
+                ("grep_files", {"pattern": "two"}), ("glob_files", {"pattern": "*.txt"})):
+            with self.subTest(tool):
+                self.call(tool, **arguments)
+                self.assertEqual(self.counts(), {START: 1})
+
+    def test_at_the_end_of_a_turn_it_sleeps_and_another_server_wakes_it(self):
+        other = self.start("--session", "turns", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
+        other.call_tool("bash_exec", {"command": "n=0; while :; do echo $((n += 1)) >tick; sleep 0.05; "
+                                                 "done", "background": True})
+        for turn in range(50):
+            with self.subTest(turn):
+                found = other.call_tool("bash_exec", {"command": f"echo {turn} >>turns; cat tick"})
+                self.assertFalse(found.is_error, found)
+                self.assertFalse(any("lost" in line for line in found.notices), found)
+                other.close()
+                self.assertEqual(self.state_of(self.box()), "paused")
+                other = self.start("--session", "turns", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
+        said = other.call_tool("bash_exec", {"command": "cat turns; jobs; sleep 0.2; cat tick"}).data
+        self.assertEqual(said["stdout"].split()[:50], [str(turn) for turn in range(50)])
+        self.assertEqual(len(other.call_tool("session_info").data["jobs"]), 1)  # it goes on
+
+    def test_an_operator_has_it_sleep_and_looks_without_waking_it(self):
+        self.output("echo kept >file")
+        box = self.box()
+        self.command_line("sessions", "pause", "work")
+        self.assertEqual(self.state_of(box), "paused")
+        (listed,) = self.sessions()
+        self.assertEqual(listed["state"], "paused")
+        self.command_line("sessions", "show", "work")
+        self.command_line("status")
+        self.assertEqual(self.state_of(box), "paused")
+        self.command_line("sessions", "resume", "work")
+        self.assertEqual(self.state_of(box), "running")
+        self.assertEqual(self.output("cat file"), "kept\n")
+
+    def test_a_box_that_is_gone_is_told_and_a_fresh_one_is_used(self):
+        self.output("echo lost >file")
+        e2b.emulator().do(self.box(), "vanish")
+        found = self.run_command("ls")
+        self.assertEqual(found.data["stdout"], "")
+        self.assertTrue(any("lost" in line or "fresh" in line for line in found.notices), found)
+
+    def test_two_servers_race_for_one_key(self):
+        servers = [self.start("--session", "raced") for _ in range(4)]
+        calls = [server.call_async("bash_exec", {"command": "echo x >>log"}) for server in servers]
+        for call in calls:
+            self.assertFalse(call.result().is_error)
+        self.assertEqual(len(e2b.boxes()), 1)
+        self.assertEqual(servers[0].call_tool("bash_exec", {"command": "wc -l <log"}).data["stdout"], "4\n")
+
+    def test_an_unnamed_session_takes_its_box_along(self):
+        unnamed = self.start()
+        unnamed.call_tool("bash_exec", {"command": "true"})
+        box = self.box()
+        unnamed.close()
+        self.assertEqual(self.state_of(box), "killed")
+
+    def test_one_whose_server_was_killed_is_ended_by_the_next_berth(self):
+        unnamed = self.start()
+        unnamed.call_tool("bash_exec", {"command": "true"})
+        box = self.box()
+        unnamed.signal(9)
+        unnamed.wait()
+        self.command_line("sessions", "gc")
+        self.assertEqual(self.state_of(box), "killed")
+
+    def test_kill_wants_to_be_told_that_the_files_go(self):
+        self.output("echo kept >file")
+        refused = json.loads(self.command_line("sessions", "kill", "work", "--json", status=2))
+        self.assertEqual(refused["code"], "invalid_argument")
+        self.assertIn("--purge", refused["remedy"])
+        self.assertEqual(self.output("cat file"), "kept\n")
+
+    def test_what_it_does_not_have_is_refused_at_the_start(self):
+        for variable, value, word in (("BERTH_MOUNT", "/usr/share:/mnt/x", "a mount"),
+                                      ("BERTH_SESSION_SAVE_ON_END", "out", "session.save_on_end")):
+            with self.subTest(word):
+                said = json.loads(self.command_line("config", "--json", status=2, env={variable: value}))
+                self.assertIn(word, said["reason"])
+                self.assertIn(variable, said["reason"])
+
+    def test_a_changed_profile_keeps_the_box_and_says_so(self):
+        self.output("echo kept >file")
+        box = self.box()
+        self.berth.close()
+        other = self.start("--session", "work", "--network", "host", kind=CheckedBerth)
+        found = other.call_tool("bash_exec", {"command": "cat file"})
+        self.assertEqual(found.data["stdout"], "kept\n", found)
+        self.assertEqual(self.box(), box)
+        self.assertTrue(any("network" in line for line in found.notices), found)
+
+    def test_the_outcome_of_a_killed_server_is_told_when_its_lease_is_over(self):
+        self.berth.call_async("bash_exec", {"command": "sleep 2; exit 5"})
+        self.wait_until(lambda: self.berth.call_tool("session_info").data["commands_in_flight"], 20,
+                        "the command began")
+        self.berth.signal(9)
+        self.berth.wait()
+        time.sleep(3)  # BERTH_E2B_LEASE is two seconds
+        other = self.start("--session", "work")
+        found = other.call_tool("bash_exec", {"command": "true"})
+        self.assertTrue(any("`sleep 2; exit 5`" in line for line in found.notices), found)

@@ -1,0 +1,83 @@
+"""The emulator that all cases of a run on `e2b` share, and what of them is not for it."""
+
+import contextlib
+import os
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "e2b_emulator"))
+
+from case import processes_below  # noqa: E402
+from emulator import Emulator  # noqa: E402
+
+# What is not run on e2b, by the beginning of its name, and why: docs/backends.md tells it to users.
+NOT_HERE = {
+    # What a sandbox of E2B's is not.
+    "search.": "compares with programs of the host on a tree of the host, which is mounted",
+    "isolation.SecretsTest": "gives the server other credentials of E2B's, which must reach nobody",
+    "edits.EditsTest.test_a_patch_that_fails_changes_nothing": "a home of E2B's is not empty",
+    # It ends with its files, so nothing but a purge ends it, and there is no later machine.
+    "adoption.": "moves the home of a session that has ended",
+    "jobs.JobsTest.test_an_id_of_an_earlier_machine_names_no_job": "kills without a purge",
+    "sessions.SessionsTest.test_a_call_that_had_begun_is_told_that_it_was_lost": "kills without a purge",
+    "sessions.SessionsTest.test_a_session_that_another_server_began_anew_goes_on": "kills without a purge",
+    "sessions.SessionsTest.test_info_says_when_it_ends_and_where_it_stands": "ends by itself, its home stays",
+    "sessions.SessionsTest.test_list_and_kill": "kills without a purge",
+    "setup.SetupTest.test_a_home_with_files_is_kept_when_it_fails": "kills without a purge",
+    "setup.SetupTest.test_before_the_first_command_and_once_for_each_machine": "kills without a purge",
+    "setup.SetupTest.test_its_variables_are_those_of_the_settings_of_then": "kills without a purge",
+    "terms.ShownTest": "kills without a purge",
+    # Not built yet.
+    "save_on_end.": "session.save_on_end is refused",
+    # What a server leaves that was killed is told when its lease is over, and what it was said to
+    # have read may be among it: nobody can have said so. These ask at once; on_e2b.py asks then.
+    "outcomes.": "asks at once what a server left that was killed",
+    "whole.WholeTest.test_when_the_server_is_killed": "the same",
+    "survival.": "the same",
+    # A connector does not see that its server has gone, and what has a connection is wanted.
+    "fairness.FairnessTest.test_a_command_that_waits_when_its_server_is_killed_is_not_run": "it is run",
+    # The pause is E2B's: on_e2b.py has those that remain.
+    "pausing.": "the guest's own pause, and its timers",
+    "terms.TermsTest.test_times": "the guest's own timers",
+}
+
+_running = []
+
+
+@contextlib.contextmanager
+def running():
+    with Emulator() as emulator:
+        os.environ.update(emulator.environment(), BERTH_BACKEND="e2b")
+        _running.append(emulator)
+        try:
+            yield
+        finally:
+            _running.clear()
+
+
+def emulator():
+    return _running[0]
+
+
+def environment():
+    """That makes berth use it, and take a server that was killed for gone in less than a minute."""
+    return {**emulator().environment(), "BERTH_BACKEND": "e2b", "BERTH_E2B_LEASE": "2s"}
+
+
+def boxes():
+    """Those that are there, running or paused."""
+    books = emulator().books()
+    return books["running"] + books["paused"]
+
+
+def guests():
+    """The process ids of the guests, as the host sees them; what they have forked is none."""
+    found = {}
+    for pid in processes_below(emulator().process.pid):
+        with contextlib.suppress(OSError):
+            folder = pathlib.Path(f"/proc/{pid}")
+            line = (folder / "cmdline").read_bytes().split(b"\0")
+            if b"/berth/guest-" in line[0] and b"reside" in line:
+                found[pid] = int((folder / "stat").read_text(encoding="ascii", errors="replace")
+                                 .rpartition(")")[2].split()[1])
+    return [pid for pid, parent in found.items() if parent not in found]
