@@ -11,6 +11,7 @@ truncate -s 4G "$folder/disk"
 mkfs.ext4 -q -E lazy_itable_init=1 "$folder/disk"
 uml_run "$folder/disk" <<'EOF'
 export BERTH_TEST_GUEST=$build/tests/unit/local/berth-test-guest
+export BERTH_TEST_REAL_GUEST=$build/sandbox/guest/berth-guest
 export BERTH_TEST_LAUNCHER=$build/sandbox/local/launcher/berth-launcher
 use_disk -t ext4 /dev/ubda
 "$build/server/berth" doctor || status=1

@@ -6,7 +6,12 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(realpath "$1")
 folder=$(mktemp -d /tmp/berth-uml.XXXXXX)
-trap 'rm -rf "$folder"' EXIT
+# Each page of a process there may be a mapping of its own here. One that has more of them than this
+# host allows is killed, which looks as if a limit had done it.
+maps=/proc/sys/vm/max_map_count
+maps_before=$(cat $maps)
+trap 'rm -rf "$folder"; echo "$maps_before" >$maps' EXIT
+[ "$maps_before" -ge 1048576 ] || echo 1048576 >$maps
 
 # DISK..., files that are /dev/ubda and so on there; a bash script comes in, whose variable `status`
 # is 0 at its end where all went well.

@@ -90,7 +90,7 @@ TEST_CASE("the state directory may be anywhere, /tmp too")
     std::string state = "/tmp/berth-test-XXXXXX";
     REQUIRE(::mkdtemp(state.data()) != nullptr);
     {
-        const auto backend = make_backend({.guest_program = program("BERTH_TEST_GUEST"),
+        const auto backend = make_backend({.guest_program = program("BERTH_TEST_REAL_GUEST"),
                                            .launcher_program = program("BERTH_TEST_LAUNCHER"),
                                            .guest_in_launcher = true,
                                            .state_directory = state});

@@ -93,7 +93,7 @@ bool exists(const std::string& path)
 
 std::unique_ptr<sandbox::Backend> backend_with_guest(const Bench& bench)
 {
-    return make_backend({.guest_program = program("BERTH_TEST_GUEST"),
+    return make_backend({.guest_program = program("BERTH_TEST_REAL_GUEST"),
                          .launcher_program = program("BERTH_TEST_LAUNCHER"),
                          .guest_in_launcher = true,
                          .state_directory = bench.state()});

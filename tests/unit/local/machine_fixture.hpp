@@ -44,7 +44,8 @@ class Bench {
     std::unique_ptr<sandbox::Machine> machine_;
 };
 
-/// Another backend on its state folder, whose guest is the real one, in the launcher.
+/// Another backend on its state folder, whose guest is the real one, in the launcher where the
+/// kernel allows that.
 [[nodiscard]] std::unique_ptr<sandbox::Backend> backend_with_guest(const Bench& bench);
 
 [[nodiscard]] bool in_force(const sandbox::Machine& machine, const std::string& layer);
