@@ -138,10 +138,10 @@ bool is_frame_header(std::uint32_t marker)
     return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
 
-/// JPEG (T.81): segments up to the first scan, a frame header among them, and an end.
+/// JPEG (T.81): segments up to the first scan, one frame header among them, and an end.
 std::string jpeg_fault(std::string_view data)
 {
-    std::string fault = cut_off; // until the frame's header is seen
+    std::optional<std::string> fault; // since the frame's header
     std::size_t at = 2;
     while (at + 4 <= data.size() && data[at] == '\xff') {
         const std::uint32_t marker = big(data, at + 1, 1);
@@ -154,11 +154,14 @@ std::string jpeg_fault(std::string_view data)
             return cut_off;
         }
         if (is_frame_header(marker)) {
+            if (fault) {
+                return cut_off; // a second one, of another size perhaps: no decoder takes it
+            }
             fault = judge_size(big(data, at + 7, 2), big(data, at + 5, 2));
         }
         if (marker == 0xda) {
             const bool ends = data.find("\xff\xd9"sv, at + length) != std::string_view::npos;
-            return ends ? fault : cut_off;
+            return ends ? fault.value_or(cut_off) : cut_off;
         }
         at += 2 + length;
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <utility>
 
 namespace berth::workspace {
 namespace {
@@ -48,7 +49,7 @@ std::optional<Footer> decode_footer(std::string_view text)
     if (error != std::errc() || end != mode.end()) {
         return std::nullopt;
     }
-    return footer;
+    return encode(footer) == text ? std::optional(std::move(footer)) : std::nullopt;
 }
 
 } // namespace berth::workspace

@@ -76,6 +76,10 @@ TEST_CASE("pictures without pixels, or with too many, are told")
     CHECK(picture_fault(jpeg("\x00\x00"s), "image/jpeg") == "it has no pixels");
     CHECK(picture_fault(jpeg("\x1f\x41"s), "image/jpeg").starts_with("it has 1x8001 pixels"));
     CHECK(picture_fault(jpeg("\x1f\x40"s), "image/jpeg") == "");
+    // The first size would be told, and the second be judged.
+    const std::string one = jpeg("\xff\xff"s);
+    CHECK(picture_fault(one.substr(0, one.find("\xff\xda"s)) + jpeg().substr(2), "image/jpeg") ==
+          "it is damaged or cut off");
 }
 
 TEST_CASE("whatever the bytes of a picture are, none is read behind its end")
