@@ -1,5 +1,6 @@
 #include "sandbox/local/remove_tree.hpp"
 
+#include "sandbox/base/random.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
 #include <cerrno>
@@ -66,8 +67,10 @@ class Remover {
             return false;
         }
         if (depth == max_depth) {
-            // Deeper than the stack may be: it comes up to the top and is met there again.
-            const std::string moved = ".berth-deep-" + std::to_string(++moved_);
+            // Deeper than the stack may be: it comes up to the top and is met there again. Under a
+            // name that nobody can guess: a command that had made a folder of that name, and the
+            // depth inside of it, could not be cleared up after any more.
+            const std::string moved = ".berth-deep-" + random_hex(16);
             return ::renameat(parent.get(), name, top_, moved.c_str()) == 0;
         }
         const bool progress = empty(directory, depth + 1);
@@ -75,7 +78,6 @@ class Remover {
     }
 
     int top_;
-    unsigned long moved_ = 0;
 };
 
 } // namespace

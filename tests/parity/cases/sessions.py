@@ -251,6 +251,17 @@ class SessionsTest(ParityTest):
         self.assertEqual(self.output("echo x >/tmp/f; cat /tmp/f"), "x\n")
         self.output("chmod 0 /tmp /var/tmp ~")
 
+    @local_only
+    def test_a_session_whose_folders_have_the_names_of_the_remover_is_ended_and_purged(self):
+        for folder in ("/tmp", "/var/tmp", "~"):
+            self.output(f"cd {folder} && rm -rf -- * .[!.]* && "
+                        "mkdir -p .berth-deep-{1,2,3}/$(printf 'a/%.0s' {1..60})")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.output("find /tmp /var/tmp -name '.berth-deep-*'"), "")
+        self.assertEqual(self.output("ls -A ~ | wc -l"), "3\n")
+        self.command_line("sessions", "kill", "work", "--purge")
+        self.assertEqual(list((self.state.path / "sessions").iterdir()), [])
+
     def test_list_and_kill(self):
         self.assertEqual(self.sessions(), [])
         self.output("echo kept >f; sleep 300 >/dev/null 2>&1 & echo $! >pid")

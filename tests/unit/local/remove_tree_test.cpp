@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,6 +11,22 @@
 
 using namespace berth::local;
 using berth::local::test::TemporaryTree;
+
+namespace {
+
+void add_depth(const std::string& folder, int depth)
+{
+    int at = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (; depth > 0; --depth) {
+        REQUIRE(::mkdirat(at, "d", 0755) == 0);
+        const int next = ::openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        ::close(at);
+        at = next;
+    }
+    ::close(at);
+}
+
+} // namespace
 
 TEST_CASE("links are removed, what they lead to is not")
 {
@@ -31,17 +48,30 @@ TEST_CASE("closed folders are opened and any depth is reached")
     host.add("tree/closed/inner/file", "x");
     ::chmod((host.path() + "/tree/closed/inner").c_str(), 0);
     ::chmod((host.path() + "/tree/closed").c_str(), 0);
-    // In the way of the name that a folder from the depth would get.
-    host.add("tree/.berth-deep-1/file", "x");
-    int at = ::open((host.path() + "/tree").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (int depth = 0; depth < 3000; ++depth) {
-        REQUIRE(::mkdirat(at, "d", 0755) == 0);
-        const int next = ::openat(at, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        ::close(at);
-        at = next;
-    }
-    ::close(at);
+    add_depth(host.path() + "/tree", 3000);
     ::chmod((host.path() + "/tree").c_str(), 0);
     CHECK(remove_tree(AT_FDCWD, host.path() + "/tree"));
     CHECK_FALSE(std::filesystem::exists(host.path() + "/tree"));
+}
+
+TEST_CASE("what has a name that a folder from the depth may get, and the depth in it, is removed")
+{
+    const TemporaryTree host;
+    const std::string tree = host.path() + "/tree";
+    SUBCASE("folders alone")
+    {
+        for (const char* name : {".berth-deep-1", ".berth-deep-2", ".berth-deep-3"}) {
+            std::filesystem::create_directories(tree + '/' + name);
+            add_depth(tree + '/' + name, 200);
+        }
+    }
+    SUBCASE("and a file")
+    {
+        host.add("tree/.berth-deep-1", "x");
+        std::filesystem::create_directories(tree + "/.berth-deep-2");
+        add_depth(tree + "/.berth-deep-2", 200);
+    }
+    CHECK(remove_tree(AT_FDCWD, tree));
+    CHECK_FALSE(std::filesystem::exists(tree));
+    std::filesystem::remove_all(tree);
 }
