@@ -305,7 +305,7 @@ class FileRegistry : public Registry {
         try {
             ::utimensat(AT_FDCWD, (path(key) + "/" + record_name).c_str(),
                         time == nullptr ? nullptr : times.data(), AT_SYMLINK_NOFOLLOW);
-        } catch (const std::bad_alloc&) {
+        } catch (const std::exception&) {
             return; // one note less
         }
     }

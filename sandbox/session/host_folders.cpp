@@ -3,6 +3,7 @@
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/session/key.hpp"
 #include "sandbox/session/session_folders.hpp"
 #include "sandbox/session/session_lock.hpp"
 #include "sandbox/state_directory.hpp"
@@ -153,8 +154,9 @@ std::vector<std::string> HostFolders::occupied() const
 std::chrono::system_clock::time_point HostFolders::last_noted(const std::string& key) const noexcept
 {
     struct stat status{};
-    const bool noted = ::lstat((path(key) + '/' + mark_name).c_str(), &status) == 0 ||
-                       ::lstat(path(key).c_str(), &status) == 0;
+    const bool noted =
+        is_key(key) && (::lstat((path(key) + '/' + mark_name).c_str(), &status) == 0 ||
+                        ::lstat(path(key).c_str(), &status) == 0);
     return std::chrono::system_clock::from_time_t(noted ? status.st_mtim.tv_sec : 0);
 }
 

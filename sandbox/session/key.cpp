@@ -22,4 +22,10 @@ std::string key_hash(const SessionId& id)
     return hash.finish();
 }
 
+bool is_key(std::string_view text) noexcept
+{
+    return text.size() == key_size &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 } // namespace berth::session

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace berth::session {
 
@@ -22,5 +23,9 @@ struct SessionId {
 
 /// Of what key_hash() gives, in characters.
 inline constexpr std::size_t key_size = 64;
+
+/// Whether it may be one of those: so many lower-case hex digits. Any other that comes from outside
+/// (shared books, a folder, a person) names no session, and may be the way to another folder.
+[[nodiscard]] bool is_key(std::string_view text) noexcept;
 
 } // namespace berth::session

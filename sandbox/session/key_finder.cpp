@@ -29,7 +29,7 @@ std::optional<std::string> KeyFinder::listed(const std::string& shown) const
 std::optional<std::string> KeyFinder::of_home(const SessionId& id, const std::string& shown) const
 {
     for (const auto& key : {key_hash(id), shown}) {
-        if (key.size() == key_size && !backend_.find_home(key).empty()) {
+        if (is_key(key) && !backend_.find_home(key).empty()) {
             return key;
         }
     }

@@ -105,7 +105,7 @@ std::optional<std::vector<std::string>> marked_keys(int state)
         throw_errno("open the folder of marks");
     }
     auto names = directory_names(folder.get());
-    std::erase_if(names, [](const std::string& name) { return name.size() != key_size; });
+    std::erase_if(names, [](const std::string& name) { return !is_key(name); });
     return names;
 }
 

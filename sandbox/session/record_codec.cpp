@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/key.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -244,6 +245,10 @@ try {
     record.news = value.value("news", "");
     record.untold = value.value("untold", std::vector<std::string>());
     record.adopting = value.value("adopting", "");
+    if (!record.adopting.empty() && !is_key(record.adopting)) {
+        // What another session had is removed with it: from shared books "../.." would lead out.
+        throw std::runtime_error("it is damaged: what it adopts is no session");
+    }
     if (const auto saving = value.find("saving"); saving != value.end()) {
         record.saving = decode_saving(*saving);
     }

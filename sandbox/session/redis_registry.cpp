@@ -317,7 +317,9 @@ std::vector<std::string> RedisRegistry::keys()
     const auto answer = run(redis_scripts::list, {redis_keys::index}, {redis_keys::record_prefix});
     std::vector<std::string> found;
     for (const auto& item : answer.at(0).items) {
-        if (item.text.size() == key_size) {
+        // Whoever writes to that Redis would have a collector, which may be root, make and remove
+        // what "../.." leads to.
+        if (is_key(item.text)) {
             found.push_back(item.text);
         }
     }

@@ -1,6 +1,8 @@
 #include "sandbox/session/session_folders.hpp"
 
 #include "sandbox/base/directory.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/state_directory.hpp"
 
@@ -31,6 +33,17 @@ SessionFolders::SessionFolders(std::string state_directory)
 {
 }
 
+std::string SessionFolders::path(const std::string& key) const
+{
+    if (!is_key(key)) {
+        throw Error(ErrorCode::backend_error,
+                    visible_beginning(key, 2 * key_size) + " is no key of a session",
+                    "whoever wrote that into the registry of the sessions was no berth: see who "
+                    "may write to it");
+    }
+    return sessions_ + '/' + key;
+}
+
 const char* SessionFolders::hint() noexcept
 {
     return "The state directory must be a folder that you may write to; --state-dir or "
@@ -45,17 +58,20 @@ UniqueFd SessionFolders::open_all() const
 
 UniqueFd SessionFolders::open(const std::string& key) const
 {
+    const std::string shown = path(key);
     const UniqueFd sessions = open_all();
-    return sessions ? open_below(sessions.get(), key.c_str(), path(key)) : UniqueFd{};
+    return sessions ? open_below(sessions.get(), key.c_str(), shown) : UniqueFd{};
 }
 
 UniqueFd SessionFolders::make(const std::string& key) const
 {
+    (void)path(key); // before the state directory is made for it
     return make(sandbox::open_state_directory(state_directory_).get(), key);
 }
 
 UniqueFd SessionFolders::make(int state, const std::string& key) const
 {
+    const std::string shown = path(key);
     const UniqueFd sessions = open_or_make_subdirectory(state, folder_name);
     UniqueFd folder;
     if (sessions) {
@@ -63,7 +79,7 @@ UniqueFd SessionFolders::make(int state, const std::string& key) const
     }
     if (!folder) {
         throw sandbox::write_error(errno, "the session's folder cannot be made",
-                                   "make the session's folder " + path(key), hint());
+                                   "make the session's folder " + shown, hint());
     }
     return folder;
 }
@@ -76,7 +92,7 @@ std::vector<std::string> SessionFolders::keys(const Wanted& wanted) const
     }
     auto found = directory_names(sessions.get());
     std::erase_if(found, [&](const std::string& name) {
-        return name.size() != key_size || !wanted(sessions.get(), name);
+        return !is_key(name) || !wanted(sessions.get(), name);
     });
     std::sort(found.begin(), found.end());
     return found;

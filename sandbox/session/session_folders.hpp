@@ -20,7 +20,10 @@ class SessionFolders {
   public:
     explicit SessionFolders(std::string state_directory);
 
-    [[nodiscard]] std::string path(const std::string& key) const { return sessions_ + '/' + key; }
+    /// Throws Error(backend_error) for what is no key, as all below do: the last that stands
+    /// between
+    /// "../.." and the folders of others.
+    [[nodiscard]] std::string path(const std::string& key) const;
 
     /// Invalid when it does not exist.
     [[nodiscard]] UniqueFd open(const std::string& key) const;

@@ -107,6 +107,20 @@ TEST_SUITE("session/redis")
         }
     }
 
+    TEST_CASE("what somebody has written there that is no key is no session")
+    {
+        const RedisServer server;
+        const auto registry = open(server);
+        put(*registry, work, full_record());
+        for (const auto& other :
+             {"../../" + std::string(session::key_size - 6, 'a'),
+              std::string(session::key_size, 'A'), std::string(session::key_size + 1, 'a')}) {
+            (void)server.say({"SADD", redis_keys::index, other});
+            (void)server.say({"HSET", redis_keys::record(other), "record", "{}"});
+        }
+        CHECK(registry->keys() == std::vector{work});
+    }
+
     TEST_CASE("user and password, and what is said without them")
     {
         const RedisServer server({"--requirepass", "the secret"});

@@ -67,6 +67,21 @@ TEST_SUITE("session/registry")
         CHECK(found->mark == record.mark);
     }
 
+    TEST_CASE_TEMPLATE("a record that adopts what is no session is damaged", Books, FileBooks,
+                       RedisBooks)
+    {
+        const Books books;
+        auto record = full_record();
+        record.adopting = key_of("other");
+        put(*books.open(), key_of("work"), record);
+        CHECK(books.open()->find(key_of("work"))->adopting == record.adopting);
+        for (const auto& from : {std::string("other"), "../../" + std::string(58, 'a')}) {
+            record.adopting = from;
+            put(*books.open(), key_of("work"), record);
+            CHECK_THROWS_AS((void)books.open()->find(key_of("work")), DamagedRecord);
+        }
+    }
+
     TEST_CASE_TEMPLATE("of a session that never was there is nothing", Books, FileBooks, RedisBooks)
     {
         const Books books;
