@@ -11,9 +11,9 @@
 namespace berth::guest {
 namespace {
 
-/// Of jobs that ended: each has 16 KiB of output in memory at most.
+/// Of jobs that ended and whose outcome is known: each has 16 KiB of output in memory at most.
 constexpr std::size_t remembered = 32;
-/// Of those whose outcome nobody knows.
+/// Of those whose outcome nobody knows, beside them.
 constexpr std::size_t unseen_remembered = 128;
 /// Of them in an error.
 constexpr std::size_t named = 12;
@@ -172,19 +172,19 @@ Error Commands::State::too_many_calls(const std::string& why) const
 void Commands::State::remember(EndedJob job)
 {
     ended.push_back(std::move(job));
-    while (ended.size() > remembered) {
-        const auto known = std::ranges::find_if(
-            ended, [](const EndedJob& each) { return each.unseen.is_known(); });
-        if (known != ended.end()) {
-            ended.erase(known);
-        } else if (ended.size() > unseen_remembered) {
-            // Of many whose connections end together, that which came here first may be the last.
-            const auto earliest = std::ranges::min_element(ended, {}, &EndedJob::order);
-            forgotten.add(earliest->unseen);
-            ended.erase(earliest);
-        } else {
-            return;
-        }
+    const auto is_known = [](const EndedJob& each) { return each.unseen.is_known(); };
+    auto known = static_cast<std::size_t>(std::ranges::count_if(ended, is_known));
+    // Each of its own kind alone: what nobody has seen yet would have one that has just ended, and
+    // that whoever began it is about to ask for, forgotten at once.
+    for (; known > remembered; --known) {
+        ended.erase(std::ranges::find_if(ended, is_known));
+    }
+    while (ended.size() - known > unseen_remembered) {
+        // Of many whose connections end together, that which came here first may be the last.
+        const auto earliest = std::ranges::min_element(
+            ended, {}, [&](const EndedJob& each) { return std::pair(is_known(each), each.order); });
+        forgotten.add(earliest->unseen);
+        ended.erase(earliest);
     }
 }
 

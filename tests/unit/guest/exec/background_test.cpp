@@ -340,22 +340,24 @@ TEST_CASE("outcomes that nobody has seen are not forgotten for others")
         leave_one(number);
     }
     CHECK(are_there(40));
-    (void)guest.run(in_background("exit 41"));
-    CHECK(are_there(40)); // known, and one too many
+    // Nor those that are known for them: whoever began it is about to ask.
+    const auto job = guest.run(in_background("exit 41")).reply.job_id;
+    CHECK(are_there(41));
+    CHECK(output(guest, job).state.exit_code == 41);
     CHECK(output(guest, "job-1").state.exit_code == 1);
     guest.commands->seen_all();
     leave_one(42);
-    CHECK(are_there(32));
+    CHECK(are_there(32 + 1));
     for (int number = 43; number < 43 + 140; ++number) {
         leave_one(number);
     }
-    CHECK(are_there(128)); // there is an end to it, and it is told
+    CHECK(are_there(32 + 128)); // there is an end to it, and it is told
     CHECK(guest.commands->forgotten_unseen() == 13);
     for (const bool told : {false, true}) {
         const auto claim = guest.commands->lend_unseen();
         CHECK(guest.commands->forgotten_unseen() == 0);
-        leave_one(200);        // while somebody tells of the others
-        CHECK(are_there(128)); // else it has ended, and has not taken its place yet
+        leave_one(200);             // while somebody tells of the others
+        CHECK(are_there(32 + 128)); // else it has ended, and has not taken its place yet
         guest.commands->settle_claim(claim, told);
         CHECK(guest.commands->forgotten_unseen() == (told ? 0 : 14));
     }
