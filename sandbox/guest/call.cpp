@@ -49,15 +49,26 @@ void Call::finish(protocol::FrameType type, std::string payload, Task after_sent
         if (self->on_answer_) {
             self->on_answer_(*self, type, payload);
         }
-        if (const auto connection = self->connection_.lock()) {
+        const auto connection = self->connection_.lock();
+        if (connection) {
             connection->finish(*self, type, std::move(payload), std::move(after_sent));
         } else if (after_sent) {
             after_sent();
         }
-        if (type == protocol::FrameType::error || !self->awaits_acknowledgement()) {
+        if (type == protocol::FrameType::error && !connection) {
+            self->await_nobody();
+        } else if (type == protocol::FrameType::error || !self->awaits_acknowledgement()) {
             self->forget_handlers();
         }
     });
+}
+
+/// An error that no connection takes is told to whoever comes back for the call, and needs no
+/// acknowledgement. That nobody did on_gone() has yet to hear.
+void Call::await_nobody() noexcept
+{
+    on_cancel_ = nullptr;
+    on_acknowledged_ = nullptr;
 }
 
 bool Call::tell(std::string event)

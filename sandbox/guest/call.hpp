@@ -51,7 +51,8 @@ class Call : public std::enable_shared_from_this<Call> {
     // ---- the loop's thread ----
 
     /// The handler's: what shall happen, besides the stop request, when the host cancels the call,
-    /// also behind an answer that is not acknowledged, and when its connection is gone.
+    /// also behind an answer that is not acknowledged, and when its connection is gone: before the
+    /// answer, behind one that is not acknowledged, or behind an error that it was too late for.
     void on_cancel(Task task) { on_cancel_ = std::move(task); }
 
     void on_gone(Task task) { on_gone_ = std::move(task); }
@@ -142,6 +143,7 @@ class Call : public std::enable_shared_from_this<Call> {
   private:
     void finish(protocol::FrameType type, std::string payload, Task after_sent);
     void pump_soon();
+    void await_nobody() noexcept;
     /// A handler may hold the call: kept beyond its end, both would live for ever.
     void forget_handlers() noexcept;
 

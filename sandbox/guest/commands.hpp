@@ -81,6 +81,18 @@ class Commands {
     /// Returns the job's id; empty where it is not known yet.
     std::string detach(const std::string& id);
 
+    /// What is told of a command that is about to be started.
+    struct Asked {
+        std::string id;
+        std::string command;     ///< its beginning
+        std::uint64_t order = 0; ///< see JobEntry
+    };
+
+    [[nodiscard]] Asked asked(const protocol::ExecuteRequest& request) const;
+
+    /// It was answered that it is not run, and why, and that has reached nobody: a job says so.
+    void note_not_run(const Asked& asked, const std::exception_ptr& error);
+
     /// Its answer is on its way once more, and to be acknowledged: unless somebody was told of it
     /// meanwhile, it is as if detach() had not been.
     void await_again(const std::string& id);

@@ -170,6 +170,20 @@ std::string Commands::State::refuse(const Delayed& command, const std::exception
     return job_id;
 }
 
+Commands::Asked Commands::asked(const protocol::ExecuteRequest& request) const
+{
+    return {request.id, shown_beginning(request.command), state_->last_order + 1};
+}
+
+void Commands::note_not_run(const Asked& asked, const std::exception_ptr& error)
+{
+    State::Delayed command{.request = {}, .done = {}, .order = asked.order};
+    command.request.id = asked.id;
+    command.request.command = asked.command;
+    command.detached = true;
+    (void)state_->refuse(command, error);
+}
+
 bool Commands::State::cancel_delayed(const std::string& id)
 {
     Done done;

@@ -232,6 +232,15 @@ void bind_command(const std::weak_ptr<Call>& weak, Commands& commands, const std
     }
 }
 
+/// Of a command of which nothing was run. Its connection may be gone, and nobody come back for it:
+/// then a job says so.
+void fail_command(Call& call, Commands& commands, const Commands::Asked& asked,
+                  const std::exception_ptr& error)
+{
+    call.on_gone([&commands, asked, error] { commands.note_not_run(asked, error); });
+    call.fail(error);
+}
+
 void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
              std::string_view request)
 {
@@ -241,13 +250,15 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     bind_command(call, commands, decoded.id, decoded.acknowledge);
     commands.start(
         decoded,
-        [call, &services = context.services,
+        [call, &services = context.services, asked = commands.asked(decoded),
          news = tell_output(call, commands, decoded.id, decoded.progress)](
             const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
-            if (services.quota && !error) {
+            if (error) {
+                fail_command(*call, services.commands, asked, error);
+            } else if (services.quota) {
                 answer_counted(services, call, reply);
             } else {
-                answer(*call, reply, error);
+                call->reply(protocol::encode(reply));
             }
         },
         // Its shim has the request then. Kept for hours by a command with much input, the room

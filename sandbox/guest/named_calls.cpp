@@ -145,6 +145,8 @@ bool NamedCalls::repeat(const std::shared_ptr<Call>& call, const std::string& na
         }
         if (answer.type == protocol::FrameType::reply) {
             answer.call->repeated();
+        } else {
+            answer.call->acknowledged(); // somebody is there to hear it
         }
         connection->take_over(answer.call);
         connection->finish(*answer.call, answer.type, std::move(answer.payload), {});

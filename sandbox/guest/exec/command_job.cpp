@@ -139,6 +139,7 @@ protocol::JobEntry Command::job_entry()
     entry.remaining = remaining();
     entry.unseen = unseen_.is_set();
     entry.order = order_;
+    entry.not_run = failed_;
     if (judgement_) {
         entry.exit_code = judgement_->exit_code;
     }
@@ -153,6 +154,7 @@ protocol::JobState Command::job_state()
     state.command = entry.command;
     state.running = !over_;
     state.shell_ended = judgement_.has_value();
+    state.not_run = failed_;
     if (judgement_) {
         state.fate = judgement_->fate;
         state.exit_code = judgement_->exit_code;

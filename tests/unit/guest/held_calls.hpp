@@ -1,11 +1,13 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/guest/call.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "tests/unit/guest/guest_server.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -94,6 +96,14 @@ struct HeldCalls {
         const std::lock_guard lock(mutex);
         for (const auto& call : std::exchange(held, {})) {
             call->reply(payload);
+        }
+    }
+
+    void fail()
+    {
+        const std::lock_guard lock(mutex);
+        for (const auto& call : std::exchange(held, {})) {
+            call->fail(std::make_exception_ptr(Error(ErrorCode::not_found, "it fails")));
         }
     }
 

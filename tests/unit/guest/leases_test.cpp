@@ -114,6 +114,35 @@ TEST_SUITE("guest/leases")
         }
     }
 
+    TEST_CASE("an error that came too late for its connection is heard of once, or told as gone")
+    {
+        HeldCalls guest;
+        auto first = leased(guest, "one");
+        first.send(FrameType::request, named(text("hold"), name('a')), executing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        first.close();
+        REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
+        guest.fail();
+        CHECK(guest.gone == 0);
+        SUBCASE("its server comes back for it")
+        {
+            auto second = leased(guest, "one");
+            second.send(FrameType::request, named(text("hold"), name('a')), executing);
+            CHECK(second.receive_error() == "not_found");
+            second.close();
+            (void)leased(guest, "one", 0);
+            CHECK(becomes_true([&] { return guest.server.clients() == 0; }));
+            CHECK(guest.gone == 0);
+        }
+        SUBCASE("its server leaves")
+        {
+            (void)leased(guest, "one", 0);
+            CHECK(becomes_true([&] { return guest.gone == 1; }));
+        }
+        CHECK(guest.acknowledged == 0);
+        CHECK(guest.cancelled == 0);
+    }
+
     TEST_CASE(
         "a result is acknowledged by its name, and unseen once its server is gone without that")
     {

@@ -125,6 +125,37 @@ TEST_CASE("a client that leaves does not shorten the life of a job to be")
     CHECK(!guest.commands->jobs().back().remaining);
 }
 
+TEST_CASE("a command whose client leaves before it can begin is told as one that was not run")
+{
+    Guest guest(Mode::subreaper);
+    auto request = Guest::request("echo on >ran");
+    request.workdir = guest.home() + "/missing";
+    request.acknowledge = true;
+    SUBCASE("and then fails")
+    {
+        (void)guest.start(request);
+        CHECK(guest.commands->detach(request.id) == "job-1");
+    }
+    SUBCASE("and failed when nobody was there any more")
+    {
+        const auto asked = guest.commands->asked(request);
+        const auto outcome = guest.run(request);
+        REQUIRE(outcome.error);
+        (void)guest.run("true");
+        CHECK(guest.commands->detach(request.id).empty());
+        guest.commands->note_not_run(asked, outcome.error);
+    }
+    REQUIRE(guest.until([&] { return guest.commands->ended_jobs().size() == 1; }));
+    const auto job = guest.commands->ended_jobs().front();
+    CHECK(job.not_run);
+    CHECK(job.unseen);
+    CHECK(job.order == 1);
+    CHECK(job.command == request.command);
+    const auto state = output(guest, job.job_id).state;
+    CHECK(state.not_run);
+    CHECK(state.notice.find("/missing") != std::string::npos);
+}
+
 TEST_CASE("input that nobody could read is not told as sent, closed behind it or not")
 {
     Guest guest(Mode::subreaper);
