@@ -203,6 +203,7 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
     }
     sandbox::Sandbox sandbox(std::move(machine), record->token);
     require_idle(*record, adoption, sandbox);
+    note_ending(key, *record);
     destroy(record->machine, false, lock);
     apply(*record, Event::end);
     registry_.put(key, *record);

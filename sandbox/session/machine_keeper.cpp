@@ -240,10 +240,12 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     if (record.state == State::running) {
         apply(record,
               gone_event(record, settings_.ttl, attended, backend_.parting(record.machine)));
-        destroy(record.machine, false, lock);
+        record.ending = true; // what it occupied is there, with the guest's note, which goes first
+        put_before_removal(key, record);
         if (record.state == State::lost && settings_.on_lost && used_since_boot(record)) {
             settings_.on_lost(record.id.session);
         }
+        destroy(record.machine, false, lock);
     } else if (record.state == State::creating) {
         apply(record, record.ending ? Event::end : Event::gone);
         if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live

@@ -119,6 +119,13 @@ void MachineKeeper::note_ending(const std::string& key, Record& record)
         return;
     }
     record.ending = true;
+    put_before_removal(key, record);
+}
+
+/// What became of a machine is in the books before what is left of it, and that may be the only
+/// other thing that tells, is removed: for whoever comes after a server that was killed meanwhile.
+void MachineKeeper::put_before_removal(const std::string& key, const Record& record)
+{
     try {
         registry_.put(key, record);
     } catch (const Error& error) {

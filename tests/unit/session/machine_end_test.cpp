@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include <sys/wait.h>
@@ -38,21 +39,28 @@ struct Fixture : tests::ManagerFixture {
     int told = 0; ///< as an error, to the operator
 };
 
-/// A command that is killed while it ends the session's machine, at that point of it.
-void end_and_die(const tests::ManagerFixture& fixture, const std::function<void()>& before)
+/// A program that is killed while it does that, as it ends the session's machine, or removes what
+/// is left of it, and has done so much of it.
+void die_in(const tests::ManagerFixture& fixture, const std::function<void()>& action,
+            const std::function<void()>& done)
 {
     const pid_t command = ::fork();
     if (command == 0) {
         fixture.backend->before_end = [&] {
-            before();
+            done();
             ::_exit(0);
         };
-        (void)fixture.start()->kill(work, false);
+        action();
         ::_exit(1);
     }
     int status = -1;
     REQUIRE(::waitpid(command, &status, 0) == command);
     REQUIRE(status == 0);
+}
+
+void end_and_die(const tests::ManagerFixture& fixture, const std::function<void()>& done)
+{
+    die_in(fixture, [&] { (void)fixture.start()->kill(work, false); }, done);
 }
 
 } // namespace
@@ -97,6 +105,34 @@ TEST_SUITE("session/machine_end")
         backend->noted = protocol::Parting::none;
         CHECK(says(start()->acquire(work), "the sandbox was lost"));
         CHECK(told == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who is killed as it clears up has written why the machine is gone")
+    {
+        const auto collect = [&] {
+            return start()->collect_leftovers(Deadline::after(5s)).cleared;
+        };
+        bool by_call = false;
+        bool rest_first = false;
+        SUBCASE("for a call")
+        {
+            by_call = true;
+        }
+        SUBCASE("for a call, and the rest is removed before the next")
+        {
+            by_call = rest_first = true;
+        }
+        SUBCASE("for those that come later") {}
+        end_machine(work);
+        backend->noted = protocol::Parting::unused;
+        die_in(*this, [&] { by_call ? (void)start()->acquire(work) : (void)collect(); }, [] {});
+        backend->noted = std::nullopt; // which has removed the guest's note
+        if (rest_first) {
+            CHECK(collect() == 1);
+            CHECK(collect() == 0);
+        }
+        CHECK(says(start()->acquire(work), "it was not used for its time to live"));
+        CHECK(told == 0);
     }
 
     TEST_CASE_FIXTURE(Fixture, "after a restart of the host it is lost, once, whatever the date")
