@@ -51,9 +51,7 @@ Server::~Server()
 {
     changed_ = nullptr;
     loop_.cancel(resume_);
-    if (resume_ == 0) {
-        loop_.unwatch(listener_.get());
-    }
+    loop_.unwatch(listener_.get());
     while (!connections_.empty()) {
         connections_.back()->close();
     }
@@ -128,14 +126,15 @@ void Server::accept()
     connections_.push_back(connection);
 }
 
-/// Out of descriptors or memory: the connection stays in the queue, and so would the event.
+/// Out of descriptors or memory: the connection stays in the queue, and so would the event. The
+/// socket stays watched, for nothing: whoever has used up what epoll may watch meanwhile, which any
+/// command can, would end the guest as it watches it anew.
 void Server::pause_accepting()
 {
-    loop_.unwatch(listener_.get());
-    resume_ = loop_.call_at(BootClock::now() + std::chrono::milliseconds(100), [this] {
-        resume_ = 0;
-        loop_.watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
-    });
+    loop_.change(listener_.get(), 0);
+    loop_.cancel(resume_);
+    resume_ = loop_.call_at(BootClock::now() + std::chrono::milliseconds(100),
+                            [this] { loop_.change(listener_.get(), EPOLLIN); });
 }
 
 protocol::HelloReply Server::welcome(const protocol::Hello& hello)
