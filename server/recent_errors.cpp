@@ -1,10 +1,12 @@
 #include "server/recent_errors.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/session/session_lock.hpp"
 #include "sandbox/state_directory.hpp"
 #include "server/log.hpp"
 
@@ -17,6 +19,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,6 +121,21 @@ void append_errors(int directory, const char* name, std::vector<RecentError>& er
 
 } // namespace
 
+namespace {
+
+/// Of several servers that see a full file at once one moves it away. Another one, late, would move
+/// the next file over it, which has but a line, and all that is kept with it.
+void move_away(int directory, const UniqueFd& full)
+{
+    // Who has the lock does it: it is not waited for.
+    if (flock_until(full.get(), LOCK_EX, Deadline::after({})) &&
+        session::is_named(directory, present_name, full.get())) {
+        ::renameat(directory, present_name, directory, previous_name);
+    }
+}
+
+} // namespace
+
 void remember_error(const std::string& state_directory, const RecentError& error) noexcept
 {
     try {
@@ -130,7 +148,7 @@ void remember_error(const std::string& state_directory, const RecentError& error
         write_full(file.get(), to_line(error));
         struct stat status{};
         if (::fstat(file.get(), &status) == 0 && status.st_size > present_limit) {
-            ::renameat(directory.get(), present_name, directory.get(), previous_name);
+            move_away(directory.get(), file);
         }
     } catch (const std::exception& failure) { // a full disk, no memory: one error less in the list
         log::write(log::Level::warning, "error not kept for `berth status`",

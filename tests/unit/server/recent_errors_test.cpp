@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -42,6 +45,29 @@ TEST_CASE("what was remembered is told, the latest first")
     struct stat status{};
     REQUIRE(::stat((state / "errors.jsonl").c_str(), &status) == 0);
     CHECK((status.st_mode & 0777U) == 0600);
+}
+
+TEST_CASE("servers that find the file full at once lose nothing of what is kept")
+{
+    constexpr int servers = 6;
+    for (int round = 0; round < 150; ++round) {
+        const berth::tests::TemporaryDirectory state;
+        for (int i = 0; i < 31; ++i) { // with one more it is full
+            remember_error(state.path(), error(std::string(2000, 'x')));
+        }
+        std::atomic<int> ready = 0;
+        std::vector<std::jthread> threads;
+        for (int i = 0; i < servers; ++i) {
+            threads.emplace_back([&] {
+                ++ready;
+                while (ready < servers) {
+                }
+                remember_error(state.path(), error(std::string(2000, 'y')));
+            });
+        }
+        threads.clear();
+        REQUIRE(recent_errors(state.path(), 100).size() == 31 + servers);
+    }
 }
 
 TEST_CASE("the files stay small, and the latest are in them")
