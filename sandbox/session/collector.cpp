@@ -31,7 +31,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
             round.collected.found.push_back(key);
         }
     });
-    backend_.collect(deadline);
+    collect_backend(deadline, round);
     const bool swept = sweep_saves(deadline, round); // before the saves, which need the room
     // Each may take minutes. One that failed may well fail again, and takes the others' time last.
     const auto rank = [](const Due& due) {
@@ -96,6 +96,17 @@ void Collector::clear_up(const std::string& key, Round& round)
                              .cleared = cleared});
     } else {
         remove_home(key, round);
+    }
+}
+
+/// What is left of machines that no book knows. The sessions and their saves have nothing to do
+/// with what is wrong there.
+void Collector::collect_backend(const Deadline& deadline, Round& round)
+{
+    try {
+        backend_.collect(deadline);
+    } catch (const std::exception& error) {
+        round.collected.failed.emplace_back(error.what());
     }
 }
 

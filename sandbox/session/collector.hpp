@@ -78,6 +78,7 @@ class Collector {
                                 const Act& act);
     [[nodiscard]] std::string name_of(const std::string& key) const;
     void clear_up(const std::string& key, Round& round);
+    void collect_backend(const Deadline& deadline, Round& round);
     [[nodiscard]] bool sweep_saves(const Deadline& deadline, Round& round);
     void save(const Due& due, Round& round);
     void remove_home(const std::string& key, Round& round);

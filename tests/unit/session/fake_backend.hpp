@@ -169,7 +169,15 @@ class FakeBackend : public sandbox::Backend {
                                     : !std::filesystem::exists(alive(record.data.at("key_hash"))));
     }
 
-    void collect(const Deadline& /*deadline*/) override { log("collect"); }
+    std::function<void()> during_collection;
+
+    void collect(const Deadline& /*deadline*/) override
+    {
+        log("collect");
+        if (during_collection) {
+            during_collection();
+        }
+    }
 
     [[nodiscard]] std::string find_home(const std::string& key_hash) override
     {

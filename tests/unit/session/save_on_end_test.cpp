@@ -211,6 +211,22 @@ TEST_SUITE("session/save_on_end")
         CHECK_FALSE(has_home());
     }
 
+    TEST_CASE_FIXTURE(Fixture, "what the backend cannot clear up keeps nothing from being saved")
+    {
+        bool swept = false;
+        settings.sweep_saves = [&](const Deadline&, const std::stop_token&) {
+            swept = true;
+            return session::SweptSaves{};
+        };
+        (void)start()->acquire(work);
+        end_machine(work);
+        backend->during_collection = [] { throw Error(ErrorCode::backend_error, "it sticks"); };
+        const auto collected = collect();
+        CHECK(collected.failed == std::vector<std::string>{"it sticks"});
+        CHECK(saved.size() == 1);
+        CHECK(swept);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "saves wait for all that is quick, and what failed for the others")
     {
         const auto end_one = [&](const std::string& name) {
