@@ -171,8 +171,10 @@ bool Admission::has_machine(const std::string& key, const Record& record) const
         // Whoever makes it has the lock, unless it died.
         const auto lock = registry_.lock(key, Deadline::after({}));
         const auto made = registry_.find(key);
-        if (!made) {
-            registry_.erase(key); // it came to nothing, and the lock has made its folder anew
+        // It came to nothing, and the lock has made its folder anew. What is in that may be the
+        // claim of an unnamed session's server that is just beginning.
+        if (const auto claim = made ? nullptr : registry_.claim(key)) {
+            registry_.erase(key);
         }
         return made && is_running(*made); // it may have been done since `record` was read
     } catch (const Error&) {

@@ -193,6 +193,37 @@ TEST_SUITE("session/admission")
               ErrorCode::busy);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "of one that comes to nothing meanwhile no claim is taken away")
+    {
+        settings.max_sessions = 1;
+        const auto manager = start();
+        (void)manager->acquire(of("ann", "a"));
+        CountingRegistry registry(settings.state_directory);
+        const auto key = session::key_hash(of("ann", "a"));
+        auto creating = registry.find(key);
+        REQUIRE(creating);
+        creating->state = session::State::creating;
+        registry.put(key, *creating);
+        std::unique_ptr<session::Registry::Hold> claim;
+        bool begins = false;
+        SUBCASE("of a server that begins")
+        {
+            begins = true;
+        }
+        SUBCASE("and nothing is left of it") {}
+        registry.before_lock = [&](const std::string& locked) {
+            if (locked == key) {
+                registry.erase(key);
+                claim = begins ? registry.claim(key) : nullptr;
+            }
+        };
+        const session::Admission admission(settings, *backend, registry);
+        const auto id = of("ann", "b");
+        CHECK(admission.enter(id, session::key_hash(id)));
+        CHECK((!begins || claim->holds()));
+        CHECK(std::filesystem::exists(folder(of("ann", "a"))) == begins);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "one principal's machines are counted apart")
     {
         settings.max_sessions_per_principal = 1;
