@@ -58,6 +58,7 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation)
     had_home_ = folder_->has_home();
     uid_.write();
     folder_->set_generation(generation);
+    folder_->set_socket(launch.socket_path);
     folder_->prepare(launch.host_uid, launch.host_gid);
     quota_obstacle_ = place_.privileged
                           ? limit_home(linux_projects(), folder_->fd(), launch.guest.quota)

@@ -199,7 +199,8 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     facts.folder = key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    facts.socket_path = socket_path(here, id);
+    const auto noted = SessionFolder::socket(here.state, key_hash);
+    facts.socket_path = noted.empty() ? socket_path(here, id) : noted;
     const auto listener = listener_at(facts.socket_path);
     facts.pid = listener.pid;
     facts.start_time = listener.start_time;
@@ -215,8 +216,9 @@ bool LocalBackend::nothing_lives(const std::string& key_hash)
     if (!sandbox::find_state_directory(settings_.state_directory)) {
         return true; // nothing was ever made
     }
-    const std::string id = machine_id(key_hash);
-    return nobody_listens(socket_path(host(), id));
+    // Nor one of a server that has its sockets elsewhere: there would be two on the same home.
+    const auto noted = SessionFolder::socket(host().state, key_hash);
+    return nobody_listens(noted.empty() ? socket_path(host(), machine_id(key_hash)) : noted);
 }
 
 /// Launchers wait with a root like that of the latest machine: a server's are all alike. `first`:

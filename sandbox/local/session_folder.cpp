@@ -32,6 +32,7 @@ constexpr Part outputs{"var-tmp/berth", 0700};
 constexpr const char* removed_home = "home.removed";
 constexpr const char* generation_name = "machine";
 constexpr const char* parting_name = "parting";
+constexpr const char* socket_name = "socket";
 
 void make_part(int folder, const Part& part)
 {
@@ -170,6 +171,21 @@ void SessionFolder::forget_generation() const noexcept
 {
     ::unlinkat(folder_.get(), generation_name, 0);
     ::unlinkat(folder_.get(), parting_name, 0);
+    ::unlinkat(folder_.get(), socket_name, 0);
+}
+
+void SessionFolder::set_socket(const std::string& path) const
+{
+    write_file_atomically(folder_.get(), socket_name, path, 0600, /*sync=*/false);
+}
+
+std::string SessionFolder::socket(const std::string& state, const std::string& name)
+{
+    try {
+        return read_file_limited(AT_FDCWD, path_of(state, name) + '/' + socket_name, 256);
+    } catch (const std::exception&) {
+        return {};
+    }
 }
 
 UniqueFd SessionFolder::make_parting_note() const

@@ -50,8 +50,14 @@ class SessionFolder {
     /// Which machine the temporary folders belong to; empty: none.
     [[nodiscard]] std::string generation() const;
     void set_generation(const std::string& generation) const;
-    /// And its note.
+    /// And its notes.
     void forget_generation() const noexcept;
+
+    /// Where that machine's guest listens, for a server that looks for its socket elsewhere: what
+    /// is in its environment says where (runtime_folder.hpp).
+    void set_socket(const std::string& path) const;
+    /// Empty: it was not noted. Makes no folder.
+    [[nodiscard]] static std::string socket(const std::string& state, const std::string& name);
 
     /// A file for the guest of that machine to say why it ends itself (protocol/parting.hpp), open
     /// for writing. Throws std::system_error.

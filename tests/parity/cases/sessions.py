@@ -252,6 +252,16 @@ class SessionsTest(ParityTest):
         self.output("chmod 0 /tmp /var/tmp ~")
 
     @local_only
+    def test_a_machine_that_no_book_knows_is_found_by_a_server_with_another_runtime_folder(self):
+        self.output("echo kept >f")
+        (folder,) = (self.state.path / "sessions").iterdir()
+        self.berth.kill()
+        (folder / "record.json").unlink()
+        other = self.start("--session", "work", env={"XDG_RUNTIME_DIR": ""})
+        self.assertEqual(other.call_tool("bash_exec", {"command": "cat f"}).data["stdout"], "kept\n")
+        self.wait_until(lambda: len(self.state.guests()) == 1, 2, self.state.processes())
+
+    @local_only
     def test_a_session_whose_folders_have_the_names_of_the_remover_is_ended_and_purged(self):
         for folder in ("/tmp", "/var/tmp", "~"):
             self.output(f"cd {folder} && rm -rf -- * .[!.]* && "
