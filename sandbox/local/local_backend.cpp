@@ -460,6 +460,7 @@ void LocalBackend::collect(const Deadline& deadline)
         return; // nothing was ever made
     }
     remove_stale_sockets(host().runtime, host().cgroups, deadline);
+    UidRange::clear_up(privileged_ ? host().state_fd.get() : -1);
 }
 
 std::string LocalBackend::find_home(const std::string& key_hash)

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -107,10 +108,11 @@ std::optional<unsigned> uid_of(int state, const std::string& name)
     return claimed.size() == 1 ? std::optional(claimed.front()) : std::nullopt;
 }
 
-bool has_home(int state, const std::string& name)
+/// `part`: "home", or what it is called while it is removed.
+bool has(int state, const std::string& name, const char* part)
 {
-    return ::faccessat(state, ("sessions/" + name + "/home").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) ==
-           0;
+    return ::faccessat(state, ("sessions/" + name + '/' + part).c_str(), F_OK,
+                       AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 void unlink_there(int state, const std::string& path)
@@ -120,17 +122,42 @@ void unlink_there(int state, const std::string& path)
     }
 }
 
+enum class Owner : std::uint8_t { older, newer, none };
+
+/// Whose the files are that the uid has.
+Owner owner_of_files(int state, const std::string& from, const std::string& to)
+{
+    for (const char* part : {"home", "home.removed"}) {
+        if (has(state, from, part)) {
+            return Owner::older;
+        }
+        if (has(state, to, part)) {
+            return Owner::newer;
+        }
+    }
+    return Owner::none; // the home was removed, whosever it was
+}
+
 /// Under the lock. What is true of a handover by where the home is. In this order a crash between
 /// two steps leaves what this does again; on the disk, since the files' owner is.
 void settle_handover(int state, const std::string& from, const std::string& to)
 {
-    if (has_home(state, to) && !has_home(state, from)) {
-        if (const auto uid = parse(read_record(state, to))) {
-            write_file_atomically(state, claim_path(*uid), to, 0600, /*sync=*/true);
+    const auto owner = owner_of_files(state, from, to);
+    const auto uid = parse(read_record(state, to));
+    if (owner == Owner::newer && uid) {
+        write_file_atomically(state, claim_path(*uid), to, 0600, /*sync=*/true);
+    }
+    if (owner == Owner::none && uid) {
+        const auto claimed = read_small(state, claim_path(*uid));
+        if (claimed == from || claimed == to) {
+            unlink_there(state, claim_path(*uid));
         }
-        unlink_there(state, record_path(from));
-    } else {
+    }
+    if (owner != Owner::newer) {
         unlink_there(state, record_path(to));
+    }
+    if (owner != Owner::older) {
+        unlink_there(state, record_path(from));
     }
     unlink_there(state, handover_name);
 }
@@ -148,7 +175,7 @@ void settle_handover(int state)
 
 /// The exclusive lock, freed with the descriptor. Its file also remembers where the last search
 /// ended.
-UniqueFd lock_uids(int state)
+UniqueFd lock_uids(int state, std::chrono::seconds patience = std::chrono::seconds(10))
 {
     if (::mkdirat(state, "uids", 0700) != 0 && errno != EEXIST) {
         throw_errno("make the folder of uids");
@@ -159,7 +186,7 @@ UniqueFd lock_uids(int state)
     }
     // Held until the claim is written, some milliseconds. Not waited for without end: one that
     // was stopped while it held the lock would stop every other server.
-    const Deadline deadline = Deadline::after(std::chrono::seconds(10));
+    const Deadline deadline = Deadline::after(patience);
     if (!flock_until(lock.get(), LOCK_EX, deadline)) {
         throw Error(ErrorCode::busy, "another berth holds the lock of the session uids",
                     "look for a berth that was stopped (state T) and end or continue it");
@@ -300,6 +327,25 @@ void UidRange::release(const std::string& name) noexcept
     } catch (const std::exception&) {
         // The claim stays: a uid less, never one with two owners.
         return;
+    }
+}
+
+void UidRange::clear_up(int state) noexcept
+{
+    try {
+        const UniqueFd folder(
+            ::openat(state, "uids", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+        if (!folder) {
+            return; // no session has ever had one
+        }
+        const UniqueFd lock = lock_uids(state, std::chrono::seconds(0));
+        for (const auto& name : directory_names(folder.get())) {
+            if (name.find(".tmp.") != std::string::npos) { // who writes one has the lock
+                ::unlinkat(folder.get(), name.c_str(), 0);
+            }
+        }
+    } catch (const std::exception&) {
+        return; // the next one that clears up tries again
     }
 }
 

@@ -48,6 +48,9 @@ class UidRange {
     /// The session's files are gone. Nothing happens without a claim.
     void release(const std::string& name) noexcept;
 
+    /// Removes what processes have left that were killed while they changed uids. Waits for nobody.
+    static void clear_up(int state) noexcept;
+
   private:
     [[nodiscard]] bool is_taken(unsigned uid) const;
 

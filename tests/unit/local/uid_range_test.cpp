@@ -180,6 +180,33 @@ TEST_CASE_FIXTURE(HandOver, "whenever a process dies the uid is its home's")
     {
         moved ? check_is_new() : check_is_old();
     }
+    SUBCASE("whoever clears up, also what was not written to its end")
+    {
+        for (const char* name : {"uids/5000.tmp.12ab", "uids/handover.tmp.34cd"}) {
+            state.add(name, "");
+        }
+        UidRange::clear_up(fd.get());
+        CHECK_FALSE(std::filesystem::exists(at("uids/5000.tmp.12ab")));
+        CHECK_FALSE(std::filesystem::exists(at("uids/handover.tmp.34cd")));
+        CHECK_FALSE(std::filesystem::exists(at("uids/handover")));
+        moved ? check_is_new() : check_is_old();
+    }
+    SUBCASE("also where the home was removed first")
+    {
+        std::filesystem::remove_all(at(moved ? "sessions/b/home" : "sessions/a/home"));
+        SUBCASE("whole")
+        {
+            range.release(moved ? "b" : "a");
+            CHECK_FALSE(std::filesystem::exists(at("uids/5000")));
+            CHECK_FALSE(std::filesystem::exists(at("sessions/b/uid")));
+            CHECK_FALSE(std::filesystem::exists(at("sessions/a/uid")));
+        }
+        SUBCASE("in part")
+        {
+            state.add_directory(moved ? "sessions/b/home.removed" : "sessions/a/home.removed");
+            moved ? check_is_new() : check_is_old();
+        }
+    }
     SUBCASE("also where the old session is removed first")
     {
         range.release("a");
