@@ -49,6 +49,7 @@ Adopted MachineKeeper::adopt(const std::string& from, const Adoption& adoption)
         throw Error(ErrorCode::invalid_argument, "that is the session which shall have it",
                     "Give the new name with --session.");
     }
+    finish_begun(from); // which may be another's by then, and forgotten
     try {
         const auto locks = lock_both(from, to, adoption.deadline);
         return adopt(from, to, adoption, locks);
@@ -64,11 +65,14 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
 {
     const auto target = registry_.find(to);
     const bool begun = target && target->adopting == from; // by one that has died
-    if (begun && !backend_.find_home(to).empty()) {
+    const bool has_home = !backend_.find_home(to).empty();
+    if (begun && has_home) {
         finish_adoption(to, *target);
-        return {.from = {}, .key = to, .home = backend_.find_home(to), .ended_machine = false};
+        if (backend_.find_home(from).empty()) { // else one of them was made anew meanwhile
+            return {.from = {}, .key = to, .home = backend_.find_home(to), .ended_machine = false};
+        }
     }
-    if (!begun) {
+    if (!begun || has_home) {
         require_free(to, target, adoption.to);
     }
     auto found = registry_.find(from);
@@ -109,7 +113,8 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
     return adopted;
 }
 
-/// Under both locks: what is in the books of both follows what became of the home.
+/// Under both locks: what is in the books of both follows what became of the home. That the new one
+/// was adopting goes last: it is all that points at the old one, for who comes after one that died.
 void MachineKeeper::finish_adoption(const std::string& to, Record record)
 {
     const auto from = std::exchange(record.adopting, {});
@@ -121,10 +126,20 @@ void MachineKeeper::finish_adoption(const std::string& to, Record record)
     if (!home.empty()) {
         record.machine.data["home"] = home;
     }
-    registry_.put(to, record);
     const auto old = registry_.find(from);
     if (!old || (has_no_machine(*old) && backend_.find_home(from).empty())) {
         forget(from);
+    }
+    registry_.put(to, record);
+}
+
+/// Before the new session is used, ended or forgotten, and with it what points at the old one.
+void MachineKeeper::finish_begun(const std::string& to) noexcept
+{
+    try {
+        (void)settle_adoption(to);
+    } catch (const std::exception&) {
+        return; // it is under way, or damaged: whoever has the lock next sees that
     }
 }
 

@@ -160,6 +160,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
         note_wanted(wanted.key);
         throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
     }
+    finish_begun(wanted.key);
     const auto lock = lock_to_make(wanted.key);
     auto record = registry_.find(wanted.key);
     if (record) {

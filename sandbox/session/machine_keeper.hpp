@@ -172,6 +172,7 @@ class MachineKeeper {
                                 const Adoption& adoption, const BothLocks& locks);
     void finish_adoption(const std::string& to, Record record);
     bool settle_adoption(const std::string& to);
+    void finish_begun(const std::string& to) noexcept;
     void require_free(const std::string& to, const std::optional<Record>& record,
                       const SessionId& id) const;
     void require_owner(const std::string& from, const std::optional<Record>& record,

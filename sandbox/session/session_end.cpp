@@ -60,6 +60,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     if (in_making) {
         backend_.interrupt(key); // else its session.setup, of an hour perhaps, would be waited for
     }
+    finish_begun(key);
     const auto lock = this->lock(key, manner.deadline);
     if (!look()) {
         // Whoever made it has undone it.

@@ -57,9 +57,15 @@ struct Fixture : tests::ManagerFixture {
     /// A server that is killed in the middle of it.
     void adopt_and_die(std::function<void()> tests::FakeBackend::* when) const
     {
+        (*backend).*when = [] { ::_exit(0); };
+        adopt_and_die();
+        (*backend).*when = nullptr;
+    }
+
+    void adopt_and_die() const
+    {
         const pid_t pid = ::fork();
         if (pid == 0) {
-            (*backend).*when = [] { ::_exit(0); };
             try {
                 (void)adopt();
             } catch (const std::exception&) {
@@ -227,6 +233,56 @@ TEST_SUITE("session/adoption")
             }
             check_is_new();
             CHECK(text_of(backend->home(key_hash(kept))) == "years of work");
+        }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who dies at any look after the move leaves one session")
+    {
+        std::function<void()> come_next;
+        SUBCASE("for the next collection")
+        {
+            come_next = [&] {
+                collect();
+                check_is_new();
+            };
+        }
+        SUBCASE("for a call of the new one")
+        {
+            come_next = [&] {
+                CHECK(says(start()->acquire(kept), "taken over from session work"));
+                CHECK(has_home(kept));
+            };
+        }
+        SUBCASE("for who removes the new one")
+        {
+            come_next = [&] { REQUIRE(start()->kill(kept, true)); };
+        }
+        SUBCASE("for who gives it to a third one")
+        {
+            come_next = [&] {
+                auto third = wanted;
+                third.to = {"ann", "third", {}};
+                (void)start()->adopt(key_hash(kept), third);
+                CHECK(state_of(kept) == "absent");
+                CHECK(has_home(third.to));
+                REQUIRE(start()->kill(third.to, true));
+            };
+        }
+        for (const int look : {1, 2}) { // where the home is, and whether the old one is gone
+            CAPTURE(look);
+            end_one();
+            int left = look;
+            backend->before_look = [&] {
+                if (has_home(kept) && --left == 0) {
+                    ::_exit(0);
+                }
+            };
+            adopt_and_die();
+            backend->before_look = nullptr;
+            come_next();
+            CHECK(state_of(work) == "absent");
+            CHECK_FALSE(std::filesystem::exists(folder(work)));
+            (void)start()->kill(kept, true);
         }
     }
 

@@ -179,8 +179,13 @@ class FakeBackend : public sandbox::Backend {
         }
     }
 
+    std::function<void()> before_look; ///< called in find_home()
+
     [[nodiscard]] std::string find_home(const std::string& key_hash) override
     {
+        if (before_look) {
+            before_look();
+        }
         return std::filesystem::exists(home(key_hash)) ? home(key_hash) : std::string();
     }
 
