@@ -101,6 +101,14 @@ Conditions decode_conditions(const json& value)
     return made;
 }
 
+json encode_machine(const sandbox::MachineRecord& machine)
+{
+    return {{"backend", machine.backend},
+            {"id", machine.id},
+            {"generation", machine.generation},
+            {"data", machine.data}};
+}
+
 json encode_kept(const KeptTime& kept)
 {
     return {{"boot", kept.seen.boot},
@@ -170,11 +178,7 @@ std::string encode(const Record& record)
         {"unnamed", record.unnamed},
         {"state", to_string(record.state)},
         {"why", record.why},
-        {"machine",
-         {{"backend", record.machine.backend},
-          {"id", record.machine.id},
-          {"generation", record.machine.generation},
-          {"data", record.machine.data}}},
+        {"machine", encode_machine(record.machine)},
         {"created", rfc3339(record.created)},
         {"epoch", record.epoch},
         {"owner", record.owner},
@@ -196,6 +200,9 @@ std::string encode(const Record& record)
         for (const auto& notice : record.untold) { // which quotes what commands have printed
             untold.push_back(utf8::sanitize(notice));
         }
+    }
+    for (const auto& [generation, why] : record.past) {
+        text["past"].push_back({{"generation", generation}, {"why", why}});
     }
     if (record.ending) {
         text["ending"] = true;
@@ -244,6 +251,10 @@ try {
     record.ending = value.value("ending", false);
     record.news = value.value("news", "");
     record.untold = value.value("untold", std::vector<std::string>());
+    for (const auto& earlier : value.value("past", json::array())) {
+        record.past.emplace_back(earlier.at("generation").get<std::string>(),
+                                 earlier.at("why").get<std::string>());
+    }
     record.adopting = value.value("adopting", "");
     if (!record.adopting.empty() && !is_key(record.adopting)) {
         // What another session had is removed with it: from shared books "../.." would lead out.

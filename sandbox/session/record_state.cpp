@@ -2,9 +2,26 @@
 
 #include "sandbox/base/error.hpp"
 
+#include <cstddef>
 #include <string>
 
 namespace berth::session {
+namespace {
+
+/// Before another machine takes the place of the last one: why that has ended, if it was ended.
+void note_past(Record& record)
+{
+    constexpr std::size_t most_kept = 4; // who asks had a call in flight on it
+    if (record.state != State::ended || record.machine.generation.empty()) {
+        return;
+    }
+    record.past.emplace_back(record.machine.generation, record.why);
+    if (record.past.size() > most_kept) {
+        record.past.erase(record.past.begin());
+    }
+}
+
+} // namespace
 
 void apply(Record& record, Event event)
 {
@@ -13,6 +30,9 @@ void apply(Record& record, Event event)
         throw Error(ErrorCode::internal, "a session that is " +
                                              std::string(to_string(record.state)) +
                                              " cannot go where it was sent");
+    }
+    if (event == Event::create) {
+        note_past(record);
     }
     record.state = transition->to;
     record.why = transition->why;

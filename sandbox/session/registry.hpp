@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace berth::session {
@@ -41,6 +42,9 @@ struct Record {
     std::string news;
     /// The same of commands that ended with machines that it had. A few.
     std::vector<std::string> untold;
+    /// Of its last few machines before the present one, those that were ended: generation and why,
+    /// for a server whose call was cut off by that.
+    std::vector<std::pair<std::string, std::string>> past;
     /// Somebody ends its machine: written before anything of it is, for one who dies meanwhile.
     bool ending = false;
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.

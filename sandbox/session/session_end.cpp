@@ -159,8 +159,10 @@ std::string MachineKeeper::why_ended(const std::string& key, const std::string& 
         if (!record) { // which of shared books may be an accident
             return registry_.is_shared() ? std::string() : told(Event::purge);
         }
-        if (record->machine.generation != generation) {
-            return {}; // what became of that one is not in the books any more
+        if (record->machine.generation != generation) { // another server was quicker
+            const auto found = std::ranges::find(record->past, generation,
+                                                 &decltype(record->past)::value_type::first);
+            return found == record->past.end() ? std::string() : found->second;
         }
         if (record->state == State::ended) {
             return record->why;

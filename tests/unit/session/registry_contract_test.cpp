@@ -65,6 +65,7 @@ TEST_SUITE("session/registry")
         CHECK(found->owner == record.owner);
         CHECK(found->place == record.place);
         CHECK(found->mark == record.mark);
+        CHECK(found->past == record.past);
     }
 
     TEST_CASE_TEMPLATE("a record that adopts what is no session is damaged", Books, FileBooks,

@@ -45,6 +45,7 @@ inline session::Record full_record()
     record.owner = "pid 1";
     record.place = {.host_id = "id", .host = "here", .state_directory = "/state"};
     record.mark = "a mark";
+    record.past = {{"an earlier one", "it was ended on request"}};
     return record;
 }
 

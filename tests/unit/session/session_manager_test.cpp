@@ -161,6 +161,28 @@ TEST_SUITE("session/session_manager")
         CHECK(backend->count("create") == 2);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "why a machine was ended is known when the next one is there")
+    {
+        const auto first = start();
+        const auto old = first->acquire(work);
+        for (int i = 0; i < 2; ++i) {
+            REQUIRE(start()->kill(work, false));
+            CHECK(first->why_ended(work, old) == "it was ended on request");
+            (void)start()->acquire(work);
+            CHECK(first->why_ended(work, old) == "it was ended on request");
+        }
+        end_machine(work); // nobody ends this one
+        const auto lost = start()->acquire(work);
+        end_machine(work);
+        (void)start()->acquire(work);
+        CHECK(first->why_ended(work, lost).empty());
+        for (int i = 0; i < 20; ++i) {
+            (void)start()->acquire(work);
+            REQUIRE(start()->kill(work, false));
+        }
+        CHECK(first->why_ended(work, old).empty()); // the books keep a few
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a machine that ended for want of use was not lost")
     {
         (void)start()->acquire(work);
