@@ -3,12 +3,19 @@
 #include "sandbox/session/unseen_outcomes.hpp"
 #include "sandbox/session/untold.hpp"
 
+#include <chrono>
 #include <exception>
+#include <memory>
 #include <utility>
 
 // A machine that nobody uses gives way to one that is made as a server asks (docs/adr/0020).
 
 namespace berth::session {
+namespace {
+
+constexpr std::chrono::seconds last_words_time{2};
+
+} // namespace
 
 /// Whether this server could, and should, put another machine in its place.
 bool MachineKeeper::is_outdated(const Record& record)
@@ -66,6 +73,23 @@ LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& rec
     keep_untold(record, last.told);
     registry_.put(key, record);
     return last;
+}
+
+/// Of a machine that is about to be ended, whoever uses it: what nobody was told of. One that does
+/// not answer ends as it is.
+void MachineKeeper::keep_last_words(const std::string& key, Record& record,
+                                    std::unique_ptr<sandbox::Machine> machine)
+{
+    if (!machine || record.unnamed) {
+        return;
+    }
+    sandbox::Sandbox sandbox(std::move(machine), record.token);
+    const auto running = stopped_notices(sandbox.look(Deadline::after(last_words_time)));
+    const auto last = take_last_notices(key, record, sandbox);
+    if (!last.untold.empty()) {
+        keep_untold(record, {last.untold});
+    }
+    keep_untold(record, running);
 }
 
 } // namespace berth::session

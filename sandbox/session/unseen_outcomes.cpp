@@ -165,6 +165,18 @@ LastNotices last_notices(const protocol::InfoReply& info)
     return notices;
 }
 
+std::vector<std::string> stopped_notices(const protocol::InfoReply& info)
+{
+    std::vector<std::string> notices;
+    for (const auto* job : newest_unseen(info, /*also_running=*/true).jobs) {
+        if (job->status == "running") {
+            notices.push_back(reached_nobody(*job) + "it ran, and was ended with the sandbox" +
+                              gone_with_it);
+        }
+    }
+    return notices;
+}
+
 void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
                           sandbox::Sandbox& sandbox) noexcept
 {

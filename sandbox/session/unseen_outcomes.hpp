@@ -32,6 +32,9 @@ struct LastNotices {
 /// By the list that it has.
 [[nodiscard]] LastNotices last_notices(const protocol::InfoReply& info);
 
+/// Of those that nobody would be told of and that run, for a machine that is ended now.
+[[nodiscard]] std::vector<std::string> stopped_notices(const protocol::InfoReply& info);
+
 /// To each of `last.told`, which are of the same list, the end of what it printed, as far as the
 /// guest gives that: for it they count as told from then on.
 void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,

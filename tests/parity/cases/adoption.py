@@ -107,6 +107,27 @@ class AdoptionTest(ParityTest):
         self.assertTrue(told["remedy"])
         self.command_line("sessions", "adopt", "work", status=2)
 
+    def test_what_nobody_was_told_of_goes_with_the_home(self):
+        self.run_command("mkfifo gate")
+        pending = self.berth.call_async(
+            "bash_exec", {"command": "echo b >begun; read line <gate; echo printed; exit 4"})
+        other = self.start("--session", "work")
+        self.wait_until(lambda: other.call_tool("read_file", {"path": "begun"}).data, 10, "it runs")
+        self.berth.kill()
+        del pending
+        other.call_tool("bash_exec", {"command": "echo >gate"})
+        self.wait_until(lambda: not other.call_tool("session_info").data["jobs"], 10, "its end")
+        other.close()
+        self.wait_until(lambda: json.loads(self.command_line("sessions", "show", "work", "--json"))
+                        ["clients"] == 0, 10, "the server has left")
+        self.adopt("work", "--session", "kept")
+        self.berth = self.start("--session", "kept")
+        notices = self.run_command("true").notices
+        self.assertEqual(len(notices), 3, notices)
+        self.assertIn("exit 4; it printed at last:", notices[0])
+        self.assertEqual(notices[1], "printed")
+        self.assertIn("taken over from session", notices[2])
+
     def test_an_unnamed_session_is_taken_from_its_server(self):
         server = self.start()
         made = server.call_tool("bash_exec", {"command": "echo mine > file"})

@@ -127,6 +127,28 @@ class OutcomesTest(ParityTest):
         self.wait_until(lambda: not self.call("session_info").data["jobs"], 10, "its end")
         self.check_told(command, "exit 4", "printed\n", 4)
 
+    def test_what_a_killed_machine_has_not_told(self):
+        """Neither what had ended nor what ran; told with the next machine's first result."""
+        command = "echo b >begun; read line <gate; echo once >>log; echo printed; exit 4"
+        server, _ = self.begun(command)
+        server.kill()
+        self.run_command("echo >gate; rm begun gate")
+        self.wait_until(lambda: not self.call("session_info").data["jobs"], 10, "its end")
+        running, _ = self.begun("echo b >begun; sleep 300")
+        running.kill()
+        self.wait_until(lambda: self.call("session_info").data["jobs"], 10, "its job")
+        self.command_line("sessions", "kill", "work")
+        notices = self.told()
+        self.assertEqual(len(notices), 4, notices)
+        self.assertIn("`" + command, notices[0])
+        self.assertIn("exit 4; it printed at last:", notices[0])
+        self.assertEqual(notices[1], "printed")
+        self.assertIn("sleep 300`", notices[2])
+        self.assertIn("was ended with the sandbox", notices[2])
+        self.assertIn("it was ended on request", notices[3])
+        self.assertEqual(self.output("cat log"), "once\n")
+        self.assertEqual(self.told(), [])
+
     def test_what_was_read_is_never_told(self):
         ends = [lambda server: server.kill(), lambda server: server.close(),
                 lambda server: (server.signal(signal.SIGTERM), server.wait())]

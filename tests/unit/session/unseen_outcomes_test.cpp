@@ -133,3 +133,16 @@ TEST_CASE("what is told at last of several is not lost when the guest fails on o
     CHECK(asked == 2); // of a guest that is stuck no more is asked
     CHECK(notices.untold.empty());
 }
+
+TEST_CASE("what ran, and nobody would be told of, is told as ended with the sandbox")
+{
+    InfoReply info;
+    info.jobs.push_back(entry("job-1-aaaa", "make test", true));
+    info.jobs.push_back(entry("job-2-aaaa", "known", true));
+    info.jobs.back().unseen = false;
+    info.ended.push_back(entry("job-3-aaaa", "over"));
+    const auto notices = berth::session::stopped_notices(info);
+    REQUIRE(notices.size() == 1);
+    CHECK(notices[0].find("`make test` reached nobody") != std::string::npos);
+    CHECK(notices[0].find("was ended with the sandbox") != std::string::npos);
+}
