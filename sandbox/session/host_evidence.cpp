@@ -2,13 +2,26 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/visible.hpp"
+#include "sandbox/base/wall_time.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <exception>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace berth::session {
 namespace {
+
+std::optional<Record> found_by_now(Registry& registry, const std::string& key) noexcept
+{
+    try {
+        return registry.find(key);
+    } catch (const std::exception&) {
+        return std::nullopt;
+    }
+}
 
 class HoldOfBoth : public Registry::Hold {
   public:
@@ -45,10 +58,32 @@ bool MachineKeeper::is_foreign(const std::string& key) const
     }
 }
 
+/// Who is refused is told whom it waits for: one that stands still would keep it for ever.
+std::unique_ptr<Registry::Hold> MachineKeeper::lock_books(const std::string& key,
+                                                          const Deadline& deadline) const
+{
+    try {
+        return registry_.lock(key, deadline);
+    } catch (const Error& error) {
+        const auto record =
+            error.code() == ErrorCode::busy ? found_by_now(registry_, key) : std::nullopt;
+        if (!record || record->state != State::creating) {
+            throw;
+        }
+        const auto who = visible(record->owner) + (settings_.place ? "" : " on this host");
+        throw Error(ErrorCode::busy,
+                    std::string(error.what()) + " (" + who + " makes it since " +
+                        rfc3339(record->last_used) + ')',
+                    "Try again in a few seconds. Where that does not help, look at that process: "
+                    "one that stands still (state T) `kill -CONT` lets go on; after `kill -KILL` "
+                    "of it the next call begins anew.");
+    }
+}
+
 std::unique_ptr<Registry::Hold> MachineKeeper::lock(const std::string& key,
                                                     const Deadline& deadline) const
 {
-    auto books = registry_.lock(key, deadline);
+    auto books = lock_books(key, deadline);
     if (!are_books_elsewhere() || is_foreign(key)) {
         return books;
     }

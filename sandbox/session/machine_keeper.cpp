@@ -295,7 +295,8 @@ std::unique_ptr<Registry::Hold> MachineKeeper::lock_to_make(const std::string& k
         if (error.code() != ErrorCode::busy || settings_.setup.commands.empty()) {
             throw;
         }
-        throw Error(ErrorCode::busy, error.what(), advice_to_wait(settings_.setup));
+        throw Error(ErrorCode::busy, error.what(),
+                    advice_to_wait(settings_.setup) + ". " + error.hint());
     }
 }
 

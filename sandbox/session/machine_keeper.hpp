@@ -205,6 +205,8 @@ class MachineKeeper {
     static void give_to(const Wanted& wanted, Record& record);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_books(const std::string& key,
+                                                             const Deadline& deadline) const;
     [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
     void require_held(const Registry::Hold& lock) const;
     void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
