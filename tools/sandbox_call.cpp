@@ -1,5 +1,8 @@
 #include "tools/sandbox_call.hpp"
 
+#include "sandbox/base/visible.hpp"
+
+#include <string>
 #include <utility>
 
 namespace berth::tools {
@@ -29,11 +32,16 @@ void refuse_unsent(Context& context, const session::Lease& lease, const sandbox:
         throw Error(cause);
     }
     context.sessions.report_lost(context.session, lease);
+    const auto& name = context.session.session;
     throw Error(
         Error(ErrorCode::sandbox_unavailable,
               std::string("the sandbox ended as soon as it was there: ") + cause.what(),
               "Nothing of this call was done. Somebody ends this session's sandboxes, or the "
-              "host does: try again, and tell the operator if that does not help.")
+              "host does: try again, and tell the operator if that does not help" +
+                  (name.empty() ? "."
+                                : ": `berth sessions kill " + visible(name) +
+                                      "` ends it as it is and keeps its home, and the next "
+                                      "call makes another."))
             .set_retryable(true));
 }
 
