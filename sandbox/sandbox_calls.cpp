@@ -69,7 +69,8 @@ constexpr std::array again_after{std::chrono::milliseconds(0), std::chrono::mill
         throw Error(ErrorCode::cancelled, "the client left before the command began", not_begun);
     }
     throw Error(ErrorCode::cancelled, "the client left; the command goes on as a job",
-                "session_info in the same session names it.");
+                "session_info in the same session names it, unless the sandbox ends with its last "
+                "client (session.on_disconnect = kill, or a session without a name).");
 }
 
 [[noreturn]] void throw_not_asked(const Error& error, Operation operation)
