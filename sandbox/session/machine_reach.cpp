@@ -1,19 +1,36 @@
 #include "sandbox/session/machine_reach.hpp"
 
+#include "sandbox/base/error.hpp"
+
 #include <utility>
 
 namespace berth::session {
 namespace {
 
-std::unique_ptr<sandbox::Sandbox> reach_key(sandbox::Backend& backend, Registry& registry,
-                                            const std::optional<Place>& own, const std::string& key)
+/// What `ask` says of the machine of the key; nothing where it has none that runs, or its machine
+/// ends just then.
+template <class Ask>
+auto ask_machine(sandbox::Backend& backend, Registry& registry, const std::optional<Place>& own,
+                 const std::string& key, const Ask& ask)
+    -> std::optional<decltype(ask(std::declval<sandbox::Sandbox&>()))>
 {
     const auto record = registry.find(key);
     if (!record) {
-        return nullptr;
+        return std::nullopt;
     }
     require_host(own, *record);
-    return reach_machine(backend, *record);
+    const auto sandbox = reach_machine(backend, *record);
+    if (!sandbox) {
+        return std::nullopt;
+    }
+    try {
+        return ask(*sandbox);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::session_lost || backend.attach(record->machine)) {
+            throw;
+        }
+        return std::nullopt;
+    }
 }
 
 } // namespace
@@ -34,16 +51,16 @@ std::optional<protocol::PauseReply> pause_machine(sandbox::Backend& backend, Reg
                                                   const std::optional<Place>& own,
                                                   const std::string& key)
 {
-    const auto sandbox = reach_key(backend, registry, own, key);
-    return sandbox ? std::optional(sandbox->pause()) : std::nullopt;
+    return ask_machine(backend, registry, own, key,
+                       [](sandbox::Sandbox& sandbox) { return sandbox.pause(); });
 }
 
 std::optional<protocol::ResumeReply> resume_machine(sandbox::Backend& backend, Registry& registry,
                                                     const std::optional<Place>& own,
                                                     const std::string& key)
 {
-    const auto sandbox = reach_key(backend, registry, own, key);
-    return sandbox ? std::optional(sandbox->resume()) : std::nullopt;
+    return ask_machine(backend, registry, own, key,
+                       [](sandbox::Sandbox& sandbox) { return sandbox.resume(); });
 }
 
 } // namespace berth::session

@@ -57,6 +57,17 @@ class Pausing(ParityTest):
 class PausingTest(Pausing):
     environment = {"BERTH_SESSION_IDLE_PAUSE": "0", "BERTH_SESSION_ON_DISCONNECT": "keep"}
 
+    def test_an_end_at_that_very_moment_is_told_as_one(self):
+        def ask(verb):
+            return subprocess.Popen([binary_path(BACKENDS[backend()]), "sessions", verb, "work"],
+                                    env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)},
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for _ in range(12):
+            self.run_command("true")
+            asking = [ask(verb) for verb in ("pause", "resume", "kill", "pause", "resume")]
+            for said in (each.communicate(timeout=30)[0] for each in asking):
+                self.assertNotIn("connect", said)  # of a socket, which says nothing to an operator
+
     def test_one_that_is_not_there_is_told_as_that(self):
         for command in ("show", "pause", "resume"):
             told = json.loads(self.command_line("sessions", command, "none", "--json", status=1))
