@@ -150,13 +150,20 @@ bool MachineKeeper::settle_adoption(const std::string& to)
     if (!seen || seen->adopting.empty()) {
         return false;
     }
-    const auto locks = lock_both(seen->adopting, to, Deadline::after({}));
-    const auto record = registry_.find(to);
-    if (!record || record->adopting != seen->adopting || !has_no_machine(*record)) {
-        return false;
+    const auto& from = seen->adopting;
+    try {
+        const auto locks = lock_both(from, to, Deadline::after({}));
+        const auto record = registry_.find(to);
+        if (record && record->adopting == from && has_no_machine(*record)) {
+            finish_adoption(to, *record);
+            return true;
+        }
+    } catch (...) {
+        drop_unused(from); // another was quicker, and the lock has made its folder anew
+        throw;
     }
-    finish_adoption(to, *record);
-    return true;
+    drop_unused(from);
+    return false;
 }
 
 void MachineKeeper::require_free(const std::string& to, const std::optional<Record>& record,
