@@ -199,8 +199,7 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     facts.folder = key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    const auto noted = SessionFolder::socket(here.state, key_hash);
-    facts.socket_path = noted.empty() ? socket_path(here, id) : noted;
+    facts.socket_path = SessionFolder::socket(here.state, key_hash, socket_path(here, id));
     const auto listener = listener_at(facts.socket_path);
     facts.pid = listener.pid;
     facts.start_time = listener.start_time;
@@ -217,8 +216,8 @@ bool LocalBackend::nothing_lives(const std::string& key_hash)
         return true; // nothing was ever made
     }
     // Nor one of a server that has its sockets elsewhere: there would be two on the same home.
-    const auto noted = SessionFolder::socket(host().state, key_hash);
-    return nobody_listens(noted.empty() ? socket_path(host(), machine_id(key_hash)) : noted);
+    return nobody_listens(
+        SessionFolder::socket(host().state, key_hash, socket_path(host(), machine_id(key_hash))));
 }
 
 /// Launchers wait with a root like that of the latest machine: a server's are all alike. `first`:

@@ -179,12 +179,14 @@ void SessionFolder::set_socket(const std::string& path) const
     write_file_atomically(folder_.get(), socket_name, path, 0600, /*sync=*/false);
 }
 
-std::string SessionFolder::socket(const std::string& state, const std::string& name)
+std::string SessionFolder::socket(const std::string& state, const std::string& name,
+                                  std::string usual)
 {
     try {
-        return read_file_limited(AT_FDCWD, path_of(state, name) + '/' + socket_name, 256);
+        auto noted = read_file_limited(AT_FDCWD, path_of(state, name) + '/' + socket_name, 256);
+        return noted.empty() ? usual : noted;
     } catch (const std::exception&) {
-        return {};
+        return usual;
     }
 }
 

@@ -56,8 +56,9 @@ class SessionFolder {
     /// Where that machine's guest listens, for a server that looks for its socket elsewhere: what
     /// is in its environment says where (runtime_folder.hpp).
     void set_socket(const std::string& path) const;
-    /// Empty: it was not noted. Makes no folder.
-    [[nodiscard]] static std::string socket(const std::string& state, const std::string& name);
+    /// `usual`: where one of which that was not noted listens. Makes no folder.
+    [[nodiscard]] static std::string socket(const std::string& state, const std::string& name,
+                                            std::string usual);
 
     /// A file for the guest of that machine to say why it ends itself (protocol/parting.hpp), open
     /// for writing. Throws std::system_error.
