@@ -34,7 +34,7 @@ def rows():
     found = {}
     for line in CONFIGURATION.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
-        if len(cells) == 8 and re.fullmatch(r"`[a-z_.]+`", cells[1]):
+        if len(cells) == 8 and re.fullmatch(r"`[a-z0-9_.]+`", cells[1]):
             found[cells[1].strip("`")] = tuple(cell.strip("`") for cell in cells[2:6])
     return found
 
