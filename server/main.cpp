@@ -109,6 +109,7 @@ template <class Found>
 std::vector<Check> as_checks(std::vector<Found> found)
 {
     std::vector<Check> checks;
+    checks.reserve(found.size());
     for (auto& check : found) {
         checks.push_back({.name = std::move(check.name),
                           .ok = check.ok,

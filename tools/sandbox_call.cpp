@@ -29,7 +29,7 @@ void report_lost(Context& context, const session::Lease& lease, const Error& cau
 void refuse_unsent(Context& context, const session::Lease& lease, const sandbox::Unsent& cause)
 {
     if (!cause.is_of_gone()) {
-        throw Error(cause);
+        throw Error(static_cast<const Error&>(cause));
     }
     context.sessions.report_lost(context.session, lease);
     const auto& name = context.session.session;

@@ -54,7 +54,7 @@ BoxChannel::~BoxChannel()
     } catch (const std::exception&) {
         stream_.cut();
     }
-    shutdown();
+    BoxChannel::shutdown();
 }
 
 bool BoxChannel::is_shut() noexcept

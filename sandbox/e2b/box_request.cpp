@@ -3,6 +3,8 @@
 #include "sandbox/command_environment.hpp"
 #include "sandbox/e2b/running_box.hpp"
 
+#include <algorithm>
+
 namespace berth::e2b {
 namespace {
 
@@ -24,12 +26,19 @@ void require_no_mounts(const std::vector<sandbox::Mount>& mounts)
     }
 }
 
+std::chrono::milliseconds idle_time(const sandbox::MachineSpec& spec)
+{
+    return spec.idle_pause.count() > 0 ? spec.idle_pause : RunningBox::most_of_every_plan;
+}
+
 BoxRequest box_request(const sandbox::MachineSpec& spec)
 {
     require_no_mounts(spec.mounts);
     BoxRequest request;
     request.template_id = spec.template_name.empty() ? usual_template : spec.template_name;
-    request.timeout = RunningBox::limit_for({}, spec.idle_pause);
+    // A longer one could be more than the plan allows, which the first call finds out.
+    request.timeout =
+        std::min(RunningBox::limit_for({}, idle_time(spec)), RunningBox::most_of_every_plan);
     request.metadata = {{metadata_keys::generation, spec.generation},
                         {metadata_keys::key, spec.key_hash}};
     // One that is a server's alone ends at its limit, when that was killed. Others sleep.

@@ -4,6 +4,7 @@
 #include "sandbox/e2b/api_types.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ inline constexpr const char* key = "berth_key"; ///< of the session
 
 /// Throws Error(sandbox_unavailable) where there is any: E2B has no folders of this host.
 void require_no_mounts(const std::vector<sandbox::Mount>& mounts);
+
+/// For how long a sandbox runs after its last use. E2B lets none run for ever: where it shall never
+/// be paused, an hour.
+[[nodiscard]] std::chrono::milliseconds idle_time(const sandbox::MachineSpec& spec);
 
 /// Throws as require_no_mounts().
 [[nodiscard]] BoxRequest box_request(const sandbox::MachineSpec& spec);

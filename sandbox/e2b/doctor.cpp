@@ -12,7 +12,7 @@
 namespace berth::e2b {
 namespace {
 
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::seconds question_time{30};
 constexpr const char* key_check = "e2b-key";
 constexpr const char* api_check = "e2b-api";
 constexpr const char* microvm = "microvm";
@@ -31,7 +31,7 @@ Check ask(Link& link)
 {
     try {
         const auto found =
-            link.api.list({{metadata_keys::generation, "none"}}, Deadline::after(patience));
+            link.api.list({{metadata_keys::generation, "none"}}, Deadline::after(question_time));
         return {.name = api_check,
                 .ok = true,
                 .detail = link.settings.api.shown() + " takes the key",

@@ -41,6 +41,12 @@ std::chrono::milliseconds idle_of(const MachineRecord& record)
     return std::chrono::milliseconds(error == std::errc() ? count : 0);
 }
 
+/// That a fresh one was given.
+std::chrono::seconds limit_of(const MachineSpec& spec)
+{
+    return box_request(spec).timeout;
+}
+
 /// Whether it is that machine's: an id in shared books is another's word, and a sandbox of somebody
 /// else must not be used, let alone be ended.
 bool is_of(const BoxInfo& box, const MachineRecord& record)
@@ -84,6 +90,7 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] const std::shared_ptr<Link>& link() const;
     [[nodiscard]] GuestProgram program();
     [[nodiscard]] Box make_box(const MachineSpec& spec);
+    void abandon(const std::string& id) noexcept;
     [[nodiscard]] std::optional<BoxInfo> info_of(const MachineRecord& record);
     [[nodiscard]] std::vector<BoxInfo> boxes_of(const MachineRecord& record);
 
@@ -141,10 +148,17 @@ Box E2bBackend::make_box(const MachineSpec& spec)
                               "E2B knows of none by now, so nothing is left there: try again.")
                             .set_retryable(true));
         }
-        return link()
-            ->api
-            .connect(found.front().box.id, RunningBox::limit_for({}, spec.idle_pause), deadline)
-            .box;
+        return link()->api.connect(found.front().box.id, limit_of(spec), deadline).box;
+    }
+}
+
+/// Of what came to nothing: what went wrong first is what is told.
+void E2bBackend::abandon(const std::string& id) noexcept
+{
+    try {
+        static_cast<void>(link_->api.kill(id, Deadline::after(api_time)));
+    } catch (const std::exception&) {
+        return; // its time runs out, and the books have its number for whoever comes next
     }
 }
 
@@ -159,22 +173,16 @@ std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
                                   {record_keys::domain, box.domain},
                                   {record_keys::envd, box.envd_version},
                                   {record_keys::guest, guest.hash},
-                                  {record_keys::idle, std::to_string(spec.idle_pause.count())}},
+                                  {record_keys::idle, std::to_string(idle_time(spec).count())}},
                          .made_home = true};
     try {
-        auto running = std::make_shared<RunningBox>(
-            link_, box, RunningBox::limit_for({}, spec.idle_pause), spec.idle_pause);
+        auto running = std::make_shared<RunningBox>(link_, box, limit_of(spec), idle_time(spec));
         const auto deadline = Deadline::after(install_time);
         running->expect(install_time);
         install_guest(*running->awake(deadline), guest, guest_config(spec), deadline);
         return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
     } catch (...) {
-        try {
-            static_cast<void>(link_->api.kill(box.id, Deadline::after(api_time)));
-        } catch (const std::exception&) {
-            // Its time runs out; until then the books have its number, and whoever comes next ends
-            // it by that. What went wrong first is what is told.
-        }
+        abandon(box.id);
         throw;
     }
 }

@@ -13,7 +13,7 @@ std::chrono::seconds RunningBox::limit_for(std::chrono::milliseconds time,
 
 RunningBox::RunningBox(std::shared_ptr<Link> link, Box box,
                        std::optional<std::chrono::seconds> left, std::chrono::milliseconds idle)
-    : link_(std::move(link)), idle_(idle), box_(std::move(box))
+    : link_(std::move(link)), id_(box.id), idle_(idle), box_(std::move(box))
 {
     if (left) {
         take(box_, *left);
@@ -64,9 +64,12 @@ std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline)
         limit = limit_for(std::chrono::ceil<std::chrono::milliseconds>(needed), idle_);
     }
     Connected connected;
-    limit = extend(limit, connected, deadline);
+    const auto given = extend(limit, connected, deadline);
     const std::lock_guard lock(mutex_);
-    take(connected.box, limit);
+    if (given < limit) { // else each call would ask for what is refused
+        idle_ = std::min<std::chrono::milliseconds>(idle_, most_idle_then);
+    }
+    take(connected.box, given);
     if (needed_until_) {
         needed_until_ =
             std::min(*needed_until_, runs_until_ - idle_ - margin); // all that is to be had
@@ -79,14 +82,14 @@ std::chrono::seconds RunningBox::extend(std::chrono::seconds limit, Connected& c
                                         const Deadline& deadline)
 {
     try {
-        connected = link_->api.connect(box_.id, limit, deadline);
+        connected = link_->api.connect(id_, limit, deadline);
         return limit;
     } catch (const StatusError& refusal) {
         if (refusal.status() != 400 || limit <= most_of_every_plan) {
             throw;
         }
     }
-    connected = link_->api.connect(box_.id, most_of_every_plan, deadline);
+    connected = link_->api.connect(id_, most_of_every_plan, deadline);
     return most_of_every_plan;
 }
 
@@ -114,7 +117,7 @@ bool RunningBox::may_sleep() const noexcept
 
 void RunningBox::pause(const Deadline& deadline)
 {
-    static_cast<void>(link_->api.pause(box_.id, deadline));
+    static_cast<void>(link_->api.pause(id_, deadline));
     const std::lock_guard lock(mutex_);
     runs_until_ = {};
     needed_until_.reset();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 namespace berth::e2b {
 
@@ -24,6 +25,9 @@ class RunningBox {
     static constexpr std::chrono::seconds margin{60};
     /// What each plan of E2B allows at least.
     static constexpr std::chrono::seconds most_of_every_plan{3600};
+    /// And of that, where a plan allows no more, so much behind the last use: the rest is for
+    /// calls.
+    static constexpr std::chrono::seconds most_idle_then{1800};
 
     /// `left`: how long it certainly runs from now; nothing: it is paused. `idle`: for how long it
     /// is to run after its last use.
@@ -59,10 +63,11 @@ class RunningBox {
                                               const Deadline& deadline);
 
     const std::shared_ptr<Link> link_;
-    const std::chrono::milliseconds idle_;
+    const std::string id_;
     std::mutex asking_; ///< one thread asks, the others have its answer
     mutable std::mutex mutex_;
-    Box box_;                          ///< guarded, as what follows
+    std::chrono::milliseconds idle_; ///< guarded, as what follows; less once the plan is known
+    Box box_;
     Time runs_until_;                  ///< for certain
     std::optional<Time> needed_until_; ///< as was expected, if anything was
     std::shared_ptr<EnvdClient> envd_;

@@ -142,6 +142,15 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
     return machine;
 }
 
+/// With the generation, which is all that a machine is found by that is not on this host.
+sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key,
+                                                  const Record& record) const
+{
+    auto machine = interrupted(key);
+    machine.generation = record.machine.generation;
+    return machine;
+}
+
 MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
 {
     // Without the lock first: most servers come to a session whose machine runs.
@@ -250,9 +259,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     } else if (record.state == State::creating) {
         apply(record, record.ending ? Event::end : Event::gone);
         if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live
-            auto machine = interrupted(key);
-            machine.generation = record.machine.generation; // all that one elsewhere is found by
-            destroy(machine, false, lock);
+            destroy(interrupted(key, record), false, lock);
         }
     } else if (record.state == State::lost) {
         destroy(interrupted(key), false, lock);

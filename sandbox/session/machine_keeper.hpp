@@ -243,6 +243,8 @@ class MachineKeeper {
     [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
     void require_no_excess(const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
+    [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key,
+                                                     const Record& record) const;
     [[nodiscard]] static sandbox::MachineSpec
     fresh_spec(const std::string& key, const std::string& session, const Registry::Hold& lock);
     [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record,

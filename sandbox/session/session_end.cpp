@@ -88,7 +88,8 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     }
     note_ending(key, record);
     // Where the books are elsewhere the home goes with whatever they do not know of.
-    destroy(known ? record.machine : interrupted(key), purge && !are_books_elsewhere(), lock);
+    destroy(known ? record.machine : interrupted(key, record), purge && !are_books_elsewhere(),
+            lock);
     clear_unrecorded(key, purge, lock);
     Ended result{.ended = true, .saved = {}, .trouble = {}, .remedy = {}};
     if (purge) {

@@ -310,6 +310,27 @@ TEST_CASE("the time of a box is moved before it runs out, and never to an earlie
     CHECK(cloud.api.info(cloud.record.id, tests::in_time()).end_at == later);
 }
 
+TEST_CASE("a machine that shall never be paused has as long as every plan allows, again and again")
+{
+    auto spec = fresh_spec();
+    spec.idle_pause = 0s;
+    CHECK(e2b::box_request(spec).timeout == 1h);
+    spec.idle_pause = 24h;
+    CHECK(e2b::box_request(spec).timeout == 1h); // no plan is asked for what it refuses
+    Cloud cloud;
+    cloud.emulator.set({{"max_hours", 1}});
+    const auto machine = cloud.create(spec);
+    sandbox::Sandbox server(cloud.backend->attach(machine->record()), spec.token);
+    auto request = command("true");
+    request.timeout = 2 * 3600 * 1000; // more than the plan has
+    CHECK(server.execute(request, {}).exit_code == 0);
+    (void)cloud.emulator.take_counts();
+    for (int i = 0; i < 3; ++i) {
+        CHECK(server.execute(command("true"), {}).exit_code == 0);
+    }
+    CHECK(cloud.emulator.take_counts()["api POST /v2/sandboxes/{id}/connect"] == 0);
+}
+
 TEST_CASE("what nobody has seen is told to the next server, once")
 {
     Cloudy cloud;

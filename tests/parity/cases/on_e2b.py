@@ -108,6 +108,19 @@ class OnE2bTest(ParityTest):
         self.command_line("sessions", "gc")
         self.assertEqual(self.state_of(box), "killed")
 
+    def test_one_whose_server_was_killed_as_it_made_it_is_found_by_its_number(self):
+        for way in (("gc",), ("kill", "made", "--purge")):
+            with self.subTest(way[0]):
+                e2b.emulator().fault(plane="envd", path="/files", delay=5)
+                server = self.start("--session", "made")
+                server.call_async("bash_exec", {"command": "true"})
+                self.wait_until(e2b.boxes, 20, "a box")
+                box = self.box()
+                server.signal(9)
+                server.wait()
+                self.command_line("sessions", *way)
+                self.assertEqual(self.state_of(box), "killed")
+
     def test_kill_wants_to_be_told_that_the_files_go(self):
         self.output("echo kept >file")
         refused = json.loads(self.command_line("sessions", "kill", "work", "--json", status=2))
@@ -134,12 +147,13 @@ class OnE2bTest(ParityTest):
         self.assertTrue(any("network" in line for line in found.notices), found)
 
     def test_the_outcome_of_a_killed_server_is_told_when_its_lease_is_over(self):
-        self.berth.call_async("bash_exec", {"command": "sleep 2; exit 5"})
-        self.wait_until(lambda: self.berth.call_tool("session_info").data["commands_in_flight"], 20,
+        server = self.start("--session", "work", env={"BERTH_E2B_LEASE": "2s"})
+        server.call_async("bash_exec", {"command": "sleep 2; exit 5"})
+        self.wait_until(lambda: server.call_tool("session_info").data["commands_in_flight"], 20,
                         "the command began")
-        self.berth.signal(9)
-        self.berth.wait()
-        time.sleep(3)  # BERTH_E2B_LEASE is two seconds
+        server.signal(9)
+        server.wait()
+        time.sleep(3)
         other = self.start("--session", "work")
         found = other.call_tool("bash_exec", {"command": "true"})
         self.assertTrue(any("`sleep 2; exit 5`" in line for line in found.notices), found)
