@@ -166,6 +166,14 @@ class Machine {
     [[nodiscard]] virtual Reach reach() const noexcept { return {}; }
 };
 
+/// One thing that `berth doctor` tried, and what came of it.
+struct Check {
+    std::string name; ///< of the layer: userns, pidns, cgroup-memory ...; "create": the machine
+    bool ok = false;
+    std::string detail; ///< how it was tried and what happened
+    std::string remedy; ///< when not ok: the exact line that helps, empty when none is known
+};
+
 struct Availability {
     bool available = false;
     std::string reason; ///< when not: what blocks it

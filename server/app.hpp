@@ -10,13 +10,7 @@
 
 namespace berth::server {
 
-/// One thing that `berth doctor` tried, and what came of it.
-struct Check {
-    std::string name; ///< of the layer: userns, pidns, cgroup-memory ...; "create": the machine
-    bool ok = false;
-    std::string detail;
-    std::string remedy; ///< when not ok: the exact line that helps, empty when none is known
-};
+using sandbox::Check;
 
 /// What a program adds to the server: its kind of machine.
 struct Composition {

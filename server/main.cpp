@@ -105,27 +105,13 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
          .workspace = options.workspace});
 }
 
-template <class Found>
-std::vector<Check> as_checks(std::vector<Found> found)
-{
-    std::vector<Check> checks;
-    checks.reserve(found.size());
-    for (auto& check : found) {
-        checks.push_back({.name = std::move(check.name),
-                          .ok = check.ok,
-                          .detail = std::move(check.detail),
-                          .remedy = std::move(check.remedy)});
-    }
-    return checks;
-}
-
 std::vector<Check> examine(const Options& options, berth::sandbox::Backend& backend)
 {
     if (is_e2b(options)) {
-        return as_checks(berth::e2b::run_doctor(berth::e2b::process_variable));
+        return berth::e2b::run_doctor(berth::e2b::process_variable);
     }
     const auto& sessions = options.sessions;
-    return as_checks(berth::local::run_doctor(backend, sessions.network, sessions.template_name));
+    return berth::local::run_doctor(backend, sessions.network, sessions.template_name);
 }
 
 std::vector<std::string> layer_names(const Options& options)

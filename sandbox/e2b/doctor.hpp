@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/backend.hpp"
 #include "sandbox/e2b/settings.hpp"
 
 #include <string>
@@ -7,13 +8,7 @@
 
 namespace berth::e2b {
 
-/// One thing that was tried, and what came of it.
-struct Check {
-    std::string name;
-    bool ok = false;
-    std::string detail;
-    std::string remedy; ///< when not ok: what helps, empty when nothing is known
-};
+using sandbox::Check;
 
 /// The name of every check that run_doctor() makes; makes none.
 [[nodiscard]] std::vector<std::string> check_names();

@@ -7,13 +7,7 @@
 
 namespace berth::local {
 
-/// One thing that was tried, and what came of it.
-struct Check {
-    std::string name; ///< of the layer: userns, pidns, cgroup-memory ...
-    bool ok = false;
-    std::string detail; ///< how it was tried and what happened
-    std::string remedy; ///< when not ok: the exact line that helps, empty when none is known
-};
+using sandbox::Check;
 
 /// The name of every check that run_doctor() makes where a sandbox can be made; makes none.
 [[nodiscard]] std::vector<std::string> check_names();
