@@ -11,6 +11,7 @@
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/parting_note.hpp"
 #include "sandbox/protocol/wire.hpp"
+#include "sandbox/spec_for_guest.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -39,13 +40,9 @@ enum : int { config_fd = 3, listen_fd = 4, ready_fd = 5, lifetime_fd = 6, partin
 
 protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::string& folder)
 {
-    protocol::GuestConfig config;
-    config.token = spec.token;
-    config.generation = spec.generation;
-    config.session = spec.session;
+    auto config = sandbox::config_for_guest(spec);
     config.home = folder + "/home";
     config.writable_roots = {folder + "/tmp"};
-    config.path_policy = spec.path_policy;
     config.environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
                           {"HOME", config.home},
                           {"USER", config.user},
@@ -56,19 +53,10 @@ protocol::GuestConfig config_for(const sandbox::MachineSpec& spec, const std::st
         config.environment.insert_or_assign(name, value);
     }
     config.spill_directory = folder + "/tmp/.berth";
-    config.spill_stream_limit = spec.limits.spill_stream;
-    config.spill_session_limit = spec.limits.spill_session;
-    config.max_calls = spec.limits.calls;
-    config.max_jobs = spec.limits.jobs;
-    config.quota = spec.limits.quota;
-    config.idle_end = static_cast<std::uint64_t>(spec.idle_end.count());
-    config.idle_pause = static_cast<std::uint64_t>(spec.idle_pause.count());
-    config.on_disconnect = spec.on_disconnect;
     config.listen_fd = listen_fd;
     config.ready_fd = ready_fd;
     config.parting_fd = parting_fd;
     config.lifetime_fd = spec.ends_with_server ? lifetime_fd : -1;
-    config.limit_nofile = spec.limits.nofile;
     return config;
 }
 

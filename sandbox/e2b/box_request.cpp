@@ -2,6 +2,7 @@
 
 #include "sandbox/command_environment.hpp"
 #include "sandbox/e2b/running_box.hpp"
+#include "sandbox/spec_for_guest.hpp"
 
 #include <algorithm>
 
@@ -31,14 +32,18 @@ std::chrono::milliseconds idle_time(const sandbox::MachineSpec& spec)
     return spec.idle_pause.count() > 0 ? spec.idle_pause : RunningBox::most_of_every_plan;
 }
 
+/// A longer one could be more than the plan allows, which the first call finds out.
+std::chrono::seconds first_limit(const sandbox::MachineSpec& spec)
+{
+    return std::min(RunningBox::limit_for({}, idle_time(spec)), RunningBox::most_of_every_plan);
+}
+
 BoxRequest box_request(const sandbox::MachineSpec& spec)
 {
     require_no_mounts(spec.mounts);
     BoxRequest request;
     request.template_id = spec.template_name.empty() ? usual_template : spec.template_name;
-    // A longer one could be more than the plan allows, which the first call finds out.
-    request.timeout =
-        std::min(RunningBox::limit_for({}, idle_time(spec)), RunningBox::most_of_every_plan);
+    request.timeout = first_limit(spec);
     request.metadata = {{metadata_keys::generation, spec.generation},
                         {metadata_keys::key, spec.key_hash}};
     // One that is a server's alone ends at its limit, when that was killed. Others sleep.
@@ -51,23 +56,13 @@ BoxRequest box_request(const sandbox::MachineSpec& spec)
 
 protocol::GuestConfig guest_config(const sandbox::MachineSpec& spec)
 {
-    protocol::GuestConfig config;
-    config.token = spec.token;
-    config.generation = spec.generation;
-    config.session = spec.session;
+    auto config = sandbox::config_for_guest(spec);
     config.home = home;
     config.user = user;
     config.writable_roots = {"/tmp"};
-    config.path_policy = spec.path_policy;
     config.environment =
         sandbox::command_environment({.home = home, .user = user}, spec.environment, spec.network);
     config.spill_directory = "/var/tmp/berth";
-    config.spill_stream_limit = spec.limits.spill_stream;
-    config.spill_session_limit = spec.limits.spill_session;
-    config.max_calls = spec.limits.calls;
-    config.max_jobs = spec.limits.jobs;
-    config.quota = spec.limits.quota;
-    config.limit_nofile = spec.limits.nofile;
     config.limit_nproc = spec.limits.pids;
     // When it pauses and ends is E2B's matter, and the servers': the guest sleeps with the rest.
     config.idle_end = 0;

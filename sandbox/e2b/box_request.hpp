@@ -23,6 +23,9 @@ void require_no_mounts(const std::vector<sandbox::Mount>& mounts);
 /// be paused, an hour.
 [[nodiscard]] std::chrono::milliseconds idle_time(const sandbox::MachineSpec& spec);
 
+/// For how long a fresh one is given.
+[[nodiscard]] std::chrono::seconds first_limit(const sandbox::MachineSpec& spec);
+
 /// Throws as require_no_mounts().
 [[nodiscard]] BoxRequest box_request(const sandbox::MachineSpec& spec);
 

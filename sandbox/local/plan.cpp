@@ -4,6 +4,7 @@
 #include "sandbox/local/cgroup_files.hpp"
 #include "sandbox/local/environment.hpp"
 #include "sandbox/local/etc_files.hpp"
+#include "sandbox/spec_for_guest.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -67,10 +68,7 @@ CgroupSpec cgroup_spec(const PlanInput& input)
 protocol::GuestConfig guest_config(const PlanInput& input)
 {
     const auto& spec = input.spec;
-    protocol::GuestConfig config;
-    config.token = spec.token;
-    config.generation = spec.generation;
-    config.session = spec.session;
+    auto config = sandbox::config_for_guest(spec);
     config.home = inner_home;
     config.user = inner_user;
     config.writable_roots = {"/tmp"};
@@ -78,19 +76,8 @@ protocol::GuestConfig guest_config(const PlanInput& input)
         (mount.writable ? config.writable_roots : config.read_only_mounts).push_back(mount.target);
         config.refuse_setid = config.refuse_setid || mount.writable;
     }
-    config.path_policy = spec.path_policy;
     config.environment = command_environment(spec.environment, spec.network);
     config.spill_directory = "/var/tmp/berth";
-    config.spill_stream_limit = spec.limits.spill_stream;
-    config.spill_session_limit = spec.limits.spill_session;
-    config.max_calls = spec.limits.calls;
-    config.max_jobs = spec.limits.jobs;
-    config.quota = spec.limits.quota;
-    config.idle_end = static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_end.count()));
-    config.idle_pause =
-        static_cast<std::uint64_t>(std::max<std::int64_t>(0, spec.idle_pause.count()));
-    config.on_disconnect = spec.on_disconnect;
-    config.limit_nofile = spec.limits.nofile;
     // The kernel counts these per user namespace: the host's processes of the same uid do not
     // count.
     (input.cgroups.limits_pids() ? config.limit_pids : config.limit_nproc) = spec.limits.pids;
