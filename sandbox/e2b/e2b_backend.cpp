@@ -41,12 +41,6 @@ std::chrono::milliseconds idle_of(const MachineRecord& record)
     return std::chrono::milliseconds(error == std::errc() ? count : 0);
 }
 
-/// That a fresh one was given.
-std::chrono::seconds limit_of(const MachineSpec& spec)
-{
-    return box_request(spec).timeout;
-}
-
 /// Whether it is that machine's: an id in shared books is another's word, and a sandbox of somebody
 /// else must not be used, let alone be ended.
 bool is_of(const BoxInfo& box, const MachineRecord& record)
@@ -148,7 +142,7 @@ Box E2bBackend::make_box(const MachineSpec& spec)
                               "E2B knows of none by now, so nothing is left there: try again.")
                             .set_retryable(true));
         }
-        return link()->api.connect(found.front().box.id, limit_of(spec), deadline).box;
+        return link()->api.connect(found.front().box.id, first_limit(spec), deadline).box;
     }
 }
 
@@ -176,9 +170,8 @@ std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
                                   {record_keys::idle, std::to_string(idle_time(spec).count())}},
                          .made_home = true};
     try {
-        auto running = std::make_shared<RunningBox>(link_, box, limit_of(spec), idle_time(spec));
+        auto running = std::make_shared<RunningBox>(link_, box, first_limit(spec), idle_time(spec));
         const auto deadline = Deadline::after(install_time);
-        running->expect(install_time);
         install_guest(*running->awake(deadline), guest, guest_config(spec), deadline);
         return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
     } catch (...) {

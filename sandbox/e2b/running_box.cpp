@@ -29,11 +29,10 @@ bool RunningBox::is_awake() const noexcept
 /// Under the lock, or where nobody else has it yet.
 void RunningBox::take(const Box& box, std::chrono::seconds limit)
 {
-    const auto token = box.envd_token.empty() ? box_.envd_token : box.envd_token;
-    const auto domain = box.domain.empty() ? box_.domain : box.domain;
-    box_ = box;
-    box_.envd_token = token;
-    box_.domain = domain;
+    auto known = box; // an answer may leave out what an earlier one had
+    known.envd_token = box.envd_token.empty() ? box_.envd_token : box.envd_token;
+    known.domain = box.domain.empty() ? box_.domain : box.domain;
+    box_ = std::move(known);
     runs_until_ = BootClock::now() + limit;
     envd_ = std::make_shared<EnvdClient>(
         link_->http,

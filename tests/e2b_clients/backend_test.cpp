@@ -79,7 +79,9 @@ struct Cloudy : Cloud {
         server = std::make_unique<sandbox::Sandbox>(std::move(machine), spec.token);
         server->attend();
         CHECK(out_of("echo hi") == "hi\n");
-        static_cast<void>(emulator.take_counts());
+        auto counts = emulator.take_counts();
+        CHECK(counts["api POST /v2/sandboxes"] == 1);
+        CHECK(counts["api POST /v2/sandboxes/{id}/connect"] == 0); // it was given enough at once
     }
 
     std::string out_of(const std::string& line)
