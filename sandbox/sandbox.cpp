@@ -41,14 +41,19 @@ Answer ask_on(GuestConnection& connection, Operation operation, const Deadline& 
     return answer;
 }
 
+/// A time of a request: a number that a client may have chosen.
+std::chrono::milliseconds time_of(std::uint64_t milliseconds)
+{
+    constexpr std::uint64_t most = 1'000'000'000;
+    return std::chrono::milliseconds(
+        static_cast<std::chrono::milliseconds::rep>(std::min(milliseconds, most)));
+}
+
 /// How long what it starts may run.
 std::chrono::milliseconds life_of(const protocol::ExecuteRequest& request)
 {
-    constexpr std::uint64_t most = 1'000'000'000;
-    const auto behind =
-        request.on_timeout == protocol::OnTimeout::background ? request.job_lifetime : 0;
-    return std::chrono::milliseconds(static_cast<std::chrono::milliseconds::rep>(
-        std::min(std::min(request.timeout, most) + behind, most)));
+    const bool goes_on = request.on_timeout == protocol::OnTimeout::background;
+    return time_of(request.timeout) + time_of(goes_on ? request.job_lifetime : 0);
 }
 
 /// Of a call without a limit.
@@ -71,7 +76,7 @@ protocol::InfoReply info_in(const Answer& answer)
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
                  std::chrono::milliseconds patience)
     : machine_(std::move(machine)), token_(std::move(token)), server_(random_hex(16)),
-      patience_(machine_->reach().patience.value_or(patience)), reach_(machine_->reach()),
+      reach_(machine_->reach()), patience_(reach_.patience.value_or(patience)),
       words_(reach_.kept ? nullptr : std::make_shared<LateWords>())
 {
 }
@@ -245,8 +250,7 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
 {
     // The guest ends it in time; a guest that is stuck or stopped itself must not keep a call for
     // ever.
-    const std::chrono::milliseconds timeout(static_cast<std::chrono::milliseconds::rep>(
-        std::min<std::uint64_t>(request.timeout, 1'000'000'000)));
+    const auto timeout = time_of(request.timeout);
     const auto turn = commands_.enter(stop);
     machine_->expect(life_of(request)); // also of a job, which goes on behind its call
     Kept kept;
@@ -262,8 +266,7 @@ protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& r
 {
     // One that waits is no quick call; one that does not must get through however many wait.
     const auto turn = request.wait > 0 ? commands_.enter(stop) : Turns::Turn();
-    const std::chrono::milliseconds wait(static_cast<std::chrono::milliseconds::rep>(
-        std::min<std::uint64_t>(request.wait, 1'000'000'000)));
+    const auto wait = time_of(request.wait);
     return call<protocol::JobOutputReply>(Operation::job_output, request, stop, wait + read_time,
                                           nullptr, nullptr, &printed);
 }
@@ -277,8 +280,7 @@ protocol::JobInputReply Sandbox::job_input(const protocol::JobInputRequest& requ
 protocol::JobKillReply Sandbox::job_kill(const protocol::JobKillRequest& request,
                                          const std::stop_token& stop)
 {
-    const std::chrono::milliseconds grace(static_cast<std::chrono::milliseconds::rep>(
-        std::min<std::uint64_t>(request.grace, 1'000'000'000)));
+    const auto grace = time_of(request.grace);
     // As for output: one that may take long is no quick call.
     const auto turn = grace > quick_grace ? commands_.enter(stop) : Turns::Turn();
     return call<protocol::JobKillReply>(Operation::job_kill, request, stop, grace + answer_time);

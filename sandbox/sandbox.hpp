@@ -187,8 +187,8 @@ class Sandbox {
     std::unique_ptr<Machine> machine_;
     std::string token_;
     const std::string server_; ///< what the guest knows this by
-    const std::chrono::milliseconds patience_;
     const Reach reach_;
+    const std::chrono::milliseconds patience_;
     std::atomic<bool> leaving_ = false;
     Turns calls_{most_calls};
     Turns commands_{most_commands};
