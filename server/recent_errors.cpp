@@ -119,10 +119,6 @@ void append_errors(int directory, const char* name, std::vector<RecentError>& er
     }
 }
 
-} // namespace
-
-namespace {
-
 /// Of several servers that see a full file at once one moves it away. Another one, late, would move
 /// the next file over it, which has but a line, and all that is kept with it.
 void move_away(int directory, const UniqueFd& full)

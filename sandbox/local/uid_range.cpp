@@ -339,11 +339,7 @@ void UidRange::clear_up(int state) noexcept
             return; // no session has ever had one
         }
         const UniqueFd lock = lock_uids(state, std::chrono::seconds(0));
-        for (const auto& name : directory_names(folder.get())) {
-            if (name.find(".tmp.") != std::string::npos) { // who writes one has the lock
-                ::unlinkat(folder.get(), name.c_str(), 0);
-            }
-        }
+        remove_unfinished(folder.get()); // who writes one has the lock
     } catch (const std::exception&) {
         return; // the next one that clears up tries again
     }

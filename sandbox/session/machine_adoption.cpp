@@ -224,11 +224,7 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
         return false;
     }
     Record words = *record; // with what nobody was told of, which goes with the home
-    try {
-        keep_last_words(key, words, backend_.attach(record->machine));
-    } catch (const std::exception&) { // what is the matter with it is said next
-        require_held(lock);
-    }
+    keep_last_words(key, words, lock);
     sandbox::Sandbox sandbox(std::move(machine), record->token);
     require_idle(*record, adoption, sandbox);
     record->untold = std::move(words.untold);

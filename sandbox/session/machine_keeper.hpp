@@ -197,8 +197,7 @@ class MachineKeeper {
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,
                                                 sandbox::Sandbox& sandbox);
-    void keep_last_words(const std::string& key, Record& record,
-                         std::unique_ptr<sandbox::Machine> machine);
+    void keep_last_words(const std::string& key, Record& record, const Registry::Hold& lock);
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);

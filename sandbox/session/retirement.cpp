@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <exception>
-#include <memory>
 #include <utility>
 
 // A machine that nobody uses gives way to one that is made as a server asks (docs/adr/0020).
@@ -78,18 +77,23 @@ LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& rec
 /// Of a machine that is about to be ended, whoever uses it: what nobody was told of. One that does
 /// not answer ends as it is.
 void MachineKeeper::keep_last_words(const std::string& key, Record& record,
-                                    std::unique_ptr<sandbox::Machine> machine)
+                                    const Registry::Hold& lock)
 {
-    if (!machine || record.unnamed) {
-        return;
+    try {
+        auto machine = backend_.attach(record.machine);
+        if (!machine || record.unnamed) {
+            return;
+        }
+        sandbox::Sandbox sandbox(std::move(machine), record.token);
+        const auto running = stopped_notices(sandbox.look(Deadline::after(last_words_time)));
+        const auto last = take_last_notices(key, record, sandbox);
+        if (!last.untold.empty()) {
+            keep_untold(record, {last.untold});
+        }
+        keep_untold(record, running);
+    } catch (const std::exception&) {
+        require_held(lock); // else it is ended all the same
     }
-    sandbox::Sandbox sandbox(std::move(machine), record.token);
-    const auto running = stopped_notices(sandbox.look(Deadline::after(last_words_time)));
-    const auto last = take_last_notices(key, record, sandbox);
-    if (!last.untold.empty()) {
-        keep_untold(record, {last.untold});
-    }
-    keep_untold(record, running);
 }
 
 } // namespace berth::session

@@ -80,11 +80,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     const bool known =
         (record.state == State::running || record.state == State::ended) && !record.saving.begun;
     if (!purge && record.state == State::running && is_ours(record)) {
-        try {
-            keep_last_words(key, record, backend_.attach(record.machine));
-        } catch (const std::exception&) { // it is ended all the same
-            require_held(lock);
-        }
+        keep_last_words(key, record, lock);
     }
     note_ending(key, record);
     // Where the books are elsewhere the home goes with whatever they do not know of.

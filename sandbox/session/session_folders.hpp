@@ -21,8 +21,7 @@ class SessionFolders {
     explicit SessionFolders(std::string state_directory);
 
     /// Throws Error(backend_error) for what is no key, as all below do: the last that stands
-    /// between
-    /// "../.." and the folders of others.
+    /// between "../.." and the folders of others.
     [[nodiscard]] std::string path(const std::string& key) const;
 
     /// Invalid when it does not exist.
