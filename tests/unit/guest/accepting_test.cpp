@@ -1,8 +1,8 @@
-#include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/server.hpp"
 #include "tests/unit/descriptor_limit.hpp"
+#include "tests/unit/seccomp_program.hpp"
 
 #include <doctest/doctest.h>
 
@@ -17,7 +17,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -40,11 +39,7 @@ bool refuse_watches()
         sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSPC},
         sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
     };
-    sock_fprog filter{};
-    filter.len = program.size();
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): the kernel only reads it
-    filter.filter = const_cast<sock_filter*>(program.data());
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && sys::seccomp_set_filter(filter) == 0;
+    return tests::install_seccomp_program(program);
 }
 
 struct Listener {

@@ -43,6 +43,16 @@ std::string call_once(const HeldCalls& guest, const HeldCalls::Change& change,
     return payload_of(peer);
 }
 
+/// A call of a server's that goes on, and whose connection is gone.
+void lose_call(HeldCalls& guest)
+{
+    auto first = leased(guest, "one");
+    first.send(FrameType::request, named(text("hold"), name('a')), executing);
+    REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+    first.close();
+    REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
+}
+
 void renew(Hello& hello)
 {
     hello.lease = a_minute;
@@ -82,11 +92,7 @@ TEST_SUITE("guest/leases")
     TEST_CASE("a call waits for its repetition for as long as its server is here")
     {
         HeldCalls guest;
-        auto first = leased(guest, "one");
-        first.send(FrameType::request, named(text("hold"), name('a')), executing);
-        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
-        first.close();
-        REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
+        lose_call(guest);
         SUBCASE("which comes back for it")
         {
             auto second = leased(guest, "one");
@@ -117,11 +123,7 @@ TEST_SUITE("guest/leases")
     TEST_CASE("an error that came too late for its connection is heard of once, or told as gone")
     {
         HeldCalls guest;
-        auto first = leased(guest, "one");
-        first.send(FrameType::request, named(text("hold"), name('a')), executing);
-        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
-        first.close();
-        REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
+        lose_call(guest);
         guest.fail();
         CHECK(guest.gone == 0);
         SUBCASE("its server comes back for it")

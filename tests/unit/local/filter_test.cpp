@@ -1,7 +1,7 @@
 // The system call filter, tried with the calls themselves: a tool that is missing refuses too.
 
-#include "sandbox/base/syscalls.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
+#include "tests/unit/seccomp_program.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +14,6 @@
 
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -173,10 +172,7 @@ bool hide_the_limit_of_namespaces()
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOENT),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    sock_fprog filter{};
-    filter.len = static_cast<unsigned short>(std::size(program));
-    filter.filter = const_cast<sock_filter*>(program);
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && sys::seccomp_set_filter(filter) == 0;
+    return tests::install_seccomp_program(program);
 }
 
 std::string layer_detail(const sandbox::Machine& machine, const std::string& name)

@@ -121,6 +121,24 @@ struct HandOver {
 
     void move() const { std::filesystem::rename(at("sessions/a/home"), at("sessions/b/home")); }
 
+    /// As a process does that is killed before the home has moved, or after.
+    void die_in_handover(bool moved)
+    {
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            range.hand_over("a", "b", [&] {
+                if (moved) {
+                    move();
+                }
+                ::_exit(0);
+            });
+            ::_exit(1);
+        }
+        int status = -1;
+        REQUIRE(::waitpid(pid, &status, 0) == pid);
+        REQUIRE(status == 0);
+    }
+
     void check_is_new()
     {
         CHECK(range.claim("b") == 5000);
@@ -162,19 +180,7 @@ TEST_CASE_FIXTURE(HandOver, "whenever a process dies the uid is its home's")
     {
         moved = true;
     }
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        range.hand_over("a", "b", [&] {
-            if (moved) {
-                move();
-            }
-            ::_exit(0);
-        });
-        ::_exit(1);
-    }
-    int status = -1;
-    REQUIRE(::waitpid(pid, &status, 0) == pid);
-    REQUIRE(status == 0);
+    die_in_handover(moved);
     REQUIRE(std::filesystem::exists(at("uids/handover")));
     SUBCASE("whoever comes next")
     {
@@ -212,17 +218,7 @@ TEST_CASE_FIXTURE(HandOver, "a home that is removed before its handover was sett
     {
         in_part = true;
     }
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        range.hand_over("a", "b", [&] {
-            move();
-            ::_exit(0);
-        });
-        ::_exit(1);
-    }
-    int status = -1;
-    REQUIRE(::waitpid(pid, &status, 0) == pid);
-    REQUIRE(status == 0);
+    die_in_handover(/*moved=*/true);
     if (in_part) { // its files may be there still
         std::filesystem::rename(at("sessions/b/home"), at("sessions/b/home.removed"));
         check_is_new();

@@ -88,6 +88,15 @@ class CountingRegistry : public session::Registry {
     std::unique_ptr<session::Registry> books_;
 };
 
+/// As its record says while a server makes its machine.
+void put_creating(session::Registry& registry, const std::string& key)
+{
+    auto record = registry.find(key);
+    REQUIRE(record);
+    record->state = session::State::creating;
+    registry.put(key, *record);
+}
+
 } // namespace
 
 TEST_SUITE("session/admission")
@@ -178,10 +187,7 @@ TEST_SUITE("session/admission")
         CountingRegistry registry(settings.state_directory);
         const auto key = session::key_hash(of("ann", "a"));
         const auto made = registry.find(key);
-        REQUIRE(made);
-        auto creating = *made;
-        creating.state = session::State::creating;
-        registry.put(key, creating);
+        put_creating(registry, key);
         registry.before_lock = [&](const std::string& locked) {
             if (locked == key) {
                 registry.put(key, *made);
@@ -200,10 +206,7 @@ TEST_SUITE("session/admission")
         (void)manager->acquire(of("ann", "a"));
         CountingRegistry registry(settings.state_directory);
         const auto key = session::key_hash(of("ann", "a"));
-        auto creating = registry.find(key);
-        REQUIRE(creating);
-        creating->state = session::State::creating;
-        registry.put(key, *creating);
+        put_creating(registry, key);
         std::unique_ptr<session::Registry::Hold> claim;
         bool begins = false;
         SUBCASE("of a server that begins")

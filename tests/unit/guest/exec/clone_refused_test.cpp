@@ -1,5 +1,5 @@
-#include "sandbox/base/syscalls.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
+#include "tests/unit/seccomp_program.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,6 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,12 +26,7 @@ bool refuse_clone3()
         sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
         sock_filter{BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
     };
-    sock_fprog filter{};
-    filter.len = program.size();
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): the kernel only reads it
-    filter.filter = const_cast<sock_filter*>(program.data());
-    return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           berth::sys::seccomp_set_filter(filter) == 0;
+    return berth::tests::install_seccomp_program(program);
 }
 
 bool runs_a_command(Mode mode)
