@@ -3,12 +3,14 @@
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include <dirent.h>
@@ -112,6 +114,22 @@ bool remove_below(int at, const char* name, int depth)
     return ::unlinkat(at, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
 }
 
+bool is_populated(const UniqueFd& directory)
+{
+    const UniqueFd file(::openat(directory.get(), "cgroup.events", O_RDONLY | O_CLOEXEC));
+    std::array<char, 256> text{};
+    const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : -1;
+    // Where it does not say, v1's, somebody may be there.
+    return size <= 0 ||
+           std::string_view(text.data(), static_cast<std::size_t>(size)).find("populated 0\n") ==
+               std::string_view::npos;
+}
+
+bool is_unit(std::string_view path)
+{
+    return path.ends_with(".service") || path.ends_with(".scope");
+}
+
 } // namespace
 
 void kill_cgroup(const std::string& path)
@@ -136,6 +154,18 @@ bool remove_cgroup(const std::string& path, const Deadline& deadline)
         kill_cgroup(path);
         const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
         ::nanosleep(&pause, nullptr);
+    }
+}
+
+void remove_abandoned(const std::string& folder)
+{
+    const auto server = folder.substr(0, folder.rfind('/'));
+    const UniqueFd directory = open_cgroup(AT_FDCWD, server.c_str());
+    if (!directory || is_populated(directory)) {
+        return; // a server may be about to make another below the folder
+    }
+    if (::rmdir(folder.c_str()) == 0 && is_unit(server)) {
+        ::rmdir(server.c_str());
     }
 }
 

@@ -140,6 +140,7 @@ void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool priv
         }
         for (const auto& cgroup : facts.cgroups) {
             remove_cgroup(cgroup, Deadline::after(patience));
+            remove_abandoned(cgroup.substr(0, cgroup.rfind('/')));
         }
         if (!facts.socket_path.empty()) {
             ::unlink(facts.socket_path.c_str());
