@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 
@@ -23,26 +24,38 @@ bool make_private(const std::string& path)
            status.st_uid == ::geteuid() && (status.st_mode & 077) == 0;
 }
 
+/// Some of those that a container or a virtual machine has from its host have no sockets.
+bool holds_sockets(const std::string& folder)
+{
+    const auto name = folder + "/probe-" + std::to_string(::getpid());
+    const bool made = ::mknod(name.c_str(), S_IFSOCK | 0600, 0) == 0;
+    ::unlink(name.c_str());
+    return made;
+}
+
+std::string below(const char* folder)
+{
+    return folder != nullptr && folder[0] == '/' ? std::string(folder) + "/berth" : std::string();
+}
+
 } // namespace
 
 std::string runtime_folder(const std::string& state, bool privileged)
 {
+    const std::string ours = state + "/sockets";
     // NOLINTNEXTLINE(concurrency-mt-unsafe): the server changes no environment after its start
-    const char* runtime = privileged ? "/run" : std::getenv("XDG_RUNTIME_DIR");
-    if (runtime != nullptr && runtime[0] == '/') {
-        std::string path = std::string(runtime) + "/berth";
-        if (make_private(path)) {
+    const auto other = below(privileged ? "/run" : std::getenv("XDG_RUNTIME_DIR"));
+    for (const auto& path : privileged ? std::array{other, ours} : std::array{ours, other}) {
+        if (!path.empty() && make_private(path) && holds_sockets(path)) {
             return path;
         }
     }
-    std::string path = state + "/sockets";
-    if (!make_private(path)) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "no private folder for the sockets of sandboxes: " + path +
-                        " cannot be made, belongs to another user, or is open to others",
-                    "chmod 700 " + path + ", or remove it while no sandbox runs");
-    }
-    return path;
+    throw Error(ErrorCode::sandbox_unavailable,
+                "no private folder for the sockets of sandboxes: " + ours +
+                    " cannot be made, belongs to another user, is open to others, or is on a file "
+                    "system without sockets",
+                "chmod 700 " + ours + ", or remove it while no sandbox runs; or set " +
+                    "BERTH_STATE_DIR (or --state-dir) to a folder on a local disk");
 }
 
 } // namespace berth::local

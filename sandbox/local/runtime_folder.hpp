@@ -4,8 +4,11 @@
 
 namespace berth::local {
 
-/// Where the sockets of guests are: $XDG_RUNTIME_DIR/berth or, as root, /run/berth; where neither
-/// can be used, <state>/sockets. Made 0700 when missing. Throws std::system_error.
+/// Where the sockets of guests are: as root in /run/berth; an ordinary user's in <state>/sockets,
+/// since $XDG_RUNTIME_DIR goes with the last logout, which its machines outlive. On a file system
+/// that has no sockets they are in $XDG_RUNTIME_DIR/berth all the same, and root's in
+/// <state>/sockets where /run/berth cannot be used. Made 0700 when missing. Throws
+/// Error(sandbox_unavailable).
 [[nodiscard]] std::string runtime_folder(const std::string& state, bool privileged);
 
 } // namespace berth::local

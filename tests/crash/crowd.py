@@ -212,8 +212,8 @@ class FootprintTest(Crowd):
         folder.mkdir()
         self.assertEqual(self.told(), [f"file is left: {folder}"])
         folder.rmdir()
-        runtime = pathlib.Path("/run" if os.geteuid() == 0 else os.environ["XDG_RUNTIME_DIR"])
-        path = runtime / "berth" / "left.sock"
+        folder = pathlib.Path("/run/berth") if os.geteuid() == 0 else self.state.path / "sockets"
+        path = folder / "left.sock"
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(path))
             self.assertEqual(self.told(), [f"file is left: {path}"])

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import shutil
 import signal
 import time
 
@@ -253,13 +254,34 @@ class SessionsTest(ParityTest):
 
     @local_only
     def test_a_machine_that_no_book_knows_is_found_by_a_server_with_another_runtime_folder(self):
-        self.output("echo kept >f")
+        sockets = self.state.path / "sockets"  # an ordinary user's, unless others may enter it
+        sockets.mkdir(exist_ok=True)
+        sockets.chmod(0o755)
+        first = self.start("--session", "work")
+        first.call_tool("bash_exec", {"command": "echo kept >f"})
+        first.kill()
+        sockets.chmod(0o700)
         (folder,) = (self.state.path / "sessions").iterdir()
-        self.berth.kill()
         (folder / "record.json").unlink()
-        other = self.start("--session", "work", env={"XDG_RUNTIME_DIR": ""})
+        other = self.start("--session", "work")
         self.assertEqual(other.call_tool("bash_exec", {"command": "cat f"}).data["stdout"], "kept\n")
         self.wait_until(lambda: len(self.state.guests()) == 1, 2, self.state.processes())
+
+    @local_only
+    def test_a_machine_outlives_the_runtime_folder_of_its_user(self):
+        """Which logind removes at the last logout, and makes anew at the next login."""
+        runtime = self.state.path / "runtime"
+        runtime.mkdir(mode=0o700)
+        first = self.start("--session", "logout", env={"XDG_RUNTIME_DIR": str(runtime)})
+        first.call_tool("bash_exec", {"command": "echo kept >/tmp/f"})
+        shutil.rmtree(runtime)
+        second = self.start("--session", "logout", env={"XDG_RUNTIME_DIR": str(runtime)})
+        for server in (second, first):
+            told = server.call_tool("bash_exec", {"command": "cat /tmp/f"})
+            self.assertEqual((told.data["stdout"], told.notices), ("kept\n", []))
+        # And a server that was there makes another.
+        self.command_line("sessions", "kill", "logout")
+        self.assertFalse(first.call_tool("bash_exec", {"command": "true"}).is_error)
 
     @local_only
     def test_a_session_whose_folders_have_the_names_of_the_remover_is_ended_and_purged(self):

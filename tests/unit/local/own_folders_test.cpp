@@ -1,3 +1,4 @@
+#include "sandbox/base/error.hpp"
 #include "sandbox/local/own_folders.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "tests/unit/local/temporary_tree.hpp"
@@ -37,13 +38,35 @@ TEST_CASE("the state, the workspace and the sockets are berth's own")
     if (::geteuid() == 0) {
         CHECK(has(own, "/run/berth"));
     }
-    const TemporaryTree runtime;
+}
+
+TEST_CASE("the sockets of an ordinary user are where a logout leaves them")
+{
+    const TemporaryTree host;
     const char* before = std::getenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe)
     const std::string kept = before == nullptr ? "" : before;
-    ::setenv("XDG_RUNTIME_DIR", runtime.path().c_str(), 1); // NOLINT(concurrency-mt-unsafe)
-    // Where the sockets of whoever has no /run/berth really are.
-    CHECK(has(own_folders("/srv/state", ""), runtime_folder("/srv/state", false)));
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread runs
-    (void)(before == nullptr ? ::unsetenv("XDG_RUNTIME_DIR")
-                             : ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1));
+    host.add_directory("runtime");
+    const auto runtime = host.path() + "/runtime";
+    ::setenv("XDG_RUNTIME_DIR", runtime.c_str(), 1); // NOLINT(concurrency-mt-unsafe)
+
+    host.add_directory("state");
+    const auto state = host.path() + "/state";
+    CHECK(runtime_folder(state, false) == state + "/sockets");
+    CHECK(std::filesystem::is_empty(state + "/sockets"));
+    CHECK(std::filesystem::is_empty(runtime));
+
+    // Where that is not to be had; and that is berth's own too.
+    std::filesystem::permissions(state + "/sockets", std::filesystem::perms(0755));
+    CHECK(runtime_folder(state, false) == runtime + "/berth");
+    const auto own = own_folders(state, "");
+    CHECK(std::any_of(own.begin(), own.end(),
+                      [&](const OwnFolder& each) { return each.path == runtime + "/berth"; }));
+
+    ::unsetenv("XDG_RUNTIME_DIR"); // NOLINT(concurrency-mt-unsafe)
+    CHECK_THROWS_WITH_AS((void)runtime_folder(state, false),
+                         doctest::Contains((state + "/sockets cannot be made").c_str()),
+                         berth::Error);
+    if (!kept.empty()) {
+        ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1); // NOLINT(concurrency-mt-unsafe)
+    }
 }
