@@ -97,10 +97,12 @@ std::string FactFinder::end_sentence(const Record& record, const Conditions& in_
                      : sleeps;
 }
 
-SessionFacts FactFinder::describe(Record record) const
+FactFinder::Look FactFinder::look_at(Record of) const
 {
-    keeper_.check(record);
-    SessionFacts facts;
+    Look look{.facts = {}, .record = std::move(of), .found = {}};
+    Record& record = look.record;
+    SessionFacts& facts = look.facts;
+    look.found = keeper_.check(record);
     facts.session = record.id.session;
     facts.principal = record.id.principal;
     facts.backend = record.machine.backend;
@@ -129,7 +131,7 @@ SessionFacts FactFinder::describe(Record record) const
     }
     facts.is_next = running && facts.backend == backend_.name() &&
                     !is_elsewhere(settings_.place, record) && !need_another(settings_, in_force);
-    return facts;
+    return look;
 }
 
 SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
@@ -148,7 +150,7 @@ SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
     }
     SessionFacts facts;
     if (record) {
-        facts = describe(std::move(*record));
+        facts = look_at(std::move(*record)).facts;
         facts.trouble = std::move(trouble);
         if (facts.state != to_string(State::running) || facts.machine == ToldMachine::unknown) {
             take_conditions(facts, ToldMachine::next, settings_);
@@ -164,55 +166,55 @@ SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
     return facts;
 }
 
-SessionFacts FactFinder::describe_key(const std::string& key) const
+FactFinder::Look FactFinder::look_at_key(const std::string& key) const
 {
+    Look look;
     try {
-        auto record = registry_.find(key);
-        auto facts = record ? describe(std::move(*record)) : SessionFacts{};
-        facts.key = key;
-        if (facts.session.empty() && !facts.state.empty()) {
-            facts.session = key; // its record is one that a power loss emptied
+        if (auto record = registry_.find(key)) {
+            look = look_at(std::move(*record));
         }
-        return facts;
+        if (look.facts.session.empty() && !look.facts.state.empty()) {
+            look.facts.session = key; // its record is one that a power loss emptied
+        }
     } catch (const std::exception& error) { // of one session, that must not hide the others
-        SessionFacts facts;
-        facts.key = key;
-        facts.session = key;
-        facts.state = dynamic_cast<const DamagedRecord*>(&error) != nullptr ? "damaged" : "unknown";
-        facts.why = error.what();
-        return facts;
+        look.facts.session = key;
+        look.facts.state =
+            dynamic_cast<const DamagedRecord*>(&error) != nullptr ? "damaged" : "unknown";
+        look.facts.why = error.what();
     }
+    look.facts.key = key;
+    return look;
 }
 
 std::optional<Sight> FactFinder::sight_of(const std::string& key) const
 {
-    Sight sight;
-    sight.facts = describe_key(key);
-    if (sight.facts.state.empty()) {
+    auto look = look_at_key(key);
+    if (look.facts.state.empty()) {
         return std::nullopt;
     }
-    if (sight.facts.state == to_string(State::running)) {
-        ask_guest(sight, Deadline::after(look_time));
-    }
-    return sight;
+    return ask_guest(std::move(look), Deadline::after(look_time));
 }
 
-void FactFinder::ask_guest(Sight& sight, const Deadline& deadline) const
+/// What of it its guest knows better than the books.
+Sight FactFinder::ask_guest(Look look, const Deadline& deadline) const
 {
+    Sight sight;
+    sight.facts = std::move(look.facts);
+    if (sight.facts.state != to_string(State::running)) {
+        return sight;
+    }
+    sight.trouble = std::move(look.found.trouble);
     try {
-        const auto record = registry_.find(sight.facts.key);
-        if (record) {
-            sight.elsewhere = is_elsewhere(settings_.place, *record);
-            require_host(settings_.place, *record);
-        }
-        const auto sandbox = record ? reach_machine(backend_, *record) : nullptr;
-        if (sandbox) {
-            sight.layers = sandbox->machine().layers();
-            if (sandbox->machine().may_sleep()) {
+        sight.elsewhere = is_elsewhere(settings_.place, look.record);
+        require_host(settings_.place, look.record);
+        if (look.found.machine) {
+            sandbox::Sandbox sandbox(std::move(look.found.machine), look.record.token);
+            sight.layers = sandbox.machine().layers();
+            if (sandbox.machine().may_sleep()) {
                 sight.facts.state = "paused";
-                return;
+                return sight;
             }
-            sight.info = sandbox->look(deadline);
+            sight.info = sandbox.look(deadline);
         }
     } catch (const std::exception& error) {
         sight.trouble = error.what();
@@ -220,6 +222,7 @@ void FactFinder::ask_guest(Sight& sight, const Deadline& deadline) const
     if (sight.info.pause && sight.info.pause->paused) {
         sight.facts.state = "paused";
     }
+    return sight;
 }
 
 std::vector<SessionFacts>
@@ -239,22 +242,19 @@ FactFinder::collect(const std::function<SessionFacts(const std::string& key)>& d
 
 std::vector<SessionFacts> FactFinder::all() const
 {
-    return collect([this](const std::string& key) { return describe_key(key); });
+    return collect([this](const std::string& key) { return look_at_key(key).facts; });
 }
 
 std::vector<SessionFacts> FactFinder::all_asked() const
 {
     const auto patience = Deadline::after(look_time_of_all);
     return collect([&](const std::string& key) {
-        Sight sight;
-        sight.facts = describe_key(key);
-        if (sight.facts.state == to_string(State::running)) {
-            if (patience.expired()) {
-                sight.trouble = not_asked;
-            } else {
-                ask_guest(sight, Deadline::after(look_time));
-            }
+        auto look = look_at_key(key);
+        if (look.facts.state == to_string(State::running) && patience.expired()) {
+            look.facts.silence = not_asked;
+            return std::move(look.facts);
         }
+        auto sight = ask_guest(std::move(look), Deadline::after(look_time));
         sight.facts.silence = sight.elsewhere ? "" : sight.trouble; // the host is told
         return sight.facts;
     });

@@ -43,10 +43,17 @@ class FactFinder {
     [[nodiscard]] std::vector<Activity> activities() const;
 
   private:
-    [[nodiscard]] SessionFacts describe(Record record) const;
+    /// A session with what was found of its machine: a look costs E2B's control plane a request.
+    struct Look {
+        SessionFacts facts; ///< without a state where there is no session of the key
+        Record record;
+        MachineKeeper::Checked found;
+    };
+
+    [[nodiscard]] Look look_at(Record record) const;
+    [[nodiscard]] Look look_at_key(const std::string& key) const;
     [[nodiscard]] std::string end_sentence(const Record& record, const Conditions& in_force) const;
-    [[nodiscard]] SessionFacts describe_key(const std::string& key) const;
-    void ask_guest(Sight& sight, const Deadline& deadline) const;
+    [[nodiscard]] Sight ask_guest(Look look, const Deadline& deadline) const;
     [[nodiscard]] std::vector<SessionFacts>
     collect(const std::function<SessionFacts(const std::string& key)>& describe) const;
     [[nodiscard]] std::optional<Activity> activity_of(const std::string& key,

@@ -225,17 +225,23 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     return obtained;
 }
 
-void MachineKeeper::check(Record& record) const noexcept
+MachineKeeper::Checked MachineKeeper::check(Record& record) const
 {
+    Checked checked;
+    if (record.state != State::running || record.machine.backend != backend_.name() ||
+        is_elsewhere(settings_.place, record)) {
+        return checked;
+    }
     try {
-        if (record.state == State::running && record.machine.backend == backend_.name() &&
-            !is_elsewhere(settings_.place, record) && !backend_.attach(record.machine)) {
+        checked.machine = backend_.attach(record.machine);
+        if (!checked.machine) {
             apply(record,
                   gone_event(record, settings_.ttl, false, backend_.parting(record.machine)));
         }
-    } catch (const std::exception&) {
-        return; // cannot be told now: the books stand
+    } catch (const std::exception& error) { // cannot be told now: the books stand
+        checked.trouble = error.what();
     }
+    return checked;
 }
 
 /// Whatever is left of a machine that does not answer any more is removed, and its record says what

@@ -84,9 +84,15 @@ class MachineKeeper {
     /// Under lock(). Removes what a key has in the books, and beside a home that is not there.
     void forget(const std::string& key) const;
 
+    /// What check() found of a machine that runs by the books.
+    struct Checked {
+        std::unique_ptr<sandbox::Machine> machine; ///< null: gone, elsewhere, or not to be told
+        std::string trouble; ///< why it cannot be told now, and the books stand; else empty
+    };
+
     /// Corrects a record that says "running" of a machine that is gone; in memory only, the books
     /// follow at the next obtain().
-    void check(Record& record) const noexcept;
+    [[nodiscard]] Checked check(Record& record) const;
 
     /// How a session is ended.
     struct Manner {

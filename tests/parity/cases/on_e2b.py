@@ -70,7 +70,10 @@ class OnE2bTest(ParityTest):
         self.assertEqual(self.state_of(box), "paused")
         (listed,) = self.sessions()
         self.assertEqual(listed["state"], "paused")
+        self.counts()
         self.command_line("sessions", "show", "work")
+        # What clears up first asks once, and what shows it once.
+        self.assertEqual(self.counts(), {"api GET /sandboxes/{id}": 2})
         self.command_line("status")
         self.assertEqual(self.state_of(box), "paused")
         self.command_line("sessions", "resume", "work")
