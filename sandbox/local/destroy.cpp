@@ -11,6 +11,7 @@
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/uid_range.hpp"
+#include "sandbox/local/unseen_guest.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -138,6 +139,7 @@ void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool priv
         if (!latest) {
             return;
         }
+        require_none_unseen(facts.state, facts.folder);
         for (const auto& cgroup : facts.cgroups) {
             remove_cgroup(cgroup, Deadline::after(patience));
             remove_abandoned(cgroup.substr(0, cgroup.rfind('/')));

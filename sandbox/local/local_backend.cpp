@@ -5,7 +5,7 @@
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/sha256.hpp"
-#include "sandbox/base/unix_socket.hpp"
+#include "sandbox/local/attachment.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/cgroup_limits.hpp"
@@ -28,6 +28,7 @@
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/uid_range.hpp"
+#include "sandbox/local/unseen_guest.hpp"
 #include "sandbox/state_directory.hpp"
 
 #include <algorithm>
@@ -216,8 +217,9 @@ bool LocalBackend::nothing_lives(const std::string& key_hash)
         return true; // nothing was ever made
     }
     // Nor one of a server that has its sockets elsewhere: there would be two on the same home.
-    return nobody_listens(
-        SessionFolder::socket(host().state, key_hash, socket_path(host(), machine_id(key_hash))));
+    return nobody_listens(SessionFolder::socket(host().state, key_hash,
+                                                socket_path(host(), machine_id(key_hash)))) &&
+           !lives_unseen(host().state, key_hash);
 }
 
 /// Launchers wait with a root like that of the latest machine: a server's are all alike. `first`:
@@ -384,6 +386,8 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
     }
     try {
         const std::string id = machine_id(spec.key_hash);
+        // Nor beside one that neither the books nor this namespace show.
+        require_none_unseen(host().state, spec.key_hash);
         return make_machine(to_record(id, spec.generation, make(spec, id)));
     } catch (const Failure& failure) {
         throw unavailable(explain(to_result(failure), ""));
@@ -394,22 +398,7 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
 
 std::unique_ptr<sandbox::Machine> LocalBackend::attach(const sandbox::MachineRecord& record)
 {
-    const MachineFacts facts = facts_from(record);
-    try {
-        // Process, start and boot identify this very machine: no later one can answer in its place.
-        if (record.backend != name() || !open_guest(facts)) {
-            return nullptr;
-        }
-        (void)connect_unix(facts.socket_path, Deadline::after(std::chrono::seconds(2)));
-        return make_machine(record);
-    } catch (const Error& error) {
-        if (error.code() == ErrorCode::session_lost) {
-            return nullptr;
-        }
-        throw cannot_tell(error);
-    } catch (const std::system_error& error) {
-        throw cannot_tell(error);
-    }
+    return record.backend == name() ? attach_machine(settings_.state_directory, record) : nullptr;
 }
 
 void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
@@ -434,9 +423,10 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
         return record.backend == name() && nothing_lives(key_hash->second);
     }
     const MachineFacts facts = facts_from(record);
-    // Both: from inside of another pid namespace the process cannot be seen, its socket can.
+    // All: from inside of another pid namespace the process cannot be seen, its socket can, but not
+    // where the mounts are others too.
     return record.backend == name() && process_has_ended(facts.pid, facts.start_time, facts.boot) &&
-           nobody_listens(facts.socket_path);
+           nobody_listens(facts.socket_path) && !lives_unseen(settings_.state_directory, record);
 }
 
 sandbox::ChangedLimits LocalBackend::change_limits(const std::string& key_hash,

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -212,6 +213,33 @@ std::optional<protocol::Parting> SessionFolder::parting(const std::string& state
         return protocol::read_parting_note(folder.get(), parting_name);
     } catch (const std::exception&) {
         return std::nullopt;
+    }
+}
+
+bool SessionFolder::is_lived_in(const Deadline& deadline) const noexcept
+{
+    return protocol::is_parting_note_held(folder_.get(), parting_name, deadline);
+}
+
+bool SessionFolder::is_lived_in(const std::string& state, const std::string& name,
+                                const std::string& generation, const Deadline& deadline)
+{
+    const UniqueFd folder(
+        ::open(path_of(state, name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (!folder) {
+        return errno != ENOENT && errno != ENOTDIR;
+    }
+    if (!protocol::is_parting_note_held(folder.get(), parting_name, deadline)) {
+        return false;
+    }
+    // After the look: that of a later machine is made once the folder says that it is that one's.
+    try {
+        return generation.empty() ||
+               read_file_limited(folder.get(), generation_name, 256) == generation;
+    } catch (const std::system_error& error) {
+        return error.code().value() != ENOENT;
+    } catch (const std::exception&) {
+        return true; // of none that can be told
     }
 }
 

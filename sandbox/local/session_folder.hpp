@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/protocol/parting.hpp"
 
@@ -66,6 +67,12 @@ class SessionFolder {
     /// What it says of the machine of that record; nothing where there is none. Makes no folder.
     [[nodiscard]] static std::optional<protocol::Parting>
     parting(const std::string& state, const sandbox::MachineRecord& record);
+
+    /// Whether a guest, of whichever machine, has that file open at the deadline, wherever it runs.
+    [[nodiscard]] bool is_lived_in(const Deadline& deadline) const noexcept;
+    /// The same of that machine's guest; of an empty generation, of any. Makes no folder.
+    [[nodiscard]] static bool is_lived_in(const std::string& state, const std::string& name,
+                                          const std::string& generation, const Deadline& deadline);
 
     /// The folder itself, if nothing else is in it.
     void remove_if_empty() const noexcept;

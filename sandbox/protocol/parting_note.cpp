@@ -1,14 +1,32 @@
 #include "sandbox/protocol/parting_note.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/io.hpp"
 
+#include <cerrno>
+#include <chrono>
 #include <exception>
+#include <system_error>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace berth::protocol {
+namespace {
+
+/// For as long as its description is open anywhere. Who looks at it just now lets go at once.
+void lock_for_life(int note)
+{
+    try {
+        (void)flock_until(note, LOCK_EX, Deadline::after(std::chrono::seconds(2)));
+    } catch (const std::system_error&) {
+        return; // a file system without locks: then it is as one of an earlier release
+    }
+}
+
+} // namespace
 
 UniqueFd make_parting_note(int folder, const std::string& path)
 {
@@ -18,6 +36,7 @@ UniqueFd make_parting_note(int folder, const std::string& path)
     if (!note) {
         throw_errno("make the note " + path);
     }
+    lock_for_life(note.get());
     const char living = static_cast<char>(Parting::none);
     write_full(note.get(), {&living, 1});
     return note;
@@ -30,6 +49,19 @@ std::optional<Parting> read_parting_note(int folder, const std::string& path) no
         return note.empty() ? std::nullopt : std::optional(static_cast<Parting>(note.front()));
     } catch (const std::exception&) {
         return std::nullopt;
+    }
+}
+
+bool is_parting_note_held(int folder, const std::string& path, const Deadline& deadline) noexcept
+{
+    const UniqueFd note(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!note) {
+        return errno != ENOENT && errno != ENOTDIR;
+    }
+    try {
+        return !flock_until(note.get(), LOCK_SH, deadline); // several may look at once
+    } catch (const std::system_error&) {
+        return false;
     }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/protocol/parting.hpp"
 
@@ -11,11 +12,19 @@
 namespace berth::protocol {
 
 /// Makes it anew at `path`, below `folder` where that is relative: the guest of an earlier machine
-/// may have the old one open yet. Open for writing, for the guest. Throws std::system_error.
+/// may have the old one open yet. Open for writing, for the guest, and locked (flock(2)) until
+/// nobody has the descriptor any more: that is the guest alone, once it was handed over. Throws
+/// std::system_error.
 [[nodiscard]] UniqueFd make_parting_note(int folder, const std::string& path);
 
 /// What it says; nothing where there is none, or it cannot be read.
 [[nodiscard]] std::optional<Parting> read_parting_note(int folder,
                                                        const std::string& path) noexcept;
+
+/// Whether its guest lives, in whatever namespace: it is locked yet at the deadline. False also
+/// where there is none, one of an earlier release, which locked nothing, or a file system without
+/// locks; true where nobody can look.
+[[nodiscard]] bool is_parting_note_held(int folder, const std::string& path,
+                                        const Deadline& deadline) noexcept;
 
 } // namespace berth::protocol

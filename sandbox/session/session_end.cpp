@@ -16,6 +16,22 @@ namespace {
 /// Of one session. A call of it is told `busy` meanwhile.
 constexpr std::chrono::minutes save_time{5};
 
+/// Before anything is noted: one that lives where this server cannot end it stays as it is, in the
+/// books too. One that does not answer is ended for that.
+void require_in_reach(sandbox::Backend& backend, const Record& record)
+{
+    if (!backend.is_bound_to_host() || record.state != State::running) {
+        return;
+    }
+    try {
+        (void)backend.attach(record.machine);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::sandbox_unavailable) {
+            throw;
+        }
+    }
+}
+
 /// Of a record whose content was lost: the home that is kept must be listed until it is purged. The
 /// name comes back with the session's next call.
 void take_over(const std::string& key, Record& record)
@@ -79,6 +95,9 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     const bool unrecorded = record.state == State::ended && lives_here(key);
     const bool known =
         (record.state == State::running || record.state == State::ended) && !record.saving.begun;
+    if (is_ours(record)) {
+        require_in_reach(backend_, record);
+    }
     if (!purge && record.state == State::running && is_ours(record)) {
         keep_last_words(key, record, lock);
     }

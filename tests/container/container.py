@@ -61,14 +61,18 @@ def forbid_user_namespaces():
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_SECCOMP)")
 
 
-def command(arguments, *, masked=True, seccomp=False, uid=0, rootless=False):
+def command(arguments, *, masked=True, seccomp=False, uid=0, rootless=False, own_run=False):
     """The command line that runs `arguments` in the container: with /proc covered and user
     namespaces forbidden as Docker does both, as root with Docker's capabilities, as another user,
-    or as Podman's root, who is `uid` outside and has every capability inside."""
+    or as Podman's root, who is `uid` outside and has every capability inside. `own_run`: with every
+    capability, and a /run of its own."""
     if seccomp:
         arguments = ["/usr/bin/python3", __file__, *arguments]
     unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     script = ["sh", "-ec", MOUNTS + (MASKS if masked else "") + 'exec "$@"', "sh"]
+    if own_run:
+        return [*unshare, "--mount-proc", "sh", "-ec", 'mount -t tmpfs tmpfs /run; exec "$@"', "sh",
+                *arguments]
     if rootless:
         # The mounts of the host cannot be undone from there.
         return ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", *unshare,

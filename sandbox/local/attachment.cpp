@@ -1,0 +1,66 @@
+#include "sandbox/local/attachment.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/unix_socket.hpp"
+#include "sandbox/local/local_errors.hpp"
+#include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/unseen_guest.hpp"
+
+#include <chrono>
+#include <system_error>
+
+namespace berth::local {
+namespace {
+
+/// Process, start and boot identify this very machine: no later one can answer in its place.
+bool is_seen(const MachineFacts& facts)
+{
+    try {
+        return open_guest(facts).valid();
+    } catch (const std::system_error& error) {
+        throw cannot_tell(error);
+    }
+}
+
+/// False: nobody listens there.
+bool answers(const MachineFacts& facts)
+{
+    try {
+        (void)connect_unix(facts.socket_path, Deadline::after(std::chrono::seconds(2)));
+        return true;
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::session_lost) {
+            return false;
+        }
+        throw cannot_tell(error);
+    } catch (const std::system_error& error) {
+        throw cannot_tell(error);
+    }
+}
+
+} // namespace
+
+std::unique_ptr<sandbox::Machine> attach_machine(const std::string& state,
+                                                 const sandbox::MachineRecord& record)
+{
+    const MachineFacts facts = facts_from(record);
+    const bool seen = is_seen(facts);
+    if (seen && answers(facts)) {
+        return make_machine(record);
+    }
+    try {
+        require_none_unseen(state, record);
+    } catch (const Error& error) {
+        if (!seen) {
+            throw;
+        }
+        // Only its socket is not here, and it can be ended from here.
+        throw cannot_tell(Error(ErrorCode::backend_error,
+                                "its first process " + std::to_string(facts.pid) +
+                                    " lives, and nobody listens at " + facts.socket_path));
+    }
+    return nullptr;
+}
+
+} // namespace berth::local
