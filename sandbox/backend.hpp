@@ -243,6 +243,11 @@ class Backend {
         return std::nullopt;
     }
 
+    /// What the guest of such a machine wrote with that note of what nobody was told of: an
+    /// encoded protocol::InfoReply with nothing else in it, of at most
+    /// protocol::longest_last_words. Empty: nothing.
+    [[nodiscard]] virtual std::string last_words(const MachineRecord& /*record*/) { return {}; }
+
     /// Has the limits of memory, processes, processors and the home hold for a living machine, as
     /// far as they are kept from outside of it, and nothing that it uses by now is above the new
     /// one; only a home may have more than it is given, and then must not grow. By the session's

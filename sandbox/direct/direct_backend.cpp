@@ -150,6 +150,12 @@ class DirectBackend : public sandbox::Backend {
         return folder == record.data.end() ? std::nullopt : parting_of(folder->second);
     }
 
+    [[nodiscard]] std::string last_words(const MachineRecord& record) override
+    {
+        const auto folder = record.data.find("folder");
+        return folder == record.data.end() ? std::string() : last_words_of(folder->second);
+    }
+
     [[nodiscard]] std::string find_home(const std::string& key_hash) override
     {
         auto path = home_of(key_hash);

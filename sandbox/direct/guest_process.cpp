@@ -157,6 +157,11 @@ std::optional<protocol::Parting> parting_of(const std::string& folder)
     return protocol::read_parting_note(AT_FDCWD, folder + parting_note);
 }
 
+std::string last_words_of(const std::string& folder)
+{
+    return protocol::read_last_words(AT_FDCWD, folder + parting_note);
+}
+
 StartedGuest start_guest(const std::string& program, const sandbox::MachineSpec& spec,
                          const std::string& folder, const std::string& socket)
 {

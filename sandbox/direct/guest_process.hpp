@@ -28,6 +28,7 @@ struct StartedGuest {
 
 /// How the guest that was started in that folder has ended; nothing where nobody knows.
 [[nodiscard]] std::optional<protocol::Parting> parting_of(const std::string& folder);
+[[nodiscard]] std::string last_words_of(const std::string& folder);
 
 /// Whether it has certainly ended.
 [[nodiscard]] bool has_ended(const ProcessIdentity& identity);

@@ -8,6 +8,7 @@
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/oom_score.hpp"
 #include "sandbox/guest/files/append_note.hpp"
+#include "sandbox/guest/last_words.hpp"
 #include "sandbox/guest/lifetime.hpp"
 #include "sandbox/guest/parting_note.hpp"
 #include "sandbox/guest/pause/pauses.hpp"
@@ -112,7 +113,10 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
 /// The ways out of the loop.
 class Exit {
   public:
-    Exit(EventLoop& loop, int parting_fd) : loop_(loop), note_(parting_fd) {}
+    Exit(EventLoop& loop, int parting_fd, const Commands& commands)
+        : loop_(loop), note_(parting_fd), commands_(commands)
+    {
+    }
 
     [[nodiscard]] std::function<void()> now() const
     {
@@ -122,12 +126,13 @@ class Exit {
     [[nodiscard]] std::function<void()> noting(protocol::Parting why) const
     {
         return [this, why] {
-            note_.write(why);
+            write(why);
             loop_.stop();
         };
     }
 
-    /// Within a second: whoever asked for it reads the answer.
+    /// Within a second: whoever asked for it reads the answer, and has asked before what nobody was
+    /// told of.
     [[nodiscard]] std::function<void()> retired() const
     {
         return [this] {
@@ -137,8 +142,22 @@ class Exit {
     }
 
   private:
+    /// Nobody can ask any more what became of commands.
+    void write(protocol::Parting why) const noexcept
+    {
+        std::string words;
+        try {
+            words =
+                last_words(commands_.jobs(), commands_.ended_jobs(), commands_.forgotten_unseen());
+        } catch (const std::exception&) {
+            words.clear(); // of memory there is none; why it ends is noted all the same
+        }
+        note_.write(why, words);
+    }
+
     EventLoop& loop_;
     const PartingNote note_;
+    const Commands& commands_;
 };
 
 auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
@@ -167,7 +186,7 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
     auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
                                                ShellProgram::find(), random_hex(2));
     const auto quota = limit_home(config, workers, *commands);
-    const Exit exit(loop, config.parting_fd);
+    const Exit exit(loop, config.parting_fd, *commands);
     Server* clients = nullptr;
     Lifetime* life = nullptr;
     MemoryReclaim reclaim(loop, workers, config.commands_cgroup_fd);

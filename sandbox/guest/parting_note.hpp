@@ -3,6 +3,9 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/protocol/parting.hpp"
 
+#include <cstddef>
+#include <string_view>
+
 #include <unistd.h>
 
 namespace berth::guest {
@@ -15,9 +18,14 @@ class PartingNote {
     explicit PartingNote(int fd) : file_(fd) {}
 
     /// In place of the byte that is there, for which a full disk has room. Of several the last one
-    /// counts; where it cannot be written the end is told as a loss.
-    void write(protocol::Parting why) const noexcept
+    /// counts; where it cannot be written the end is told as a loss. Behind it `words`, where there
+    /// is room: first, so that they are whole where the byte says that they are there.
+    void write(protocol::Parting why, std::string_view words = {}) const noexcept
     {
+        const auto size = ::pwrite(file_.get(), words.data(), words.size(), 1);
+        if (size < 0 || static_cast<std::size_t>(size) != words.size()) {
+            (void)!::ftruncate(file_.get(), 1);
+        }
         const char byte = static_cast<char>(why);
         (void)!::pwrite(file_.get(), &byte, 1, 0);
     }

@@ -116,6 +116,11 @@ class LocalBackend final : public sandbox::Backend {
         return SessionFolder::parting(settings_.state_directory, record);
     }
 
+    [[nodiscard]] std::string last_words(const sandbox::MachineRecord& record) override
+    {
+        return SessionFolder::last_words(settings_.state_directory, record);
+    }
+
     [[nodiscard]] sandbox::ChangedLimits change_limits(const std::string& key_hash,
                                                        const sandbox::Limits& limits) override;
     void collect(const Deadline& deadline) override;

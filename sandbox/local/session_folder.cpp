@@ -70,6 +70,25 @@ void make_private_folder(const std::string& path)
     }
 }
 
+/// The folder where it has that machine's; invalid: it has not, or there is none. By the key: what
+/// a record says of itself may be another's word, in shared books.
+UniqueFd open_of(const std::string& state, const sandbox::MachineRecord& record)
+{
+    const auto key = record.data.find("key_hash");
+    if (key == record.data.end() || key->second.find('/') != std::string::npos) {
+        return {};
+    }
+    UniqueFd folder(::open(SessionFolder::path_of(state, key->second).c_str(),
+                           O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    try {
+        return folder && read_file_limited(folder.get(), generation_name, 256) == record.generation
+                   ? std::move(folder)
+                   : UniqueFd();
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
 } // namespace
 
 SessionFolder::SessionFolder(const std::string& state, const std::string& name)
@@ -196,24 +215,18 @@ UniqueFd SessionFolder::make_parting_note() const
     return protocol::make_parting_note(folder_.get(), parting_name);
 }
 
-// By the key: what a record says of itself may be another's word, in shared books.
 std::optional<protocol::Parting> SessionFolder::parting(const std::string& state,
                                                         const sandbox::MachineRecord& record)
 {
-    const auto key = record.data.find("key_hash");
-    if (key == record.data.end() || key->second.find('/') != std::string::npos) {
-        return std::nullopt;
-    }
-    const UniqueFd folder(::open(path_of(state, key->second).c_str(),
-                                 O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    try {
-        if (!folder || read_file_limited(folder.get(), generation_name, 256) != record.generation) {
-            return std::nullopt;
-        }
-        return protocol::read_parting_note(folder.get(), parting_name);
-    } catch (const std::exception&) {
-        return std::nullopt;
-    }
+    const UniqueFd folder = open_of(state, record);
+    return folder ? protocol::read_parting_note(folder.get(), parting_name) : std::nullopt;
+}
+
+std::string SessionFolder::last_words(const std::string& state,
+                                      const sandbox::MachineRecord& record)
+{
+    const UniqueFd folder = open_of(state, record);
+    return folder ? protocol::read_last_words(folder.get(), parting_name) : std::string();
 }
 
 bool SessionFolder::is_lived_in(const Deadline& deadline) const noexcept

@@ -68,6 +68,10 @@ class SessionFolder {
     [[nodiscard]] static std::optional<protocol::Parting>
     parting(const std::string& state, const sandbox::MachineRecord& record);
 
+    /// See sandbox::Backend::last_words(). As parting().
+    [[nodiscard]] static std::string last_words(const std::string& state,
+                                                const sandbox::MachineRecord& record);
+
     /// Whether a guest, of whichever machine, has that file open at the deadline, wherever it runs.
     [[nodiscard]] bool is_lived_in(const Deadline& deadline) const noexcept;
     /// The same of that machine's guest; of an empty generation, of any. Makes no folder.

@@ -1,6 +1,12 @@
 #pragma once
 
+#include <cstddef>
+
 namespace berth::protocol {
+
+/// In bytes, of what may follow that byte: an encoded InfoReply with the outcomes, unseen and cut
+/// off, of which nobody was told, and nothing else in it.
+inline constexpr std::size_t longest_last_words = 16UL * 1024;
 
 /// What a guest that ends itself leaves in the file of GuestConfig::parting_fd, in place of the
 /// byte that is there while it lives: it is asked for when nobody answers any more, and what is not

@@ -44,11 +44,21 @@ UniqueFd make_parting_note(int folder, const std::string& path)
 
 std::optional<Parting> read_parting_note(int folder, const std::string& path) noexcept
 {
+    const UniqueFd note(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    char why = 0;
+    return note && ::read(note.get(), &why, 1) == 1 ? std::optional(static_cast<Parting>(why))
+                                                    : std::nullopt;
+}
+
+std::string read_last_words(int folder, const std::string& path) noexcept
+{
     try {
-        const auto note = read_file_limited(folder, path, 1);
-        return note.empty() ? std::nullopt : std::optional(static_cast<Parting>(note.front()));
+        auto note = read_file_limited(folder, path, 1 + longest_last_words);
+        // Of one that was killed as it wrote them there may be a part.
+        return note.empty() || note.front() == static_cast<char>(Parting::none) ? std::string()
+                                                                                : note.substr(1);
     } catch (const std::exception&) {
-        return std::nullopt;
+        return {};
     }
 }
 

@@ -21,6 +21,10 @@ namespace berth::protocol {
 [[nodiscard]] std::optional<Parting> read_parting_note(int folder,
                                                        const std::string& path) noexcept;
 
+/// What follows that, of a guest that ended itself; empty where there is nothing, it cannot be
+/// read, or it is too long. Whoever decodes it treats it as hostile.
+[[nodiscard]] std::string read_last_words(int folder, const std::string& path) noexcept;
+
 /// Whether its guest lives, in whatever namespace: it is locked yet at the deadline. False also
 /// where there is none, one of an earlier release, which locked nothing, or a file system without
 /// locks; true where nobody can look.

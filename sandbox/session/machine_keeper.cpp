@@ -256,6 +256,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     if (record.state == State::running) {
         apply(record,
               gone_event(record, settings_.ttl, attended, backend_.parting(record.machine)));
+        keep_noted_words(record, backend_);
         record.ending = true; // what it occupied is there, with the guest's note, which goes first
         put_before_removal(key, record);
         if (record.state == State::lost && settings_.on_lost && used_since_boot(record)) {

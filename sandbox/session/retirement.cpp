@@ -81,6 +81,9 @@ void MachineKeeper::keep_last_words(const std::string& key, Record& record,
 {
     try {
         auto machine = backend_.attach(record.machine);
+        if (!machine) { // it has ended itself, and nobody has noticed yet
+            keep_noted_words(record, backend_);
+        }
         if (!machine || record.unnamed) {
             return;
         }

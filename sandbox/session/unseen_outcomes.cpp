@@ -2,12 +2,14 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/protocol/wire.hpp"
 #include "sandbox/session/printed_end.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -22,6 +24,7 @@ constexpr std::size_t shown = 80;
 constexpr std::uint64_t last_output = 1500;
 
 constexpr const char* gone_with_it = "; what it printed is gone with the sandbox";
+constexpr const char* others_stopped = ", which ran and ended with the sandbox";
 constexpr const char* all_gone = "; what they printed is gone with the sandbox";
 
 std::string shown_command(std::string_view command)
@@ -48,9 +51,14 @@ std::string end_of(const protocol::JobEntry& job)
                               : "it ended with exit " + std::to_string(*job.exit_code);
 }
 
+bool is_running(const protocol::JobEntry& job)
+{
+    return job.status == "running";
+}
+
 std::string notice_of(const protocol::JobEntry& job)
 {
-    if (job.status == "running") {
+    if (is_running(job)) {
         return reached_nobody(job) + "it goes on as " + job.job_id + ", which bash_output follows";
     }
     return reached_nobody(job) + end_of(job) + ", and bash_output of " + job.job_id +
@@ -82,7 +90,7 @@ Newest newest_unseen(const protocol::InfoReply& info, bool also_running)
     Newest newest;
     for (const auto* jobs : {&info.ended, &info.jobs}) {
         for (const auto& job : *jobs) {
-            if (job.unseen && (also_running || job.status != "running")) {
+            if (job.unseen && (also_running || !is_running(job))) {
                 // An earlier guest tells none of their order: those stay in that of their ids.
                 newest.jobs.insert(std::ranges::upper_bound(newest.jobs, job.order, {},
                                                             &protocol::JobEntry::order),
@@ -169,10 +177,15 @@ std::vector<std::string> stopped_notices(const protocol::InfoReply& info)
 {
     std::vector<std::string> notices;
     for (const auto* job : newest_unseen(info, /*also_running=*/true).jobs) {
-        if (job->status == "running") {
+        if (is_running(*job)) {
             notices.push_back(reached_nobody(*job) + "it ran, and was ended with the sandbox" +
                               gone_with_it);
         }
+    }
+    const auto unseen = std::ranges::count_if(
+        info.jobs, [](const protocol::JobEntry& job) { return job.unseen && is_running(job); });
+    if (const auto others = static_cast<std::size_t>(unseen) - notices.size(); others > 0) {
+        notices.push_back(nor_those_of(others) + others_stopped);
     }
     return notices;
 }
@@ -187,6 +200,21 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
         }
     } catch (const std::exception&) {
         return; // a guest that is stuck is not waited for again and again
+    }
+}
+
+std::vector<std::string> notices_of_words(std::string_view words)
+{
+    if (words.empty()) {
+        return {};
+    }
+    try {
+        const auto info = protocol::decode<protocol::InfoReply>(words);
+        auto notices = parting_notices(info);
+        std::ranges::move(stopped_notices(info), std::back_inserter(notices));
+        return notices;
+    } catch (const protocol::WireError&) {
+        return {}; // of a guest that is none of ours
     }
 }
 

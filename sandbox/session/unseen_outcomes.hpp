@@ -5,6 +5,7 @@
 #include "sandbox/session/told.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth::session {
@@ -32,7 +33,8 @@ struct LastNotices {
 /// By the list that it has.
 [[nodiscard]] LastNotices last_notices(const protocol::InfoReply& info);
 
-/// Of those that nobody would be told of and that run, for a machine that is ended now.
+/// Of those that nobody would be told of and that run, for a machine that is ended now: a line
+/// each, the newest few; of the others their number.
 [[nodiscard]] std::vector<std::string> stopped_notices(const protocol::InfoReply& info);
 
 /// To each of `last.told`, which are of the same list, the end of what it printed, as far as the
@@ -43,5 +45,9 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 /// Of a machine that has ended and of which no more could be asked, by the list it had: of the
 /// newest few how each ended, of the others their number.
 [[nodiscard]] std::vector<std::string> parting_notices(const protocol::InfoReply& info);
+
+/// The same and stopped_notices(), by what a guest that ended itself has left of that list
+/// (sandbox::Backend::last_words()); nothing where it cannot be decoded.
+[[nodiscard]] std::vector<std::string> notices_of_words(std::string_view words);
 
 } // namespace berth::session

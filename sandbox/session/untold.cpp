@@ -1,5 +1,7 @@
 #include "sandbox/session/untold.hpp"
 
+#include "sandbox/session/unseen_outcomes.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -45,6 +47,13 @@ void keep_untold(Record& record, const std::vector<std::string>& notices)
     kept.insert(kept.end(), notices.begin(), notices.end());
     if (kept.size() > most_kept) {
         kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(most_kept));
+    }
+}
+
+void keep_noted_words(Record& record, sandbox::Backend& backend)
+{
+    if (!record.unnamed) {
+        keep_untold(record, notices_of_words(backend.last_words(record.machine)));
     }
 }
 

@@ -39,4 +39,7 @@ class Untold {
 /// die before.
 void keep_untold(Record& record, const std::vector<std::string>& notices);
 
+/// The same of a machine that is gone, by what its guest wrote as it ended itself.
+void keep_noted_words(Record& record, sandbox::Backend& backend);
+
 } // namespace berth::session

@@ -1,6 +1,7 @@
 """Outcomes that nobody saw: the next server's first result names them, and nothing runs twice."""
 
 import contextlib
+import itertools
 import os
 import re
 import select
@@ -148,6 +149,36 @@ class OutcomesTest(ParityTest):
         self.assertIn("it was ended on request", notices[3])
         self.assertEqual(self.output("cat log"), "once\n")
         self.assertEqual(self.told(), [])
+
+    def test_what_a_machine_has_not_told_that_ends_when_its_server_leaves(self):
+        """on_disconnect = kill in the middle of calls: the guest's note names what was cut off, for
+        whoever notices the machine's end, with the next one's first result."""
+        ends = {"killed": lambda server: server.kill(), "left": lambda server: server.close()}
+        for how, collected in itertools.product(ends, (False, True)):
+            with self.subTest(how, collected=collected):
+                self.berth.close()
+                server = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": "kill"})
+                server.call_tool("bash_exec", {"command": "rm -f begun"})
+                server.call_async("bash_exec", {"command": "echo b >begun; sleep 301"})
+                self.wait_until(lambda: server.call_tool(
+                    "bash_exec", {"command": "cat begun || true"}).data["stdout"], 10, "it begins")
+                server.call_async("bash_exec", {"command": "echo once >>log; sleep 0.7; exit 7"})
+                self.wait_until(lambda: server.call_tool(
+                    "bash_exec", {"command": "cat log || true"}).data["stdout"], 10, "it begins")
+                (guest,) = self.living_guests()
+                ends[how](server)
+                self.wait_until(lambda: guest not in self.living_guests(), 10, "its end")
+                if collected:
+                    self.command_line("sessions", "gc")
+                told = "\n".join(self.told())
+                for part in ("`echo b >begun; sleep 301` reached nobody", "it ran, and was ended",
+                             "`echo once >>log; sleep 0.7; exit 7` reached nobody",
+                             "it ended with exit 7; what it printed is gone with the sandbox",
+                             "its last client left"):
+                    self.assertIn(part, told)
+                self.assertEqual(self.output("cat log; rm log"), "once\n")
+                self.berth.close()  # before the policy of the next one, which is to be the last
+                self.assertEqual(self.told(), [])
 
     def test_what_was_read_is_never_told(self):
         ends = [lambda server: server.kill(), lambda server: server.close(),

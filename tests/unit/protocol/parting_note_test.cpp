@@ -1,5 +1,4 @@
 #include "sandbox/protocol/parting_note.hpp"
-
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
@@ -72,5 +71,22 @@ TEST_SUITE("protocol/parting_note")
         CHECK(held(path));
         later.reset();
         CHECK_FALSE(held(path));
+    }
+
+    TEST_CASE("what follows the byte is read of a guest that ended itself, and as far as it may go")
+    {
+        const tests::TemporaryDirectory folder;
+        const auto path = folder / "note";
+        const auto note = protocol::make_parting_note(AT_FDCWD, path);
+        CHECK(protocol::read_last_words(AT_FDCWD, path).empty());
+        REQUIRE(::pwrite(note.get(), "words", 5, 1) == 5);
+        CHECK(protocol::read_last_words(AT_FDCWD, path).empty()); // it may be writing them
+        CHECK(protocol::read_parting_note(AT_FDCWD, path) == Parting::none);
+        REQUIRE(::pwrite(note.get(), "l", 1, 0) == 1);
+        CHECK(protocol::read_last_words(AT_FDCWD, path) == "words");
+        CHECK(protocol::read_parting_note(AT_FDCWD, path) == Parting::left);
+        REQUIRE(::ftruncate(note.get(), 2 + protocol::longest_last_words) == 0);
+        CHECK(protocol::read_last_words(AT_FDCWD, path).empty());
+        CHECK(protocol::read_parting_note(AT_FDCWD, path) == Parting::left);
     }
 }

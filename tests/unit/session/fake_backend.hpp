@@ -73,6 +73,7 @@ class FakeBackend : public sandbox::Backend {
     std::string backend_name = "fake";
     bool bound = true;                      ///< to a host
     std::optional<protocol::Parting> noted; ///< by the guests of all machines that are gone
+    std::string words;                      ///< with that note
     std::vector<sandbox::Layer> limits;
     sandbox::MachineSpec last_spec;
     /// What all machines say of their mounts; changed while no call is made.
@@ -94,6 +95,11 @@ class FakeBackend : public sandbox::Backend {
     parting(const sandbox::MachineRecord& /*record*/) override
     {
         return noted;
+    }
+
+    [[nodiscard]] std::string last_words(const sandbox::MachineRecord& /*record*/) override
+    {
+        return words;
     }
 
     [[nodiscard]] std::unique_ptr<sandbox::Machine>

@@ -1,3 +1,5 @@
+#include "sandbox/protocol/messages.hpp"
+#include "sandbox/protocol/wire.hpp"
 #include "sandbox/session/machine_end.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
@@ -105,6 +107,55 @@ TEST_SUITE("session/machine_end")
         backend->noted = protocol::Parting::none;
         CHECK(says(start()->acquire(work), "the sandbox was lost"));
         CHECK(told == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what its guest wrote of commands as it ended itself is told")
+    {
+        protocol::InfoReply info;
+        info.jobs.emplace_back();
+        info.jobs.back().command = "sleep 300";
+        info.jobs.back().status = "running";
+        info.ended.emplace_back();
+        info.ended.back().command = "make";
+        info.ended.back().status = "ended";
+        info.ended.back().exit_code = 3;
+        info.jobs.back().unseen = info.ended.back().unseen = true;
+        backend->noted = protocol::Parting::left;
+        backend->words = protocol::encode(info);
+        end_machine(work);
+        bool killed = false;
+        SUBCASE("by the call that comes next") {}
+        SUBCASE("also where it was collected before")
+        {
+            CHECK(start()->collect_leftovers(Deadline::after(5s)).cleared == 1);
+            backend->words.clear(); // they go with the note
+        }
+        SUBCASE("also where it was ended before anybody had noticed")
+        {
+            killed = true;
+            CHECK(start()->kill(work, false));
+            backend->words.clear();
+        }
+        const auto told = start()->acquire(work).notices;
+        REQUIRE(told.size() == 3);
+        const std::string unseen =
+            " reached nobody, since its server or its client went away or gave it up: ";
+        const std::string gone = "; what it printed is gone with the sandbox";
+        CHECK(told[0] == "the result of `make`" + unseen + "it ended with exit 3" + gone);
+        CHECK(told[1] == "the result of `sleep 300`" + unseen +
+                             "it ran, and was ended with the sandbox" + gone);
+        CHECK(told[2].find(killed ? "it was ended on request" : "its last client left") !=
+              std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "words of a guest that are none tell nothing")
+    {
+        backend->noted = protocol::Parting::left;
+        backend->words = std::string(1000, '\xff');
+        end_machine(work);
+        const auto told = start()->acquire(work);
+        CHECK(says(told, "its last client left"));
+        CHECK(told.notices.size() == 1);
     }
 
     TEST_CASE_FIXTURE(Fixture, "who is killed as it clears up has written why the machine is gone")

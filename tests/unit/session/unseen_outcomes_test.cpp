@@ -93,6 +93,20 @@ TEST_CASE("of those that are remembered no longer the number is told")
     CHECK(last[1].starts_with("nor did those of 2 earlier commands reach anybody"));
 }
 
+TEST_CASE("of those that are ended while they run a few are named and the others counted")
+{
+    InfoReply info;
+    for (unsigned order = 1; order <= 5; ++order) {
+        info.jobs.push_back(entry("job-" + std::to_string(order), "make", true));
+        info.jobs.back().order = order;
+    }
+    const auto notices = berth::session::stopped_notices(info);
+    REQUIRE(notices.size() == 4);
+    CHECK(notices[0].find("it ran, and was ended with the sandbox") != std::string::npos);
+    CHECK(notices[3] == "nor did those of 2 earlier commands reach anybody, which ran and ended "
+                        "with the sandbox");
+}
+
 TEST_CASE("nothing is told of what is known")
 {
     CHECK(unseen_notices({}).empty());
