@@ -28,12 +28,6 @@ std::string mark_path(const std::string& key)
     return std::string(marks_name) + "/" + key;
 }
 
-/// A principal may be anything; this is a name.
-std::string principal_tag(const std::string& principal)
-{
-    return sha256_hex(principal).substr(0, tag_size);
-}
-
 /// Empty: no mark.
 std::string marked_tag(int folder, const std::string& path)
 {
@@ -66,6 +60,11 @@ UniqueFd open_marks(int state)
 }
 
 } // namespace
+
+std::string principal_tag(const std::string& principal)
+{
+    return sha256_hex(principal).substr(0, tag_size);
+}
 
 void set_mark(int state, const std::string& key, const std::string& principal)
 {

@@ -14,6 +14,9 @@
 
 namespace berth::session {
 
+/// A principal may be anything; this is a name.
+[[nodiscard]] std::string principal_tag(const std::string& principal);
+
 /// Before the record says that there is a machine, under the session's lock. Throws
 /// std::system_error.
 void set_mark(int state, const std::string& key, const std::string& principal);

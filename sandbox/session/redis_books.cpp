@@ -1,11 +1,34 @@
 #include "sandbox/session/redis_books.hpp"
 
 #include "sandbox/base/host_time.hpp"
+#include "sandbox/session/machine_marks.hpp"
+#include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/redis_scripts.hpp"
 
+#include <exception>
+#include <new>
 #include <utility>
 
 namespace berth::session {
+namespace {
+
+std::string mark_in(const RedisEntry& entry)
+{
+    try {
+        return machine_mark(decode_record(entry.record));
+    } catch (const std::bad_alloc&) {
+        throw;
+    } catch (const std::exception&) {
+        return {}; // damaged: nobody knows of a machine
+    }
+}
+
+} // namespace
+
+std::string machine_mark(const Record& record)
+{
+    return has_no_machine(record) ? std::string() : principal_tag(record.id.principal);
+}
 
 RedisFound found_in(const std::vector<RedisReply>& answer)
 {
@@ -142,11 +165,12 @@ void RedisBooks::meet(RedisClient& client, std::string generation)
 void RedisBooks::write_again(RedisClient& client, const std::string& generation,
                              const std::string& key, const RedisEntry& entry)
 {
-    const auto answer = client.run(redis_scripts::guarded(redis_scripts::write_again),
-                                   {redis_keys::generation, redis_keys::record(key),
-                                    redis_keys::index, redis_keys::purged(key)},
-                                   {generation, key, entry.record, entry.token, entry.last_used,
-                                    entry.keep, entry.revision, entry.used});
+    const auto answer =
+        client.run(redis_scripts::guarded(redis_scripts::write_again),
+                   {redis_keys::generation, redis_keys::record(key), redis_keys::index,
+                    redis_keys::purged(key), redis_keys::machines},
+                   {generation, key, entry.record, entry.token, entry.last_used, entry.keep,
+                    entry.revision, entry.used, mark_in(entry)});
     if (answer.items.size() == 2 && answer.items[1].text == "purged") {
         forget(key);
     }

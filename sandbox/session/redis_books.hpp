@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/session/redis_client.hpp"
+#include "sandbox/session/registry.hpp"
 
 #include <cstdint>
 #include <map>
@@ -63,6 +64,9 @@ class RedisBooks {
     std::map<std::string, RedisEntry> remembered_;
     std::uint64_t changes_ = 0; ///< of remembered_, by remember()
 };
+
+/// What redis_keys::machines has of a session with that record; empty: nothing.
+[[nodiscard]] std::string machine_mark(const Record& record);
 
 /// Of what `find` and `touch` answer with "found".
 [[nodiscard]] RedisFound found_in(const std::vector<RedisReply>& answer);

@@ -4,6 +4,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/session/key.hpp"
+#include "sandbox/session/machine_marks.hpp"
 #include "sandbox/session/record_codec.hpp"
 #include "sandbox/session/redis_books.hpp"
 #include "sandbox/session/redis_client.hpp"
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
@@ -79,6 +82,9 @@ class RedisRegistry : public Registry {
     void erase(const std::string& key) override;
     void touch(const std::string& key) noexcept override;
     std::vector<std::string> keys() override;
+    std::vector<std::string> may_have_machine() override;
+    std::vector<std::string> may_be_of(const std::string& principal,
+                                       const std::vector<std::string>& keys) override;
 
     /// Locks and claims expire by themselves.
     std::vector<std::string> abandoned() override { return {}; }
@@ -89,6 +95,8 @@ class RedisRegistry : public Registry {
     [[nodiscard]] std::unique_ptr<Hold> hold(const std::string& key,
                                              const std::shared_ptr<RedisHeld>& held, bool is_lock);
     void release(const std::string& key, const std::shared_ptr<RedisHeld>& held) noexcept;
+    [[nodiscard]] std::map<std::string, std::string> machines();
+    void mark(const std::string& key);
     [[nodiscard]] std::string lock_on(const std::string& key);
     [[nodiscard]] Error lock_lost() const;
     [[nodiscard]] Record read(const std::string& key, const RedisEntry& entry) const;
@@ -275,12 +283,12 @@ void RedisRegistry::put(const std::string& key, const Record& record)
                      .revision = {},
                      .used = record.used ? to_text(*record.used) : std::string()};
     std::string generation;
-    const auto answer =
-        run(redis_scripts::put,
-            {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
-             redis_keys::purged(key)},
-            {lock, key, entry.record, entry.token, entry.last_used, entry.keep, entry.used},
-            &generation);
+    const auto answer = run(redis_scripts::put,
+                            {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
+                             redis_keys::purged(key), redis_keys::machines},
+                            {lock, key, entry.record, entry.token, entry.last_used, entry.keep,
+                             entry.used, machine_mark(record)},
+                            &generation);
     if (answer.at(0).text != "written") {
         throw lock_lost();
     }
@@ -295,7 +303,7 @@ void RedisRegistry::erase(const std::string& key)
 {
     const auto answer = run(redis_scripts::erase,
                             {redis_keys::lock(key), redis_keys::record(key), redis_keys::index,
-                             redis_keys::purged(key)},
+                             redis_keys::purged(key), redis_keys::machines},
                             {lock_on(key), key, text_of(times_.purged)});
     if (answer.at(0).text != "gone") {
         throw lock_lost();
@@ -314,7 +322,8 @@ void RedisRegistry::touch(const std::string& key) noexcept
 
 std::vector<std::string> RedisRegistry::keys()
 {
-    const auto answer = run(redis_scripts::list, {redis_keys::index}, {redis_keys::record_prefix});
+    const auto answer = run(redis_scripts::list, {redis_keys::index, redis_keys::machines},
+                            {redis_keys::record_prefix});
     std::vector<std::string> found;
     for (const auto& item : answer.at(0).items) {
         // Whoever writes to that Redis would have a collector, which may be root, make and remove
@@ -324,6 +333,66 @@ std::vector<std::string> RedisRegistry::keys()
         }
     }
     std::sort(found.begin(), found.end());
+    return found;
+}
+
+/// By key whose they are.
+std::map<std::string, std::string> RedisRegistry::machines()
+{
+    const auto answer = run(redis_scripts::machines, {redis_keys::machines}, {});
+    const auto& items = answer.at(0).items;
+    std::map<std::string, std::string> found;
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+        found.emplace(items[i].text, items[i + 1].text);
+    }
+    return found;
+}
+
+/// Meanwhile a machine may end, whose mark is then one too many; one that is made has its own.
+void RedisRegistry::mark(const std::string& key)
+{
+    try {
+        if (const auto record = find(key); record && !has_no_machine(*record)) {
+            (void)run(redis_scripts::mark, {redis_keys::machines}, {key, machine_mark(*record)});
+        }
+    } catch (const DamagedRecord&) {
+        return; // nobody knows of a machine
+    }
+}
+
+std::vector<std::string> RedisRegistry::may_have_machine()
+{
+    auto marked = machines();
+    if (marked.erase(redis_keys::machines_complete) == 0) {
+        // Once for data that have it not: Redis has lost all, and servers write again what they
+        // know, or they are of a berth that marked nothing.
+        for (const auto& key : keys()) {
+            mark(key);
+        }
+        (void)run(redis_scripts::mark, {redis_keys::machines},
+                  {redis_keys::machines_complete, "yes"});
+        marked = machines();
+        marked.erase(redis_keys::machines_complete);
+    }
+    std::vector<std::string> found;
+    for (const auto& [key, owner] : marked) {
+        if (is_key(key)) { // as keys()
+            found.push_back(key);
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> RedisRegistry::may_be_of(const std::string& principal,
+                                                  const std::vector<std::string>& keys)
+{
+    const auto marked = machines();
+    const auto tag = principal_tag(principal);
+    std::vector<std::string> found;
+    std::copy_if(keys.begin(), keys.end(), std::back_inserter(found), [&](const std::string& key) {
+        const auto mark = marked.find(key);
+        return mark == marked.end() || mark->second == tag;
+    });
     return found;
 }
 

@@ -18,6 +18,11 @@ inline constexpr const char* epoch = "berth:epoch";
 /// A set: the keys of all sessions that have a record.
 inline constexpr const char* index = "berth:sessions";
 
+/// A hash: of each session that has a machine its key, and whose it is (principal_tag()); of others
+/// too, whose records tell. Complete where `machines_complete` is in it: it went with all data.
+inline constexpr const char* machines = "berth:machines";
+inline constexpr const char* machines_complete = "complete";
+
 inline constexpr const char* record_prefix = "berth:record:";
 
 inline std::string record(const std::string& key)
@@ -136,10 +141,11 @@ fields[6] = redis.call('HGET', KEYS[2], 'used') or ''
 return {generation, 'found', unpack(fields)}
 )lua";
 
-/// KEYS: …, lock, record, index, purged. ARGV: …, lock, session, record, token, time of last use,
-/// how long it is kept, time of last use by the host's clock. Answers "lost", or "written" with
-/// both times of last use, of those that are noted and written the later ones, and revision:
-/// microseconds of Redis's clock, so that later ones are greater across a loss of data too.
+/// KEYS: …, lock, record, index, purged, machines. ARGV: …, lock, session, record, token, time of
+/// last use, how long it is kept, time of last use by the host's clock, whose it is in `machines`
+/// (empty: it has none). Answers "lost", or "written" with both times of last use, of those that
+/// are noted and written the later ones, and revision: microseconds of Redis's clock, so that later
+/// ones are greater across a loss of data too.
 inline constexpr std::string_view put = R"lua(
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return {generation, 'lost'} end
 if redis.call('TYPE', KEYS[3]).ok ~= 'hash' then redis.call('DEL', KEYS[3]) end
@@ -160,6 +166,8 @@ redis.call('HSET', KEYS[3], 'record', ARGV[4], 'token', ARGV[5], 'last_used', us
 redis.call('PEXPIRE', KEYS[3], ARGV[7])
 redis.call('SADD', KEYS[4], ARGV[3])
 redis.call('DEL', KEYS[5])
+if ARGV[9] == '' then redis.call('HDEL', KEYS[6], ARGV[3])
+else redis.call('HSET', KEYS[6], ARGV[3], ARGV[9]) end
 return {generation, 'written', used, host, revision}
 )lua";
 
@@ -181,19 +189,20 @@ if fields[5] == ARGV[2] then return {generation, 'same', fields[3]} end
 return {generation, 'found', unpack(fields)}
 )lua";
 
-/// KEYS: …, lock, record, index, purged. ARGV: …, lock, session, how long that is
+/// KEYS: …, lock, record, index, purged, machines. ARGV: …, lock, session, how long that is
 /// remembered. Answers "lost" or "gone".
 inline constexpr std::string_view erase = R"lua(
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return {generation, 'lost'} end
 if redis.call('DEL', KEYS[3]) == 1 then redis.call('SET', KEYS[5], 1, 'PX', ARGV[4]) end
 redis.call('SREM', KEYS[4], ARGV[3])
+redis.call('HDEL', KEYS[6], ARGV[3])
 return {generation, 'gone'}
 )lua";
 
-/// KEYS: …, record, index, purged. ARGV: …, session, record, token, time of last use, how long it
-/// is kept, revision, time of last use by the host's clock. Writes what was in the books before
-/// Redis was restarted, unless they have it, or something later. Answers "written", "later" or
-/// "purged".
+/// KEYS: …, record, index, purged, machines. ARGV: …, session, record, token, time of last use, how
+/// long it is kept, revision, time of last use by the host's clock, as `put` the last one. Writes
+/// what was in the books before Redis was restarted, unless they have it, or something later.
+/// Answers "written", "later" or "purged".
 inline constexpr std::string_view write_again = R"lua(
 if redis.call('EXISTS', KEYS[4]) == 1 then return {generation, 'purged'} end
 if redis.call('TYPE', KEYS[2]).ok ~= 'hash' then redis.call('DEL', KEYS[2]) end
@@ -203,11 +212,24 @@ redis.call('HSET', KEYS[2], 'record', ARGV[3], 'token', ARGV[4], 'last_used', AR
   'keep', ARGV[6], 'revision', ARGV[7], 'used', ARGV[8])
 redis.call('PEXPIRE', KEYS[2], ARGV[6])
 redis.call('SADD', KEYS[3], ARGV[2])
+if ARGV[9] == '' then redis.call('HDEL', KEYS[5], ARGV[2])
+else redis.call('HSET', KEYS[5], ARGV[2], ARGV[9]) end
 return {generation, 'written'}
 )lua";
 
-/// KEYS: …, index. ARGV: …, what a record's name begins with. Answers a list; what has expired
-/// leaves the index.
+/// KEYS: …, machines. Answers a list: a session, whose it is, and so on.
+inline constexpr std::string_view machines = R"lua(
+return {generation, redis.call('HGETALL', KEYS[2])}
+)lua";
+
+/// KEYS: …, machines. ARGV: …, session, whose it is.
+inline constexpr std::string_view mark = R"lua(
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+return {generation}
+)lua";
+
+/// KEYS: …, index, machines. ARGV: …, what a record's name begins with. Answers a list; what has
+/// expired leaves both.
 inline constexpr std::string_view list = R"lua(
 local found = {}
 for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
@@ -215,6 +237,7 @@ for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do
     found[#found + 1] = key
   else
     redis.call('SREM', KEYS[2], key)
+    redis.call('HDEL', KEYS[3], key)
   end
 end
 return {generation, found}

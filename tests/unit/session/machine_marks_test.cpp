@@ -62,9 +62,11 @@ TEST_SUITE("session/machine_marks")
         CHECK(registry->may_be_of("ann", keys) == keys);
     }
 
-    TEST_CASE("what has ended, was lost or is gone counts no more, and again when it is made anew")
+    TEST_CASE_TEMPLATE(
+        "what has ended, was lost or is gone counts no more, and again when it is made anew", Books,
+        FileBooks, RedisBooks)
     {
-        const FileBooks books;
+        const Books books;
         const auto registry = books.open();
         CHECK(registry->may_have_machine().empty());
         for (const char* name : {"ended", "lost", "gone"}) {
@@ -79,9 +81,10 @@ TEST_SUITE("session/machine_marks")
         CHECK(registry->may_have_machine() == Keys{key_of("lost")});
     }
 
-    TEST_CASE("a session is one principal's, and the next one's when that one has it")
+    TEST_CASE_TEMPLATE("a session is one principal's, and the next one's when that one has it",
+                       Books, FileBooks, RedisBooks)
     {
-        const FileBooks books;
+        const Books books;
         const auto registry = books.open();
         put(*registry, "hers", State::running, "ann");
         put(*registry, "his", State::running, "bob");
@@ -125,6 +128,45 @@ TEST_SUITE("session/machine_marks")
         CHECK(std::filesystem::exists(marks + "/complete"));
         // Afterwards the marks are believed.
         std::filesystem::remove(marks + "/" + key_of("runs"));
+        CHECK(registry->may_have_machine().empty());
+    }
+
+    TEST_CASE("a Redis with records and no marks is looked through once")
+    {
+        const RedisBooks books;
+        const auto registry = books.open();
+        put(*registry, "runs", State::running, "bob");
+        put(*registry, "ended", State::ended);
+        put(*registry, "damaged", State::running);
+        books.damage(key_of("damaged"));
+        (void)books.server.say({"DEL", session::redis_keys::machines});
+        CHECK(registry->may_have_machine() == Keys{key_of("runs")});
+        CHECK(registry->may_be_of("ann", {key_of("runs")}).empty());
+        // Afterwards the marks are believed, and no record is read for them.
+        (void)books.server.say({"HDEL", session::redis_keys::machines, key_of("runs")});
+        CHECK(registry->may_have_machine().empty());
+    }
+
+    TEST_CASE("records that are written again after a loss of the data are marked again")
+    {
+        const RedisBooks books;
+        const auto registry = books.open();
+        put(*registry, "runs", State::running, "bob");
+        put(*registry, "ended", State::ended);
+        CHECK(registry->may_have_machine() == Keys{key_of("runs")});
+        (void)books.server.say({"FLUSHALL"});
+        CHECK(registry->may_have_machine() == Keys{key_of("runs")});
+        CHECK(registry->may_be_of("ann", {key_of("runs")}).empty());
+    }
+
+    TEST_CASE("a record that has expired counts no more")
+    {
+        const RedisBooks books;
+        const auto registry = books.open();
+        put(*registry, "gone", State::running);
+        CHECK(registry->may_have_machine() == Keys{key_of("gone")});
+        (void)books.server.say({"DEL", session::redis_keys::record(key_of("gone"))});
+        CHECK(registry->keys().empty());
         CHECK(registry->may_have_machine().empty());
     }
 }
