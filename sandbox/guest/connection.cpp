@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/errors.hpp"
+#include "sandbox/guest/leases.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
 
@@ -76,6 +77,7 @@ void Connection::close() noexcept
     loop_.unwatch(socket_.get());
     socket_.reset();
     room_.reset();
+    owner_.ends(*this);
     drop_calls();
     if (const auto task = std::exchange(after_sent_, {})) {
         task();
@@ -217,7 +219,9 @@ void Connection::take_hello(const protocol::Frame& frame)
     reader_.set_limit(protocol::max_payload_size);
     output_.push(protocol::FrameType::hello_reply, protocol::encode(reply));
     server_ = hello.server;
-    leased_ = hello.lease.has_value();
+    if (hello.lease) {
+        lease_ = Leases::bounded(*hello.lease);
+    }
     if (hello.client) {
         client_ = true;
         owner_.client_came(*this);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,6 +54,9 @@ class ConnectionOwner {
     /// How long a request that has room may bring no byte.
     [[nodiscard]] virtual std::chrono::milliseconds patience() const noexcept = 0;
 
+    /// The connection is about to be gone, and what it has of calls still to be lost.
+    virtual void ends(const Connection& /*connection*/) noexcept {}
+
     /// The connection's last word.
     virtual void closed(Connection& connection) noexcept = 0;
 };
@@ -83,8 +87,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     /// how long it is there is none by a connection on which nothing is asked (any more).
     [[nodiscard]] bool is_client() const noexcept
     {
-        return greeted() && client_ && (!leased_ || call_ != nullptr);
+        return greeted() && client_ && (!lease_ || call_ != nullptr);
     }
+
+    /// For how long its server is there from its last call's end, as the hello said.
+    [[nodiscard]] std::optional<std::chrono::milliseconds> lease() const noexcept { return lease_; }
 
     /// Or has been until it was closed.
     [[nodiscard]] bool was_client() const noexcept { return client_; }
@@ -144,7 +151,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ConnectionOwner& owner_;
     State state_ = State::new_comer;
     bool client_ = false;
-    bool leased_ = false; ///< its server says for how long it is there
+    std::optional<std::chrono::milliseconds> lease_;
     std::string server_;
     std::uint32_t events_ = 0;
     EventLoop::TimerId timer_ = 0;

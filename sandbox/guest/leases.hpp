@@ -2,6 +2,7 @@
 
 #include "sandbox/guest/event_loop.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,13 @@ class Leases {
     /// Of more the one that has said nothing for longest is taken to have left: servers that were
     /// killed must not shut the next one out. A machine has one or two.
     static constexpr std::size_t most = 128;
+
+    /// What a hello says, which may be any number.
+    [[nodiscard]] static std::chrono::milliseconds bounded(std::uint64_t time) noexcept
+    {
+        constexpr std::uint64_t most_time = std::chrono::milliseconds(longest).count();
+        return std::chrono::milliseconds(std::min(time, most_time));
+    }
 
     /// `ended`: of one whose time is over or that has left. Its lease is no more by then.
     Leases(EventLoop& loop, Ended ended);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -185,14 +186,13 @@ void Server::take_word(const protocol::Hello& hello)
     if (hello.server.empty()) {
         throw Error(ErrorCode::invalid_argument, "a server that stays for a time has a name");
     }
-    constexpr std::chrono::milliseconds most = Leases::longest;
-    const auto time = std::min(*hello.lease, static_cast<std::uint64_t>(most.count()));
-    if (time > 0) {
+    const auto time = Leases::bounded(*hello.lease);
+    if (time.count() > 0) {
         attending_.insert(hello.server);
     } else {
         close_all_of(hello.server);
     }
-    leases_.set(hello.server, std::chrono::milliseconds(time)); // behind what it had: that is known
+    leases_.set(hello.server, time); // behind what it had: that is known
     if (changed_) {
         changed_();
     }
@@ -207,6 +207,21 @@ void Server::close_all_of(const std::string& server)
         if (connection->greeted() && connection->server() == server) {
             connection->close();
         }
+    }
+}
+
+/// Its server's time runs from here: a call may take longer than that, and whoever made it must
+/// have time to say that it had the answer.
+void Server::ends(const Connection& connection) noexcept
+{
+    const auto lease = connection.lease().value_or(std::chrono::milliseconds(0));
+    if (lease.count() == 0) {
+        return;
+    }
+    try {
+        leases_.set(connection.server(), lease);
+    } catch (const std::exception&) {
+        return; // no memory: its time is over when the hello had it
     }
 }
 

@@ -77,6 +77,7 @@ class Server : public ConnectionOwner {
     void seen(const Call& call) override { named_.seen(call); }
 
     void client_came(const Connection& connection) override;
+    void ends(const Connection& connection) noexcept override;
     void closed(Connection& connection) noexcept override;
 
   private:

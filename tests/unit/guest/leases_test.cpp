@@ -243,7 +243,34 @@ TEST_SUITE("guest/leases")
         CHECK(guest.server.clients() == 1);
         guest.answer("the end");
         CHECK(payload_of(first) == "the end");
-        CHECK(guest.server.clients() == 0);
+        CHECK(becomes_true([&] { return guest.server.clients() == 0; }));
+    }
+
+    TEST_CASE("the time of a server runs from the end of its last call, however long that took")
+    {
+        HeldCalls guest;
+        constexpr std::uint64_t time = 400;
+        auto first = leased(guest, "one", time);
+        first.send(FrameType::request, named(text("hold"), name('a')), executing);
+        REQUIRE(becomes_true([&] { return guest.begun == 1; }));
+        std::this_thread::sleep_for(std::chrono::milliseconds(2 * time));
+        guest.answer("the end");
+        CHECK(payload_of(first) == "the end");
+        first.close();
+        REQUIRE(becomes_true([&] { return guest.server.connections() == 0; }));
+        CHECK(guest.server.clients() == 1);
+        CHECK(guest.gone == 0);
+        SUBCASE("and it says that it had the answer")
+        {
+            (void)guest.says("one", [](Hello& hello) { hello.seen = {name('a')}; });
+            CHECK(guest.acknowledged == 1);
+            CHECK(becomes_true([&] { return guest.server.clients() == 0; })); // that renews nothing
+            CHECK(guest.gone == 0);
+        }
+        SUBCASE("or says nothing")
+        {
+            CHECK(becomes_true([&] { return guest.gone == 1; }));
+        }
     }
 
     TEST_CASE("a lease needs a name, and there is an end to how many there are")
