@@ -150,6 +150,14 @@ class Machine {
         return channel;
     }
 
+    /// The same for what is not worth a wake, nor a longer time for the machine: throws Unsent
+    /// where it sleeps, or may. Tries once.
+    [[nodiscard]] virtual std::unique_ptr<Channel>
+    open_awake(const Deadline& deadline, std::string_view opening, const std::string& token)
+    {
+        return open(deadline, opening, token);
+    }
+
     /// It will be used for so long from now, by a call or a job: a machine that somebody else stops
     /// at a time of its own is kept from that. Waits for nothing.
     virtual void expect(std::chrono::milliseconds /*time*/) noexcept {}

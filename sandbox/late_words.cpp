@@ -1,6 +1,7 @@
 #include "sandbox/late_words.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::sandbox {
 namespace {
@@ -18,18 +19,36 @@ void remove(std::vector<std::string>& from, const std::vector<std::string>& name
     });
 }
 
+/// From the middle of the lease on, an eighth of it apart.
+constexpr int most_tries = 4;
+
 } // namespace
+
+LateWords::LateWords(std::chrono::milliseconds lease) : lease_(lease), renewed_(BootClock::now()) {}
 
 void LateWords::seen(const std::string& call)
 {
-    const std::lock_guard lock(mutex_);
-    words_.seen.push_back(call);
+    add(&Words::seen, call);
 }
 
 void LateWords::declined(const std::string& call)
 {
-    const std::lock_guard lock(mutex_);
-    words_.declined.push_back(call);
+    add(&Words::declined, call);
+}
+
+void LateWords::add(std::vector<std::string> Words::* to, const std::string& call)
+{
+    std::function<void(Time)> on_due;
+    std::optional<Time> time;
+    {
+        const std::lock_guard lock(mutex_);
+        (words_.*to).push_back(call);
+        time = this->time();
+        on_due = on_due_;
+    }
+    if (on_due && time) {
+        on_due(*time);
+    }
 }
 
 LateWords::Words LateWords::some() const
@@ -52,6 +71,42 @@ std::size_t LateWords::size() const
 {
     const std::lock_guard lock(mutex_);
     return words_.seen.size() + words_.declined.size();
+}
+
+void LateWords::renewed()
+{
+    const std::lock_guard lock(mutex_);
+    renewed_ = BootClock::now();
+    not_before_ = {};
+    tries_ = 0;
+}
+
+/// Under the lock.
+std::optional<LateWords::Time> LateWords::time() const
+{
+    if ((words_.seen.empty() && words_.declined.empty()) || tries_ == most_tries) {
+        return std::nullopt;
+    }
+    return std::max(renewed_ + lease_ / 2, not_before_);
+}
+
+std::optional<LateWords::Time> LateWords::due() const
+{
+    const std::lock_guard lock(mutex_);
+    return time();
+}
+
+void LateWords::put_off()
+{
+    const std::lock_guard lock(mutex_);
+    ++tries_;
+    not_before_ = BootClock::now() + lease_ / (2 * most_tries);
+}
+
+void LateWords::on_due(std::function<void(Time)> due)
+{
+    const std::lock_guard lock(mutex_);
+    on_due_ = std::move(due);
 }
 
 } // namespace berth::sandbox

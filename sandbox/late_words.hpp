@@ -1,16 +1,25 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
+
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace berth::sandbox {
 
 /// What is still to be said of answers whose connections are gone: that they were had, or that
-/// nobody wants them. It goes with the next hello, so it costs no connection. Thread-safe.
+/// nobody wants them. It goes with the next hello, so it costs no connection; where none comes it
+/// has to be said in time, since the guest takes this server for gone when it has heard nothing for
+/// its lease. Thread-safe.
 class LateWords {
   public:
+    using Time = BootClock::time_point;
+
     /// Names of calls.
     struct Words {
         std::vector<std::string> seen;
@@ -19,6 +28,8 @@ class LateWords {
 
     /// In one hello, which has to stay below protocol::max_hello_size.
     static constexpr std::size_t most = 64;
+
+    explicit LateWords(std::chrono::milliseconds lease);
 
     void seen(const std::string& call);
     void declined(const std::string& call);
@@ -29,9 +40,31 @@ class LateWords {
 
     [[nodiscard]] std::size_t size() const;
 
+    /// A call has been made, or has ended: the lease runs from now.
+    void renewed();
+
+    /// When they have to be said, should no call come before: in the middle of the lease. Nothing:
+    /// there are none, or it was tried often enough, and the next call says them.
+    [[nodiscard]] std::optional<Time> due() const;
+
+    /// They could not be said: later, for as long as the lease may last.
+    void put_off();
+
+    /// `due`: called with that time at each new word, by whoever says it. Must neither throw nor
+    /// wait.
+    void on_due(std::function<void(Time)> due);
+
   private:
+    void add(std::vector<std::string> Words::* to, const std::string& call);
+    [[nodiscard]] std::optional<Time> time() const;
+
+    const std::chrono::milliseconds lease_;
     mutable std::mutex mutex_;
-    Words words_; ///< guarded by mutex_
+    Words words_; ///< guarded by mutex_, as what follows
+    Time renewed_;
+    Time not_before_;
+    int tries_ = 0;
+    std::function<void(Time)> on_due_;
 };
 
 } // namespace berth::sandbox

@@ -77,7 +77,7 @@ Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
                  std::chrono::milliseconds patience)
     : machine_(std::move(machine)), token_(std::move(token)), server_(random_hex(16)),
       reach_(machine_->reach()), patience_(reach_.patience.value_or(patience)),
-      words_(reach_.kept ? nullptr : std::make_shared<LateWords>())
+      words_(reach_.kept ? nullptr : std::make_shared<LateWords>(reach_.lease))
 {
 }
 
@@ -345,13 +345,44 @@ std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
         last = words_->size() <= LateWords::most; // what a hello has room for
         // Until then it is here: what it has yet to say would be taken for what it did not have.
         introduction.lease = last ? std::chrono::milliseconds(0) : reach_.lease;
-        const auto connection = connect_later(deadline, introduction);
+        const auto connection = connect_later(deadline, introduction, /*wakes=*/false);
         const auto info = info_in(ask_on(*connection, Operation::info, deadline));
         if (info.pause) {
             others = info.pause->clients;
         }
     }
     return others;
+}
+
+std::optional<BootClock::time_point> Sandbox::words_due() const
+{
+    return words_ ? words_->due() : std::nullopt;
+}
+
+void Sandbox::on_words_due(std::function<void(BootClock::time_point)> changed)
+{
+    if (words_) {
+        words_->on_due(std::move(changed));
+    }
+}
+
+void Sandbox::say_words(const Deadline& deadline) noexcept
+{
+    if (!words_) {
+        return;
+    }
+    try {
+        auto introduction = this->introduction();
+        introduction.lease.reset(); // a server that is idle is here for no longer than it was
+        for (auto left = words_->size(); left > 0;) {
+            const auto connection = connect_later(deadline, introduction, /*wakes=*/false);
+            (void)ask_on(*connection, Operation::ping, deadline);
+            const auto before = std::exchange(left, words_->size());
+            left = left < before ? left : 0; // those that came meanwhile have their own time
+        }
+    } catch (const std::exception&) {
+        words_->put_off();
+    }
 }
 
 void Sandbox::shutdown()

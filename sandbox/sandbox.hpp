@@ -146,8 +146,18 @@ class Sandbox {
 
     /// Of a machine to which no connection is kept: this server is not there any more, and what is
     /// still to be said of answers is. Says how many others are; nothing where connections are
-    /// kept, whose end says the same.
+    /// kept, whose end says the same. Wakes no machine.
     std::optional<std::uint32_t> leave(const Deadline& deadline);
+
+    // ---- of a machine to which no connection is kept; of others there is nothing to say late
+
+    /// When it must be said of answers that they were had, should no call come before and take that
+    /// along; `changed` is called with such a time (see LateWords).
+    [[nodiscard]] std::optional<BootClock::time_point> words_due() const;
+    void on_words_due(std::function<void(BootClock::time_point)> changed);
+
+    /// Says it, in a request of its own. A machine that sleeps is not woken, nor one kept awake.
+    void say_words(const Deadline& deadline) noexcept;
 
   private:
     struct Borrowed;
@@ -164,8 +174,8 @@ class Sandbox {
     [[nodiscard]] Answered ask(const Exchange& asked);
     [[nodiscard]] Answered take_answer(std::unique_ptr<GuestConnection> connection,
                                        const Exchange& exchange) const;
-    [[nodiscard]] std::unique_ptr<GuestConnection> connect_later(const Deadline& deadline,
-                                                                 const Introduction& introduction);
+    [[nodiscard]] std::unique_ptr<GuestConnection>
+    connect_later(const Deadline& deadline, const Introduction& introduction, bool wakes = true);
     [[nodiscard]] Answered repeat(const Exchange& first, const Error& cause, bool data_given);
     [[nodiscard]] std::unique_ptr<GuestConnection>
     connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until);

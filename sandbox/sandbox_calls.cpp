@@ -190,16 +190,23 @@ Introduction Sandbox::introduction() const
 }
 
 /// A connection that is made with the request, and what is to be said late with it.
-std::unique_ptr<GuestConnection> Sandbox::connect_later(const Deadline& deadline,
-                                                        const Introduction& introduction)
+std::unique_ptr<GuestConnection>
+Sandbox::connect_later(const Deadline& deadline, const Introduction& introduction, bool wakes)
 {
-    auto opening = [this, deadline](std::string_view first) {
-        return machine_->open(deadline, first, token_);
+    auto opening = [this, deadline, wakes](std::string_view first) {
+        return wakes ? machine_->open(deadline, first, token_)
+                     : machine_->open_awake(deadline, first, token_);
     };
     auto connection = std::make_unique<GuestConnection>(std::move(opening), reach_.opening);
     auto complete = introduction;
     complete.words = words_->some();
-    connection->on_welcome([words = words_, said = complete.words] { words->told(said); });
+    const bool renews = complete.lease.has_value();
+    connection->on_welcome([words = words_, said = complete.words, renews] {
+        words->told(said);
+        if (renews) {
+            words->renewed();
+        }
+    });
     connection->say_hello(complete, deadline);
     return connection;
 }
@@ -334,6 +341,9 @@ Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connecti
 {
     try {
         auto answer = sandbox::exchange(*connection, exchange);
+        if (words_) {
+            words_->renewed(); // the guest counts from here as well
+        }
         if (!answer.reusable || !reach_.kept) {
             connection.reset();
         }

@@ -51,6 +51,10 @@ class BoxMachine : public sandbox::Machine {
     [[nodiscard]] std::unique_ptr<sandbox::Channel>
     open(const Deadline& deadline, std::string_view opening, const std::string& token) override;
 
+    [[nodiscard]] std::unique_ptr<sandbox::Channel> open_awake(const Deadline& deadline,
+                                                               std::string_view opening,
+                                                               const std::string& token) override;
+
     [[nodiscard]] sandbox::Reach reach() const noexcept override
     {
         return {.kept = false,
@@ -138,6 +142,29 @@ BoxMachine::open(const Deadline& deadline, std::string_view opening, const std::
         }
     }
     throw sandbox::Unsent(*last, sandbox::Unsent::Of::way_there);
+}
+
+/// Nobody is asked whether it runs: whoever asked for more than that would wake it.
+std::unique_ptr<sandbox::Channel>
+BoxMachine::open_awake(const Deadline& deadline, std::string_view opening, const std::string& token)
+{
+    using Of = sandbox::Unsent::Of;
+    auto envd = box_->if_awake();
+    if (!envd) {
+        throw sandbox::Unsent(Error(ErrorCode::sandbox_unavailable, "the sandbox may sleep"),
+                              Of::way_there);
+    }
+    try {
+        return start(envd, connector(opening, token), deadline);
+    } catch (const StatusError& refusal) {
+        static_cast<void>(may_try_again(refusal, envd.get())); // the next call does
+        throw sandbox::Unsent(refusal, Of::way_there);
+    } catch (const HttpFailure& failure) {
+        if (failure.unsent()) {
+            throw sandbox::Unsent(failure, Of::way_there);
+        }
+        throw Error(ErrorCode::session_lost, failure.what(), failure.hint());
+    }
 }
 
 /// Returns once the guest has spoken. A refusal after the start of the process is none of the

@@ -76,6 +76,12 @@ std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline)
     return envd_;
 }
 
+std::shared_ptr<EnvdClient> RunningBox::if_awake() const
+{
+    const std::lock_guard lock(mutex_);
+    return BootClock::now() < runs_until_ ? envd_ : nullptr;
+}
+
 /// What the plan does not allow is not known before it is asked for.
 std::chrono::seconds RunningBox::extend(std::chrono::seconds limit, Connected& connected,
                                         const Deadline& deadline)

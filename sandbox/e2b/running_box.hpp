@@ -38,6 +38,9 @@ class RunningBox {
     /// where nothing is expected, that it runs at the moment. Throws as ApiClient::connect().
     [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline);
 
+    /// Its envd, where it certainly runs at the moment; null: it may sleep. Asks nobody.
+    [[nodiscard]] std::shared_ptr<EnvdClient> if_awake() const;
+
     /// It is to run for so long from now.
     void expect(std::chrono::milliseconds time) noexcept;
 

@@ -4,6 +4,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/fact_finder.hpp"
 #include "sandbox/session/key_finder.hpp"
+#include "sandbox/session/late_teller.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/redis_registry.hpp"
@@ -98,6 +99,7 @@ class SessionManager::Implementation {
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
     std::atomic<bool> closed_{false};
     std::atomic<bool> leaving_{false};
+    LateTeller teller_;
     std::once_flag collector_started_;
     std::jthread collecting_;
 };
@@ -179,6 +181,9 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::stop_token& s
         throw;
     }
     obtained.sandbox->attend();
+    if (!slot.unnamed) { // of which nobody else is told anything
+        teller_.watch(obtained.sandbox);
+    }
     const std::lock_guard lock(slot.mutex);
     slot.untold.add(std::move(obtained.told));
     slot.taken = std::move(obtained.untold);
@@ -335,6 +340,7 @@ void SessionManager::Implementation::close() noexcept
         collector = std::move(collecting_);
     }
     collector.request_stop();
+    teller_.stop(); // what it has not said goes with the departure
     const auto patience = Deadline::after(close_time);
     for (const auto& slot : slots) {
         if (slot->unnamed) {

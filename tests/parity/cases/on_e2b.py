@@ -156,7 +156,60 @@ class OnE2bTest(ParityTest):
                         "the command began")
         server.signal(9)
         server.wait()
-        time.sleep(3)
+        time.sleep(5)  # that of the command, and from its end on the lease
         other = self.start("--session", "work")
         found = other.call_tool("bash_exec", {"command": "true"})
         self.assertTrue(any("`sleep 2; exit 5`" in line for line in found.notices), found)
+
+    def told_to_another(self):
+        other = self.start("--session", "work")
+        notices = other.call_tool("bash_exec", {"command": "true"}).notices
+        other.close()
+        return notices
+
+    def test_what_was_read_is_said_within_half_a_lease_and_told_to_nobody(self):
+        """Of a server that makes no further call, and of one that is killed then."""
+        server = self.start("--session", "work", env={"BERTH_E2B_LEASE": "4s"})
+        server.call_tool("bash_exec", {"command": "exit 3"})
+        self.counts()
+        time.sleep(2.5)
+        self.assertEqual(self.counts(), {START: 1})
+        time.sleep(2.5)  # its lease is over
+        self.assertEqual(self.counts(), {})  # there is nothing more to say
+        self.assertEqual(self.told_to_another(), [])
+        server.signal(9)
+        server.wait()
+        self.assertEqual(self.told_to_another(), [])
+
+    def test_what_was_read_of_a_call_longer_than_the_lease_is_told_to_nobody(self):
+        server = self.start("--session", "work", env={"BERTH_E2B_LEASE": "2s"})
+        server.call_tool("bash_exec", {"command": "sleep 3; exit 3"})
+        self.assertEqual(self.told_to_another(), [])
+        time.sleep(3)
+        self.assertEqual(self.told_to_another(), [])
+
+    def test_a_server_that_leaves_says_what_was_read(self):
+        server = self.start("--session", "work", env={"BERTH_E2B_LEASE": "2s"})
+        server.call_tool("bash_exec", {"command": "exit 3"})
+        self.counts()
+        server.close()
+        self.assertEqual(self.counts(), {START: 1})
+        time.sleep(2.5)
+        self.assertEqual(self.told_to_another(), [])
+
+    def test_a_box_that_sleeps_is_not_woken_to_be_told_what_was_read(self):
+        # Longer than it sleeps: the emulator's boxes have the host's clock, which goes on meanwhile.
+        server = self.start("--session", "work", env={"BERTH_E2B_LEASE": "8s"})
+        server.call_tool("bash_exec", {"command": "exit 3"})
+        box = self.box()
+        e2b.emulator().do(box, "pause")  # behind the server's back
+        time.sleep(5)
+        self.assertEqual(self.state_of(box), "paused")
+        server.call_tool("bash_exec", {"command": "exit 4"})  # wakes it, and says it
+        server.close()
+        self.assertEqual(self.told_to_another(), [])
+        server = self.start("--session", "work", env={"BERTH_E2B_LEASE": "2s"})
+        server.call_tool("bash_exec", {"command": "exit 3"})
+        e2b.emulator().do(box, "pause")
+        server.close()
+        self.assertEqual(self.state_of(box), "paused")
