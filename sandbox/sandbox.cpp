@@ -147,6 +147,9 @@ void Sandbox::ping(const std::stop_token& stop)
 protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request,
                                   Receipt* receipt)
 {
+    if (!reach_.kept && request.acknowledge) {
+        attends_ = true; // what it claims would else be anybody's again once the answer is there
+    }
     Kept kept;
     auto reply = call<protocol::InfoReply>(Operation::info, request, stop, answer_time, nullptr,
                                            nullptr, nullptr, request.acknowledge ? &kept : nullptr);

@@ -29,12 +29,11 @@ NOT_HERE = {
     "terms.ShownTest": "kills without a purge",
     # Not built yet.
     "save_on_end.": "session.save_on_end is refused",
-    # What a server leaves that was killed is told when its lease is over, and what it was said to
-    # have read may be among it: nobody can have said so. These ask at once; on_e2b.py asks then.
-    "outcomes.": "asks at once what a server left that was killed",
-    "whole.WholeTest.test_when_the_server_is_killed": "the same",
-    "survival.": "the same",
-    "jobs.JobsTest.test_the_outcome_of_a_command_whose_server_was_killed_is_known": "the same",
+    # Until a command ends a machine cannot know that its server was killed: its connector stays.
+    "outcomes.OutcomesTest.test_a_command_whose_server_was_killed_goes_on": "it is told when it has ended",
+    "outcomes.OutcomesTest.test_what_a_killed_machine_has_not_told": "kills without a purge",
+    # Its envd answers for a guest that is stopped: nobody asks the guest.
+    "outcomes.OutcomesTest.test_what_its_own_server_gave_up": "given up when its time is over, not before",
     # To be looked into: what waits there for a command has 13 MB of a guest that was given as much.
     "crowds.CrowdsTest.test_the_process_that_waits_for_a_command_keeps_nothing_of_its_input": "13 MB",
     # A connector does not see that its server has gone, and what has a connection is wanted.

@@ -78,6 +78,8 @@ class ParityTest(unittest.TestCase):
     user would, and nothing may be left: no process, cgroup, mount, socket or file."""
 
     environment = {}  # of the server
+    # On e2b: seconds for which a server that was killed counts as there, where a case kills one.
+    lease = None
 
     def setUp(self):
         marked = getattr(self, self._testMethodName)
@@ -98,7 +100,8 @@ class ParityTest(unittest.TestCase):
         program, *arguments = entering(f"server-{next(SERVERS)}", folders,
                                        [binary_path(BACKENDS[backend()]), *arguments])
         berth = kind(*arguments, state=self.state, binary=shutil.which(program),
-                     env={**own_environment(), **self.environment, **(env or {})}, **options)
+                     env={**own_environment(), **self.leased(), **self.environment, **(env or {})},
+                     **options)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth
 
@@ -122,6 +125,27 @@ class ParityTest(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, status, done)
         return done.stdout
+
+    def leased(self):
+        return {"BERTH_E2B_LEASE": f"{self.lease}s"} if self.lease and backend() == "e2b" else {}
+
+    def wait_for_its_lease(self, running=0):
+        """Until a server that was killed just now counts as gone, of whose commands one runs for so
+        long on. Where connections tell, that is at once."""
+        if backend() == "e2b":
+            time.sleep(running + self.lease + 1)
+
+    def wait_for_its_word(self):
+        """Until a machine knows of what its server's client has just read, and no call follows."""
+        time.sleep(self.lease / 2 + 1 if backend() == "e2b" else 1)
+
+    def home(self):
+        """Of the session `work`, as root of this host sees it."""
+        if backend() == "e2b":
+            (guest,) = self.living_guests()
+            return pathlib.Path(f"/proc/{guest}/root/home/user")
+        (home,) = self.state.path.glob("*/*/home")
+        return home
 
     def living_guests(self):
         """The process ids of the guests, one per running machine."""

@@ -8,6 +8,7 @@ from suite import ParityTest, backend
 
 
 class JobsTest(ParityTest):
+    lease = 4
     environment = {"BERTH_SESSION_JOBS": "4", "BERTH_JOB_MAX_TIMEOUT": "600s",
                    "BERTH_JOB_TIMEOUT": "300s"}
 
@@ -393,6 +394,7 @@ class JobsTest(ParityTest):
         self.berth.call_async("bash_exec", {"command": "echo begun; sleep 1; echo done; exit 8"})
         time.sleep(0.4)
         self.berth.kill()
+        self.wait_for_its_lease(running=1)
         self.berth = self.start("--session", "work")
         info = self.call("session_info").data
         ((job),) = [job["job_id"] for job in info["jobs"] + info["ended_jobs"]]

@@ -49,7 +49,7 @@ class WholeTest(ParityTest):
         """A large file is changed again and again, and `kill` strikes in the midst of it: the file is
         the old one or the new one, and nothing else is there."""
         self.make("a", linked)
-        (folder,) = self.state.path.glob("*/*/home/d")
+        folder = self.home() / "d"
         old, new, struck = "a", "b", 0
         for number in range(12):
             with self.subTest(number):
