@@ -34,8 +34,6 @@ NOT_HERE = {
     "outcomes.OutcomesTest.test_what_a_killed_machine_has_not_told": "kills without a purge",
     # Its envd answers for a guest that is stopped: nobody asks the guest.
     "outcomes.OutcomesTest.test_what_its_own_server_gave_up": "given up when its time is over, not before",
-    # To be looked into: what waits there for a command has 13 MB of a guest that was given as much.
-    "crowds.CrowdsTest.test_the_process_that_waits_for_a_command_keeps_nothing_of_its_input": "13 MB",
     # A connector does not see that its server has gone, and what has a connection is wanted.
     "fairness.FairnessTest.test_a_command_that_waits_when_its_server_is_killed_is_not_run": "it is run",
     # The pause is E2B's: on_e2b.py has those that remain.
