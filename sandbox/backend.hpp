@@ -188,6 +188,12 @@ struct Availability {
     std::string remedy; ///< and the exact line that would help
 };
 
+/// A machine that was found without the books.
+struct FoundMachine {
+    MachineRecord record; ///< by which destroy() ends it, and nothing else
+    bool sleeps = false;  ///< nobody has used it just now
+};
+
 /// A kind of machine. Thread-safe.
 class Backend {
   public:
@@ -286,6 +292,14 @@ class Backend {
     /// Removes what dead machines left that no record tells of. Never touches a living one's, nor
     /// one that is being made. Stops at the deadline.
     virtual void collect(const Deadline& /*deadline*/) {}
+
+    /// Of machines that are bound to no host those that were made with these books from here, and
+    /// are too old to be in the making, whatever the books say of them: one that they have lost
+    /// stays for ever. Never one of another installation's, or of somebody's own.
+    [[nodiscard]] virtual std::vector<FoundMachine> find_machines(const Deadline& /*deadline*/)
+    {
+        return {};
+    }
 
     /// How the model is told of the machine: "a Linux namespace sandbox on this host ..."
     [[nodiscard]] virtual std::string description() const = 0;

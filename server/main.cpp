@@ -9,6 +9,7 @@
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/template_files.hpp"
 #include "sandbox/local/template_rules.hpp"
+#include "sandbox/session/installation.hpp"
 #include "server/app.hpp"
 #include "server/installation.hpp"
 
@@ -95,7 +96,10 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
         return berth::e2b::make_backend(
             {.guest_program = berth::server::helper_program("berth-guest", environment),
              .variables = berth::e2b::process_variable,
-             .lease = options.e2b_lease});
+             .lease = options.e2b_lease,
+             .owner = [sessions = options.sessions](bool make) {
+                 return berth::session::installation_id(sessions, make);
+             }});
     }
     return berth::local::make_backend(
         {.guest_program = berth::server::helper_program("berth-guest", environment),

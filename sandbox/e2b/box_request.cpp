@@ -38,7 +38,7 @@ std::chrono::seconds first_limit(const sandbox::MachineSpec& spec)
     return std::min(RunningBox::limit_for({}, idle_time(spec)), RunningBox::most_of_every_plan);
 }
 
-BoxRequest box_request(const sandbox::MachineSpec& spec)
+BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owner)
 {
     require_no_mounts(spec.mounts);
     BoxRequest request;
@@ -46,6 +46,9 @@ BoxRequest box_request(const sandbox::MachineSpec& spec)
     request.timeout = first_limit(spec);
     request.metadata = {{metadata_keys::generation, spec.generation},
                         {metadata_keys::key, spec.key_hash}};
+    if (!owner.empty()) {
+        request.metadata.emplace(metadata_keys::owner, owner);
+    }
     // One that is a server's alone ends at its limit, when that was killed. Others sleep.
     request.auto_pause = !spec.ends_with_server;
     if (spec.network == sandbox::Network::none) {

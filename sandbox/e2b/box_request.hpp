@@ -13,7 +13,8 @@ namespace berth::e2b {
 /// What a sandbox of berth's is known by in its metadata, at E2B: nothing else tells whose it is.
 namespace metadata_keys {
 inline constexpr const char* generation = "berth_generation";
-inline constexpr const char* key = "berth_key"; ///< of the session
+inline constexpr const char* key = "berth_key";     ///< of the session
+inline constexpr const char* owner = "berth_owner"; ///< the installation, and its books
 } // namespace metadata_keys
 
 /// Throws Error(sandbox_unavailable) where there is any: E2B has no folders of this host.
@@ -26,8 +27,9 @@ void require_no_mounts(const std::vector<sandbox::Mount>& mounts);
 /// For how long a fresh one is given.
 [[nodiscard]] std::chrono::seconds first_limit(const sandbox::MachineSpec& spec);
 
-/// Throws as require_no_mounts().
-[[nodiscard]] BoxRequest box_request(const sandbox::MachineSpec& spec);
+/// `owner`: empty: it is not marked. Throws as require_no_mounts().
+[[nodiscard]] BoxRequest box_request(const sandbox::MachineSpec& spec,
+                                     const std::string& owner = {});
 
 /// What the guest in it is told.
 [[nodiscard]] protocol::GuestConfig guest_config(const sandbox::MachineSpec& spec);

@@ -4,6 +4,7 @@
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/guest_install.hpp"
 #include "sandbox/e2b/link.hpp"
+#include "sandbox/e2b/own_boxes.hpp"
 #include "sandbox/e2b/running_box.hpp"
 
 #include <charconv>
@@ -73,6 +74,8 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine> attach(const MachineRecord& record) override;
     void destroy(const MachineRecord& record, bool purge) override;
     [[nodiscard]] bool is_gone(const MachineRecord& record) override;
+    [[nodiscard]] std::vector<sandbox::FoundMachine>
+    find_machines(const Deadline& deadline) override;
 
     [[nodiscard]] std::string description() const override
     {
@@ -82,6 +85,12 @@ class E2bBackend : public sandbox::Backend {
 
   private:
     [[nodiscard]] const std::shared_ptr<Link>& link() const;
+
+    [[nodiscard]] std::string owner(bool make) const
+    {
+        return options_.owner ? options_.owner(make) : std::string();
+    }
+
     [[nodiscard]] GuestProgram program();
     [[nodiscard]] Box make_box(const MachineSpec& spec);
     void abandon(const std::string& id) noexcept;
@@ -133,7 +142,7 @@ Box E2bBackend::make_box(const MachineSpec& spec)
 {
     const auto deadline = Deadline::after(api_time);
     try {
-        return link()->api.create(box_request(spec), deadline);
+        return link()->api.create(box_request(spec, owner(/*make=*/true)), deadline);
     } catch (const OutcomeUnknown& unknown) {
         const auto found =
             link()->api.list({{metadata_keys::generation, spec.generation}}, deadline);
@@ -232,6 +241,17 @@ void E2bBackend::destroy(const MachineRecord& record, bool /*purge*/)
 bool E2bBackend::is_gone(const MachineRecord& record)
 {
     return (!record.id.empty() || !record.generation.empty()) && boxes_of(record).empty();
+}
+
+/// Where this installation has never made one nobody is asked.
+std::vector<sandbox::FoundMachine> E2bBackend::find_machines(const Deadline& deadline)
+{
+    const auto owner = this->owner(/*make=*/false);
+    if (owner.empty() || trouble_) {
+        return {};
+    }
+    return own_machines(link()->api.list({{metadata_keys::owner, owner}}, deadline), owner,
+                        std::chrono::system_clock::now() - options_.stray_after);
 }
 
 } // namespace

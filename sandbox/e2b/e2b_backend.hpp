@@ -5,6 +5,7 @@
 #include "sandbox/e2b/settings.hpp"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +18,11 @@ struct BackendOptions {
     /// A server that has made no call for so long is taken for gone.
     std::chrono::milliseconds lease{60'000};
     EnvdTimes times{};
+    /// Whose the machines are, in a list with those of other installations; `make`: where nobody
+    /// has said that yet. Empty, or nothing: nobody's, and none is found without the books.
+    std::function<std::string(bool make)> owner{};
+    /// One that no book knows is left alone until it has slept for so long.
+    std::chrono::seconds stray_after{3600};
 };
 
 /// Machines in E2B's cloud (or one like it): each is a sandbox of theirs with berth's guest

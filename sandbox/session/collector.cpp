@@ -32,6 +32,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
         }
     });
     collect_backend(deadline, round);
+    const bool ended = end_strays(deadline, round);
     const bool swept = sweep_saves(deadline, round); // before the saves, which need the room
     // Each may take minutes. One that failed may well fail again, and takes the others' time last.
     const auto rank = [](const Due& due) {
@@ -41,7 +42,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
               [&](const Due& a, const Due& b) { return rank(a) < rank(b); });
     const bool saved =
         for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
-    round.collected.in_time = looked && dropped && found && swept && saved;
+    round.collected.in_time = looked && dropped && found && ended && swept && saved;
     return std::move(round.collected);
 }
 
@@ -107,6 +108,26 @@ void Collector::collect_backend(const Deadline& deadline, Round& round)
         backend_.collect(deadline);
     } catch (const std::exception& error) {
         round.collected.failed.emplace_back(error.what());
+    }
+}
+
+/// Asks whoever has the machines for a list, so not with each collection. The list comes first:
+/// what the books know by then is known.
+bool Collector::end_strays(const Deadline& deadline, Round& round)
+{
+    if (!round.homes.old && !round.homes.older_than) {
+        return true;
+    }
+    if (deadline.expired() || round.stop.stop_requested()) {
+        return false;
+    }
+    try {
+        return for_each(backend_.find_machines(deadline), deadline, round, [&](const auto& found) {
+            round.collected.strays += keeper_.end_stray(found) ? 1U : 0U;
+        });
+    } catch (const std::exception& error) { // the sessions have nothing to do with it
+        round.collected.failed.emplace_back(error.what());
+        return true;
     }
 }
 

@@ -19,6 +19,7 @@ namespace berth::session {
 /// What a collection has done.
 struct Collected {
     std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
+    std::size_t strays = 0;           ///< machines that no book knew, now ended
     std::vector<std::string> found;   ///< keys of homes that the books had lost, now listed
     std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
     std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
@@ -34,7 +35,7 @@ struct Collected {
 };
 
 /// Which homes a collection removes besides. With any, what is due of `save_on_end` is done too,
-/// and what killed saves left in the workspace is removed.
+/// what killed saves left in the workspace is removed, and machines that no book knows are ended.
 struct Homes {
     bool old = false; ///< those that were kept for their retention
     /// Instead: those of sessions that have had no machine for so long.
@@ -65,6 +66,11 @@ class Collector {
 
     [[nodiscard]] static std::string key_of(const Due& due) { return due.key; }
 
+    [[nodiscard]] static std::string key_of(const sandbox::FoundMachine& found)
+    {
+        return found.record.data.at("key_hash");
+    }
+
     /// One collection, as far as it has come.
     struct Round {
         const std::stop_token& stop;
@@ -79,6 +85,7 @@ class Collector {
     [[nodiscard]] std::string name_of(const std::string& key) const;
     void clear_up(const std::string& key, Round& round);
     void collect_backend(const Deadline& deadline, Round& round);
+    [[nodiscard]] bool end_strays(const Deadline& deadline, Round& round);
     [[nodiscard]] bool sweep_saves(const Deadline& deadline, Round& round);
     void save(const Due& due, Round& round);
     void remove_home(const std::string& key, Round& round);

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/session/home_keeper.hpp"
+#include "sandbox/session/key.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <exception>
@@ -165,6 +166,29 @@ bool MachineKeeper::end_forgotten(const std::string& key, const Record& record)
     };
     return !backend_.ends_machines() && is_forgotten(record) &&
            end(key, {.purge = true, .files = AtEnd::leave, .condition = is_forgotten}).ended;
+}
+
+/// Looked at before the lock too, which makes a folder for its key. Under it nobody makes a
+/// machine, and a record with the number of each is there before the machine is.
+bool MachineKeeper::end_stray(const sandbox::FoundMachine& found)
+{
+    const auto& key = found.record.data.at("key_hash");
+    const auto is_known = [&] {
+        const auto record = registry_.find(key);
+        return record && record->machine.generation == found.record.generation;
+    };
+    if (!found.sleeps || !is_key(key) || is_known()) {
+        return false;
+    }
+    {
+        const auto lock = this->lock(key, Deadline::after({}));
+        if (is_known()) {
+            return false;
+        }
+        backend_.destroy(found.record, /*purge=*/true);
+    }
+    drop_unused(key);
+    return true;
 }
 
 /// Of a machine that is being made it may only be asked under the session's lock.

@@ -127,6 +127,10 @@ void tell_collected(const session::Collected& collected)
     for (const auto& name : collected.removed) {
         text += "\n  " + one_line(name);
     }
+    if (collected.strays > 0) {
+        text += "\nended " + tools::counted(collected.strays, "machine") +
+                " of this installation's that slept, and that no record named";
+    }
     for (const auto& key : collected.found) {
         text.append("\nfound the home ")
             .append(key)
@@ -267,6 +271,7 @@ int collect_sessions(session::SessionManager& sessions,
             saved.push_back(saved_json(each));
         }
         print_json({{"cleared", collected.cleared},
+                    {"strays", collected.strays},
                     {"found", collected.found},
                     {"saved", std::move(saved)},
                     {"removed", collected.removed},

@@ -14,6 +14,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -364,4 +365,47 @@ TEST_CASE("without a key nothing is asked, and the error says where to get one")
     CHECK(there.remedy.find("--backend local") != std::string::npos);
     CHECK(wrong_of([&] { (void)backend->create(fresh_spec()); }).code ==
           ErrorCode::authentication_required);
+}
+
+TEST_CASE("boxes that no book may know are found where they are this installation's, and sleep")
+{
+    Cloud cloud;
+    std::string owner = random_hex(16);
+    const auto backend = e2b::make_backend({.guest_program = BERTH_GUEST_PROGRAM,
+                                            .variables = e2b::process_variable,
+                                            .owner = [&](bool) { return owner; },
+                                            .stray_after = 0s});
+    const auto found = [&] {
+        std::set<std::string> ids;
+        for (const auto& machine : backend->find_machines(tests::in_time())) {
+            CHECK(machine.sleeps);
+            CHECK(machine.record.data.at("key_hash").size() == 64);
+            ids.insert(machine.record.id);
+        }
+        return ids;
+    };
+    auto spec = fresh_spec();
+    const auto machine = backend->create(spec);
+    const auto& record = machine->record();
+    cloud.know(record.id);
+    // Of another installation with the same key, of a release that marked none, and a user's own.
+    const auto others = cloud.Stage::create(e2b::box_request(fresh_spec(), random_hex(16)));
+    const auto unmarked = cloud.Stage::create(e2b::box_request(fresh_spec()));
+    const auto own = cloud.Stage::create({.metadata = {{"berth_owner_of_mine", owner}}});
+    CHECK(found().empty()); // it runs
+    for (const auto& id : {record.id, others.id, unmarked.id, own.id}) {
+        cloud.emulator.act(id, "pause");
+    }
+    REQUIRE(becomes_true([&] { return found() == std::set{record.id}; }));
+    const auto again = backend->find_machines(tests::in_time());
+    owner.clear(); // no state directory has one
+    (void)cloud.emulator.take_counts();
+    CHECK(found().empty());
+    CHECK(cloud.emulator.take_counts().empty());
+    for (const auto& stray : again) {
+        backend->destroy(stray.record, true);
+    }
+    const auto books = cloud.emulator.books();
+    CHECK(books.ended.at(record.id) == "killed");
+    CHECK(books.paused == std::set{others.id, unmarked.id, own.id});
 }

@@ -253,6 +253,13 @@ class Boxes:
             del self._boxes[box.id]
             self._ended[box.id] = why
 
+    def age(self, box, seconds):
+        """As if what is known of it were so much older: a paused one has slept for longer."""
+        with box.lock:
+            box.started -= seconds
+            if box.state == PAUSED:
+                box.end_at -= seconds
+
     def expire(self, box):
         with box.lock:
             if box.state == RUNNING and box.auto_pause:

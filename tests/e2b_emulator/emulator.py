@@ -80,7 +80,7 @@ class Emulator:
         return self._ask("POST", "settings", changed)
 
     def do(self, box, action, **more):
-        """vanish, pause, expire, stall (pid=...), end_stall"""
+        """vanish, pause, expire, age (seconds=...), stall (pid=...), end_stall"""
         self._ask("POST", f"boxes/{box}/{action}", more)
 
     def log(self, box):

@@ -136,6 +136,7 @@ class Front:
         box = self._boxes.get(name)
         actions = {"vanish": lambda: self._boxes.end(box, "vanished"),
                    "pause": lambda: self._boxes.pause(box), "expire": lambda: self._boxes.expire(box),
+                   "age": lambda: self._boxes.age(box, (body or {})["seconds"]),
                    "stall": lambda: box.stall((body or {})["pid"]), "end_stall": box.end_stall}
         if what not in actions:
             raise Refusal(404, f"no such action: {what}")

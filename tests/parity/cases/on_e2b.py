@@ -1,6 +1,8 @@
 """What only a sandbox of E2B's can show: who wakes it, what it costs in requests, and what is left there."""
 
+import contextlib
 import json
+import shutil
 import time
 
 import e2b
@@ -213,3 +215,45 @@ class OnE2bTest(ParityTest):
         e2b.emulator().do(box, "pause")
         server.close()
         self.assertEqual(self.state_of(box), "paused")
+
+    def lose_the_books(self):
+        """A box that sleeps since two hours, and of which no record tells any more."""
+        self.output("true")
+        box = self.box()
+        self.berth.kill()
+        e2b.emulator().do(box, "pause")
+        self.collect(strays=0)
+        e2b.emulator().do(box, "age", seconds=7200)
+        self.collect(strays=0)  # the books have it
+        self.assertEqual(self.state_of(box), "paused")
+        shutil.rmtree(self.state.path / "sessions")
+        return box
+
+    def collect(self, strays):
+        self.assertEqual(json.loads(self.command_line("sessions", "gc", "--json"))["strays"], strays)
+
+    def test_a_box_that_no_book_knows_is_ended(self):
+        box = self.lose_the_books()
+        e2b.emulator().do(box, "age", seconds=-7000)
+        self.collect(strays=0)  # it has not slept for long enough
+        self.assertEqual(self.state_of(box), "paused")
+        e2b.emulator().do(box, "age", seconds=7000)
+        self.collect(strays=1)
+        self.assertEqual(self.state_of(box), "killed")
+        self.assertEqual(list((self.state.path / "sessions").glob("*")), [])
+        self.collect(strays=0)
+
+    def test_a_server_that_starts_ends_it_and_none_of_another_installation(self):
+        box = self.lose_the_books()
+        (self.state.path / "installation").rename(self.state.path / "elsewhere")
+        self.collect(strays=0)
+        self.counts()
+        with contextlib.closing(self.start("--session", "another")) as server:
+            server.list_tools()
+            time.sleep(1)
+            self.assertEqual(self.counts(), {})  # there is nothing to ask for
+        (self.state.path / "elsewhere").rename(self.state.path / "installation")
+        server = self.start("--session", "another")
+        server.list_tools()
+        self.wait_until(lambda: self.state_of(box) == "killed", 20, "its end")
+        self.assertEqual(self.counts()["api GET /v2/sandboxes"], 1)

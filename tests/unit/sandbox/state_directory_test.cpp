@@ -89,6 +89,7 @@ TEST_SUITE("sandbox/state_directory")
         REQUIRE(::chmod(folder.path().c_str(), 0777) == 0);
         CHECK(has(refusal(folder.path()), "may be written to by other users; run `chmod 700 '"));
         std::filesystem::create_directory(folder / "sessions");
+        std::ofstream(folder / "installation") << "its number";
         CHECK(has(refusal(folder.path()), "chmod 700"));
         std::ofstream(folder / "notes.txt").flush();
         const auto foreign = refusal(folder.path());

@@ -185,6 +185,14 @@ class FakeBackend : public sandbox::Backend {
         }
     }
 
+    std::vector<sandbox::FoundMachine> machines; ///< that it finds without the books
+
+    [[nodiscard]] std::vector<sandbox::FoundMachine>
+    find_machines(const Deadline& /*deadline*/) override
+    {
+        return machines;
+    }
+
     std::function<void()> before_look; ///< called in find_home()
 
     [[nodiscard]] std::string find_home(const std::string& key_hash) override

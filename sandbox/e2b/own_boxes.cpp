@@ -1,0 +1,53 @@
+#include "sandbox/e2b/own_boxes.hpp"
+
+#include "sandbox/base/wall_time.hpp"
+#include "sandbox/e2b/box_request.hpp"
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace berth::e2b {
+namespace {
+
+std::string text_at(const Metadata& metadata, const char* key)
+{
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? std::string() : found->second;
+}
+
+/// Of UTC, perhaps with parts of a second.
+std::optional<std::chrono::system_clock::time_point> time_of(const std::string& text)
+{
+    constexpr std::size_t seconds = std::string_view("2026-01-01T00:00:00").size();
+    const bool plain = text.size() > seconds && text.back() == 'Z' &&
+                       (text[seconds] == 'Z' || text[seconds] == '.');
+    return plain ? parse_rfc3339(text.substr(0, seconds) + 'Z') : std::nullopt;
+}
+
+} // namespace
+
+std::vector<sandbox::FoundMachine> own_machines(const std::vector<BoxInfo>& boxes,
+                                                const std::string& owner,
+                                                std::chrono::system_clock::time_point since)
+{
+    std::vector<sandbox::FoundMachine> found;
+    for (const auto& box : boxes) {
+        const auto slept = time_of(box.end_at);
+        const auto generation = text_at(box.metadata, metadata_keys::generation);
+        const auto key = text_at(box.metadata, metadata_keys::key);
+        if (owner.empty() || text_at(box.metadata, metadata_keys::owner) != owner ||
+            generation.empty() || key.empty() || box.state != BoxState::paused || !slept ||
+            *slept > since) {
+            continue;
+        }
+        found.push_back({.record = {.backend = "e2b",
+                                    .id = box.box.id,
+                                    .generation = generation,
+                                    .data = {{"key_hash", key}}},
+                         .sleeps = true});
+    }
+    return found;
+}
+
+} // namespace berth::e2b

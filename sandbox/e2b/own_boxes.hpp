@@ -1,0 +1,19 @@
+#pragma once
+
+#include "sandbox/backend.hpp"
+#include "sandbox/e2b/api_types.hpp"
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace berth::e2b {
+
+/// Of a list of E2B's those that are `owner`'s, and sleep since before `since`: what is in use, or
+/// in the making, does not. One that does not say all of that of itself is left out; so is any that
+/// the list should not have, where a server did not look at what it was asked for.
+[[nodiscard]] std::vector<sandbox::FoundMachine>
+own_machines(const std::vector<BoxInfo>& boxes, const std::string& owner,
+             std::chrono::system_clock::time_point since);
+
+} // namespace berth::e2b
