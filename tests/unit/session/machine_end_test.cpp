@@ -136,15 +136,15 @@ TEST_SUITE("session/machine_end")
             CHECK(start()->kill(work, false));
             backend->words.clear();
         }
-        const auto told = start()->acquire(work).notices;
-        REQUIRE(told.size() == 3);
+        const auto notices = start()->acquire(work).notices;
+        REQUIRE(notices.size() == 3);
         const std::string unseen =
             " reached nobody, since its server or its client went away or gave it up: ";
         const std::string gone = "; what it printed is gone with the sandbox";
-        CHECK(told[0] == "the result of `make`" + unseen + "it ended with exit 3" + gone);
-        CHECK(told[1] == "the result of `sleep 300`" + unseen +
-                             "it ran, and was ended with the sandbox" + gone);
-        CHECK(told[2].find(killed ? "it was ended on request" : "its last client left") !=
+        CHECK(notices[0] == "the result of `make`" + unseen + "it ended with exit 3" + gone);
+        CHECK(notices[1] == "the result of `sleep 300`" + unseen +
+                                "it ran, and was ended with the sandbox" + gone);
+        CHECK(notices[2].find(killed ? "it was ended on request" : "its last client left") !=
               std::string::npos);
     }
 
@@ -153,9 +153,9 @@ TEST_SUITE("session/machine_end")
         backend->noted = protocol::Parting::left;
         backend->words = std::string(1000, '\xff');
         end_machine(work);
-        const auto told = start()->acquire(work);
-        CHECK(says(told, "its last client left"));
-        CHECK(told.notices.size() == 1);
+        const auto lease = start()->acquire(work);
+        CHECK(says(lease, "its last client left"));
+        CHECK(lease.notices.size() == 1);
     }
 
     TEST_CASE_FIXTURE(Fixture, "who is killed as it clears up has written why the machine is gone")
