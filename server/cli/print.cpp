@@ -138,9 +138,8 @@ void complain(std::string_view message, std::string_view hint)
     (void)write_to(STDERR_FILENO, text);
 }
 
-std::string one_line(std::string_view text)
+std::string one_line(std::string_view text, std::size_t longest)
 {
-    constexpr std::size_t longest = 160;
     return visible_beginning(text, longest, "…");
 }
 

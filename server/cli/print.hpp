@@ -2,6 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,8 +29,8 @@ void print_json(const nlohmann::json& value);
 void complain(std::string_view message, std::string_view hint = {});
 
 /// Text of a sandbox, fit for one line of a terminal: it cannot move the cursor, and what is long
-/// is cut.
-[[nodiscard]] std::string one_line(std::string_view text);
+/// is cut: after `longest` bytes.
+[[nodiscard]] std::string one_line(std::string_view text, std::size_t longest = 160);
 
 [[nodiscard]] std::string or_dash(const std::string& text);
 

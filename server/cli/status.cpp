@@ -23,6 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t shown_errors = 50;
+constexpr std::size_t longest_reason = 600; ///< what failed, and why, which is at its end
 
 /// Everything that is told, gathered once.
 struct Status {
@@ -141,7 +142,8 @@ std::string jobs_text(const Status& status)
                             one_line(job.command)});
         }
         if (!session.trouble.empty()) {
-            rows.push_back({"?", "silent", session.session, "", one_line(session.trouble)});
+            rows.push_back(
+                {"?", "silent", session.session, "", one_line(session.trouble, longest_reason)});
         }
     }
     return indented(std::move(rows));
@@ -153,7 +155,7 @@ std::string errors_text(const Status& status)
     rows.reserve(status.errors.size());
     for (const auto& error : status.errors) {
         rows.push_back({rfc3339(error.time), error.code, or_dash(error.tool),
-                        or_dash(error.session), one_line(error.message)});
+                        or_dash(error.session), one_line(error.message, longest_reason)});
     }
     return indented(std::move(rows));
 }
