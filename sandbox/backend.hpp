@@ -190,8 +190,8 @@ struct Availability {
 
 /// A machine that was found without the books.
 struct FoundMachine {
-    MachineRecord record; ///< by which destroy() ends it, and nothing else
-    bool sleeps = false;  ///< nobody has used it just now
+    MachineRecord record;          ///< by which destroy() ends it, and nothing else
+    std::chrono::seconds slept{0}; ///< for how long nobody has used it
 };
 
 /// A kind of machine. Thread-safe.
@@ -294,8 +294,8 @@ class Backend {
     virtual void collect(const Deadline& /*deadline*/) {}
 
     /// Of machines that are bound to no host those that were made with these books from here, and
-    /// are too old to be in the making, whatever the books say of them: one that they have lost
-    /// stays for ever. Never one of another installation's, or of somebody's own.
+    /// sleep, whatever the books say of them: one that they have lost stays for ever. Never one of
+    /// another installation's, or of somebody's own.
     [[nodiscard]] virtual std::vector<FoundMachine> find_machines(const Deadline& /*deadline*/)
     {
         return {};

@@ -251,7 +251,7 @@ std::vector<sandbox::FoundMachine> E2bBackend::find_machines(const Deadline& dea
         return {};
     }
     return own_machines(link()->api.list({{metadata_keys::owner, owner}}, deadline), owner,
-                        std::chrono::system_clock::now() - options_.stray_after);
+                        std::chrono::system_clock::now());
 }
 
 } // namespace

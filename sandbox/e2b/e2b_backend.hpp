@@ -21,8 +21,6 @@ struct BackendOptions {
     /// Whose the machines are, in a list with those of other installations; `make`: where nobody
     /// has said that yet. Empty, or nothing: nobody's, and none is found without the books.
     std::function<std::string(bool make)> owner{};
-    /// One that no book knows is left alone until it has slept for so long.
-    std::chrono::seconds stray_after{3600};
 };
 
 /// Machines in E2B's cloud (or one like it): each is a sandbox of theirs with berth's guest

@@ -29,7 +29,7 @@ std::optional<std::chrono::system_clock::time_point> time_of(const std::string& 
 
 std::vector<sandbox::FoundMachine> own_machines(const std::vector<BoxInfo>& boxes,
                                                 const std::string& owner,
-                                                std::chrono::system_clock::time_point since)
+                                                std::chrono::system_clock::time_point now)
 {
     std::vector<sandbox::FoundMachine> found;
     for (const auto& box : boxes) {
@@ -38,14 +38,14 @@ std::vector<sandbox::FoundMachine> own_machines(const std::vector<BoxInfo>& boxe
         const auto key = text_at(box.metadata, metadata_keys::key);
         if (owner.empty() || text_at(box.metadata, metadata_keys::owner) != owner ||
             generation.empty() || key.empty() || box.state != BoxState::paused || !slept ||
-            *slept > since) {
+            *slept > now) {
             continue;
         }
         found.push_back({.record = {.backend = "e2b",
                                     .id = box.box.id,
                                     .generation = generation,
                                     .data = {{"key_hash", key}}},
-                         .sleeps = true});
+                         .slept = std::chrono::floor<std::chrono::seconds>(now - *slept)});
     }
     return found;
 }

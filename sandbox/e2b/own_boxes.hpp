@@ -9,11 +9,11 @@
 
 namespace berth::e2b {
 
-/// Of a list of E2B's those that are `owner`'s, and sleep since before `since`: what is in use, or
-/// in the making, does not. One that does not say all of that of itself is left out; so is any that
+/// Of a list of E2B's those that are `owner`'s, and sleep: what is in use, or in the making, does
+/// not. One that does not say all of that of itself is left out; so is any that
 /// the list should not have, where a server did not look at what it was asked for.
 [[nodiscard]] std::vector<sandbox::FoundMachine>
 own_machines(const std::vector<BoxInfo>& boxes, const std::string& owner,
-             std::chrono::system_clock::time_point since);
+             std::chrono::system_clock::time_point now);
 
 } // namespace berth::e2b

@@ -123,7 +123,7 @@ bool Collector::end_strays(const Deadline& deadline, Round& round)
     }
     try {
         return for_each(backend_.find_machines(deadline), deadline, round, [&](const auto& found) {
-            round.collected.strays += keeper_.end_stray(found) ? 1U : 0U;
+            round.collected.strays += keeper_.end_stray(found, round.homes.older_than) ? 1U : 0U;
         });
     } catch (const std::exception& error) { // the sessions have nothing to do with it
         round.collected.failed.emplace_back(error.what());

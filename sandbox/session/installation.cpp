@@ -3,6 +3,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/session/place.hpp"
 #include "sandbox/session/settings.hpp"
 #include "sandbox/state_directory.hpp"
 
@@ -59,8 +60,14 @@ std::string installation_id(const Settings& settings, bool make)
     } catch (const std::exception&) {
         return {}; // whoever makes a machine finds out what is wrong there
     }
+    // Else a copy of the state directory, on the next laptop or of a virtual machine, would judge
+    // by its own books what the original has made since.
+    const auto place = settings.place ? *settings.place : this_place({}, settings.state_directory);
     const auto books = settings.redis ? settings.redis->shown() : "files";
-    return id.empty() ? id : sha256_hex("berth books 1\n" + id + '\n' + books).substr(0, size);
+    return id.empty() ? id
+                      : sha256_hex("berth books 2\n" + id + '\n' + place.host_id + '\n' +
+                                   place.host + '\n' + books)
+                            .substr(0, size);
 }
 
 } // namespace berth::session

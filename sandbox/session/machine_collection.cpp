@@ -170,14 +170,20 @@ bool MachineKeeper::end_forgotten(const std::string& key, const Record& record)
 
 /// Looked at before the lock too, which makes a folder for its key. Under it nobody makes a
 /// machine, and a record with the number of each is there before the machine is.
-bool MachineKeeper::end_stray(const sandbox::FoundMachine& found)
+bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
+                              std::optional<std::chrono::seconds> instead)
 {
+    const Conditions& usual = settings_;
+    const bool for_ever = !instead && usual.home_retention == std::chrono::seconds(0);
+    if (for_ever || found.slept < instead.value_or(usual.ttl + usual.home_retention)) {
+        return false;
+    }
     const auto& key = found.record.data.at("key_hash");
     const auto is_known = [&] {
         const auto record = registry_.find(key);
         return record && record->machine.generation == found.record.generation;
     };
-    if (!found.sleeps || !is_key(key) || is_known()) {
+    if (!is_key(key) || is_known()) {
         return false;
     }
     {

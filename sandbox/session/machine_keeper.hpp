@@ -160,10 +160,11 @@ class MachineKeeper {
     /// Does not wait for a lock: throws Error(busy) when the session is locked.
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
-    /// Ends a machine that the backend has found and no record names, if it sleeps: one that runs
-    /// may be in use by a server that has yet to write its record again. True: it was ended. Does
-    /// not wait: throws Error(busy).
-    bool end_stray(const sandbox::FoundMachine& found);
+    /// Ends a machine that the backend has found asleep and no record names: one that runs may be
+    /// in use by a server that has yet to write its record again. Its files go with it, so not
+    /// before a session's would: `instead`, or after this server's time to live and retention.
+    /// True: it was ended. Does not wait: throws Error(busy).
+    bool end_stray(const sandbox::FoundMachine& found, std::optional<std::chrono::seconds> instead);
 
   private:
     /// Of a machine that is made in place of another.

@@ -10,6 +10,7 @@ from suite import CheckedBerth, ParityTest, e2b_only
 
 START = "envd POST /process.Process/Start"
 TWO_MEBIBYTES = 2 << 20
+DAY = 24 * 3600
 
 
 @e2b_only
@@ -217,13 +218,13 @@ class OnE2bTest(ParityTest):
         self.assertEqual(self.state_of(box), "paused")
 
     def lose_the_books(self):
-        """A box that sleeps since two hours, and of which no record tells any more."""
+        """A box that sleeps since eight days, and of which no record tells any more."""
         self.output("true")
         box = self.box()
         self.berth.kill()
         e2b.emulator().do(box, "pause")
         self.collect(strays=0)
-        e2b.emulator().do(box, "age", seconds=7200)
+        e2b.emulator().do(box, "age", seconds=8 * DAY)
         self.collect(strays=0)  # the books have it
         self.assertEqual(self.state_of(box), "paused")
         shutil.rmtree(self.state.path / "sessions")
@@ -234,10 +235,10 @@ class OnE2bTest(ParityTest):
 
     def test_a_box_that_no_book_knows_is_ended(self):
         box = self.lose_the_books()
-        e2b.emulator().do(box, "age", seconds=-7000)
+        e2b.emulator().do(box, "age", seconds=-DAY)
         self.collect(strays=0)  # it has not slept for long enough
         self.assertEqual(self.state_of(box), "paused")
-        e2b.emulator().do(box, "age", seconds=7000)
+        e2b.emulator().do(box, "age", seconds=DAY)
         self.collect(strays=1)
         self.assertEqual(self.state_of(box), "killed")
         self.assertEqual(list((self.state.path / "sessions").glob("*")), [])

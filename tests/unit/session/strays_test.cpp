@@ -31,13 +31,13 @@ struct StraysFixture : ManagerFixture {
     }
 
     static sandbox::FoundMachine machine(const std::string& key, const std::string& generation,
-                                         bool sleeps = true)
+                                         std::chrono::seconds slept = 24h * 365)
     {
         return {.record = {.backend = "fake",
                            .id = "stray",
                            .generation = generation,
                            .data = {{"key_hash", key}}},
-                .sleeps = sleeps};
+                .slept = slept};
     }
 
     [[nodiscard]] int ended() const { return backend->count("purge "); }
@@ -58,17 +58,32 @@ TEST_SUITE("session/strays")
         CHECK_FALSE(std::filesystem::exists(settings.state_directory + "/sessions/" + key));
     }
 
-    TEST_CASE_FIXTURE(StraysFixture, "one that runs, or that a record names, is left alone")
+    TEST_CASE_FIXTURE(StraysFixture, "one that a record names, or without a key, is left alone")
     {
         const auto server = start();
         (void)server->acquire(work);
         backend->machines = {machine(key_hash(work), backend->last_spec.generation),
-                             machine(random_hex(32), "runs", /*sleeps=*/false),
                              machine("../../elsewhere", "no key")};
         const auto collected = collect();
         CHECK(collected.strays == 0);
         CHECK(collected.failed.empty());
         CHECK(ended() == 0);
+    }
+
+    TEST_CASE_FIXTURE(StraysFixture, "its files are kept for as long as a session's are")
+    {
+        settings.ttl = 2h;
+        settings.home_retention = 3h;
+        backend->machines = {machine(random_hex(32), "young", 5h - 1s)};
+        CHECK(collect().strays == 0);
+        CHECK(collect({.old = true, .older_than = 5h}).strays == 0);
+        CHECK(collect({.old = true, .older_than = 4h}).strays == 1);
+        settings.home_retention = 0s; // for ever
+        backend->machines = {machine(random_hex(32), "old")};
+        CHECK(collect().strays == 0);
+        settings.home_retention = 3h;
+        backend->machines = {machine(random_hex(32), "as old", 5h)};
+        CHECK(collect().strays == 1);
     }
 
     TEST_CASE_FIXTURE(StraysFixture,
@@ -129,6 +144,10 @@ TEST_SUITE("session/strays")
         const auto other = installation_id(shared, false);
         CHECK(other.size() == 32);
         CHECK(other != id);
+        auto copied = settings; // to another host
+        copied.place = session::this_place("elsewhere", settings.state_directory);
+        CHECK(installation_id(copied, false).size() == 32);
+        CHECK(installation_id(copied, false) != id);
         shared.redis->password = "another";
         CHECK(installation_id(shared, false) == other);
 
