@@ -1,6 +1,7 @@
 #include "sandbox/local/cgroup_layout.hpp"
 
 #include "sandbox/base/io.hpp"
+#include "sandbox/local/cgroup_tree.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -196,7 +197,7 @@ void prepare_delegated(CgroupLayout& layout)
         return;
     }
     const std::string self = std::to_string(::getpid());
-    const std::string leaf = layout.v2_base + "/berth-server";
+    const std::string leaf = layout.v2_base + server_leaf;
     const bool alone = read_text(layout.v2_base + "/cgroup.procs") == self + "\n";
     layout.v2_controllers = alone && (::mkdir(leaf.c_str(), 0755) == 0 || errno == EEXIST) &&
                             write_control(leaf + "/cgroup.procs", self) && enable(layout.v2_base);

@@ -165,6 +165,7 @@ void remove_abandoned(const std::string& folder)
         return; // a server may be about to make another below the folder
     }
     if (::rmdir(folder.c_str()) == 0 && is_unit(server)) {
+        ::rmdir((server + server_leaf).c_str());
         ::rmdir(server.c_str());
     }
 }

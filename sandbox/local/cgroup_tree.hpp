@@ -6,6 +6,10 @@
 
 namespace berth::local {
 
+/// Below the cgroup that a server was given: where it goes itself, since no process may be beside
+/// the machines' there.
+inline constexpr const char* server_leaf = "/berth-server";
+
 /// Ends every process in the cgroup directory `path` and below: cgroup.kill where the kernel has it
 /// (v2, 5.14), else SIGKILL to what cgroup.procs lists, and what the freezer of v1 holds is let go
 /// to die. Nothing happens when it is not there.

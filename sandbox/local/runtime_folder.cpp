@@ -1,6 +1,7 @@
 #include "sandbox/local/runtime_folder.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
 
 #include <array>
 #include <cerrno>
@@ -27,7 +28,8 @@ bool make_private(const std::string& path)
 /// Some of those that a container or a virtual machine has from its host have no sockets.
 bool holds_sockets(const std::string& folder)
 {
-    const auto name = folder + "/probe-" + std::to_string(::getpid());
+    // By chance: the servers of two containers may have one process id.
+    const auto name = folder + "/probe-" + random_hex(8);
     const bool made = ::mknod(name.c_str(), S_IFSOCK | 0600, 0) == 0;
     ::unlink(name.c_str());
     return made;

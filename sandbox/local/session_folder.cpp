@@ -229,11 +229,6 @@ std::string SessionFolder::last_words(const std::string& state,
     return folder ? protocol::read_last_words(folder.get(), parting_name) : std::string();
 }
 
-bool SessionFolder::is_lived_in(const Deadline& deadline) const noexcept
-{
-    return protocol::is_parting_note_held(folder_.get(), parting_name, deadline);
-}
-
 bool SessionFolder::is_lived_in(const std::string& state, const std::string& name,
                                 const std::string& generation, const Deadline& deadline)
 {

@@ -72,9 +72,8 @@ class SessionFolder {
     [[nodiscard]] static std::string last_words(const std::string& state,
                                                 const sandbox::MachineRecord& record);
 
-    /// Whether a guest, of whichever machine, has that file open at the deadline, wherever it runs.
-    [[nodiscard]] bool is_lived_in(const Deadline& deadline) const noexcept;
-    /// The same of that machine's guest; of an empty generation, of any. Makes no folder.
+    /// Whether that machine's guest has that file open at the deadline, wherever it runs; of an
+    /// empty generation, whichever machine's. Makes no folder.
     [[nodiscard]] static bool is_lived_in(const std::string& state, const std::string& name,
                                           const std::string& generation, const Deadline& deadline);
 

@@ -42,8 +42,8 @@ void require_none_unseen(const std::string& state, const std::string& key_hash,
         return;
     }
     throw Error(ErrorCode::sandbox_unavailable,
-                "the sandbox of this session lives, and this berth cannot reach it: neither its "
-                "process nor its socket can be seen from here, so it runs in another container (or "
+                "the sandbox of this session lives, and this berth cannot reach it: its process "
+                "cannot be seen from here, so it runs in another container (or "
                 "pid namespace) that shares the state directory " +
                     state,
                 "Call a berth server there, or end it there with `berth sessions kill`; nothing of "

@@ -108,7 +108,7 @@ TEST_CASE_FIXTURE(Unseen, "of a machine whose process is seen and its socket is 
     record.data["pid"] = std::to_string(guest);
     const auto error = refusal_of([&] { (void)bench.backend().attach(record); });
     CHECK(error.code() == ErrorCode::backend_error);
-    CHECK(error.retryable());
+    CHECK_FALSE(error.retryable()); // it would never get better
     CHECK(error.hint().find("berth sessions kill") != std::string::npos);
     bench.backend().destroy(record, /*purge=*/false);
     CHECK(bench.backend().is_gone(key_only));
