@@ -147,7 +147,7 @@ void Sandbox::ping(const std::stop_token& stop)
 protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request,
                                   Receipt* receipt)
 {
-    if (!reach_.kept && request.acknowledge) {
+    if (!reach_.kept && request.acknowledge && !left_) {
         attends_ = true; // what it claims would else be anybody's again once the answer is there
     }
     Kept kept;
@@ -341,6 +341,7 @@ std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
     if (reach_.kept) {
         return std::nullopt;
     }
+    left_ = true;
     attends_ = false;
     auto introduction = this->introduction();
     std::optional<std::uint32_t> others;

@@ -205,6 +205,7 @@ class Sandbox {
     std::shared_ptr<LateWords> words_; ///< null where connections are kept
     std::shared_ptr<ConnectionPool> idle_ = std::make_shared<ConnectionPool>(most_idle);
     std::atomic<bool> attends_ = false;
+    std::atomic<bool> left_ = false;              ///< leave(): it does not attend again
     std::mutex attending_mutex_;                  ///< guards what follows
     std::unique_ptr<GuestConnection> attending_;  ///< never used
     BootClock::time_point attend_again_;          ///< when it is looked after next

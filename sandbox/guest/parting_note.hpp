@@ -22,6 +22,7 @@ class PartingNote {
     /// is room: first, so that they are whole where the byte says that they are there.
     void write(protocol::Parting why, std::string_view words = {}) const noexcept
     {
+        (void)!::ftruncate(file_.get(), 1); // longer ones of before
         const auto size = ::pwrite(file_.get(), words.data(), words.size(), 1);
         if (size < 0 || static_cast<std::size_t>(size) != words.size()) {
             (void)!::ftruncate(file_.get(), 1);

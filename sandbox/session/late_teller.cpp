@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <stop_token>
 
 namespace berth::session {
@@ -59,8 +60,8 @@ LateTeller::LateTeller() : alarm_(std::make_shared<Alarm>()) {}
 
 LateTeller::~LateTeller() = default;
 
-void LateTeller::watch(const std::shared_ptr<sandbox::Sandbox>& sandbox)
-{
+void LateTeller::watch(const std::shared_ptr<sandbox::Sandbox>& sandbox) noexcept
+try {
     if (sandbox->machine().reach().kept) {
         return;
     }
@@ -73,6 +74,8 @@ void LateTeller::watch(const std::shared_ptr<sandbox::Sandbox>& sandbox)
     if (const auto due = sandbox->words_due()) {
         alarm_->set(*due);
     }
+} catch (const std::exception&) {
+    return; // no call shall fail for it; the next session's tries again
 }
 
 void LateTeller::stop() noexcept
@@ -85,7 +88,11 @@ void LateTeller::run(const std::stop_token& stop)
 {
     while (!stop.stop_requested()) {
         alarm_->begin();
-        alarm_->set(say_what_is_due(stop));
+        try {
+            alarm_->set(say_what_is_due(stop));
+        } catch (const std::exception&) { // no memory
+            alarm_->set(BootClock::now() + say_time);
+        }
         alarm_->wait(stop);
     }
 }

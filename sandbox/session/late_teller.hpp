@@ -21,8 +21,9 @@ class LateTeller {
     LateTeller(const LateTeller&) = delete;
     LateTeller& operator=(const LateTeller&) = delete;
 
-    /// For as long as it is there. Nothing, of a machine to which connections are kept.
-    void watch(const std::shared_ptr<sandbox::Sandbox>& sandbox);
+    /// For as long as it is there. Nothing, of a machine to which connections are kept. Where the
+    /// host has no thread for it, or no memory, results may be told as unread to other servers.
+    void watch(const std::shared_ptr<sandbox::Sandbox>& sandbox) noexcept;
 
     /// Begins nothing more. Does not wait for what is being said.
     void stop() noexcept;

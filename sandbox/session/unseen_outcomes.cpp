@@ -182,9 +182,13 @@ std::vector<std::string> stopped_notices(const protocol::InfoReply& info)
                               gone_with_it);
         }
     }
-    const auto unseen = std::ranges::count_if(
-        info.jobs, [](const protocol::JobEntry& job) { return job.unseen && is_running(job); });
-    if (const auto others = static_cast<std::size_t>(unseen) - notices.size(); others > 0) {
+    // Of either list: a guest that is not ours any more may say of one that has ended that it runs.
+    std::size_t unseen = 0;
+    for (const auto* list : {&info.jobs, &info.ended}) {
+        unseen += static_cast<std::size_t>(std::ranges::count_if(
+            *list, [](const protocol::JobEntry& job) { return job.unseen && is_running(job); }));
+    }
+    if (const auto others = unseen - std::min(unseen, notices.size()); others > 0) {
         notices.push_back(nor_those_of(others) + others_stopped);
     }
     return notices;

@@ -44,6 +44,11 @@ bool Untold::remove_from(Record& record) const
 void keep_untold(Record& record, const std::vector<std::string>& notices)
 {
     auto& kept = record.untold;
+    // Who was killed, or failed, between this and the machine's end comes with the same ones again.
+    if (kept.size() >= notices.size() &&
+        std::equal(notices.rbegin(), notices.rend(), kept.rbegin())) {
+        return;
+    }
     kept.insert(kept.end(), notices.begin(), notices.end());
     if (kept.size() > most_kept) {
         kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(most_kept));

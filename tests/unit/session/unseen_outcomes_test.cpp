@@ -160,3 +160,17 @@ TEST_CASE("what ran, and nobody would be told of, is told as ended with the sand
     CHECK(notices[0].find("`make test` reached nobody") != std::string::npos);
     CHECK(notices[0].find("was ended with the sandbox") != std::string::npos);
 }
+
+TEST_CASE("a guest that says of one that ended that it runs has a number told, and no nonsense")
+{
+    InfoReply info;
+    info.ended.push_back(entry("job-1-aaaa", "make", true));
+    CHECK(berth::session::stopped_notices(info).size() == 1);
+    for (unsigned order = 2; order <= 5; ++order) {
+        info.ended.push_back(entry("job-" + std::to_string(order), "make", true));
+        info.ended.back().order = order;
+    }
+    const auto notices = berth::session::stopped_notices(info);
+    REQUIRE(notices.size() == 4);
+    CHECK(notices[3].find("those of 2 earlier commands") != std::string::npos);
+}

@@ -2,6 +2,7 @@
 
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
+#include "sandbox/session/untold.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
 
@@ -11,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 using namespace berth;
 using namespace std::chrono_literals;
@@ -89,6 +91,17 @@ TEST_SUITE("session/untold")
         leaving.join();
         CHECK_FALSE(is_kept());
         CHECK(start()->acquire(work).notices.empty());
+    }
+
+    TEST_CASE("what is kept again by who was killed in between is kept once")
+    {
+        session::Record record;
+        for (int i = 0; i < 2; ++i) {
+            session::keep_untold(record, {"first", "second"});
+        }
+        CHECK(record.untold == std::vector<std::string>{"first", "second"});
+        session::keep_untold(record, {"second", "third"});
+        CHECK(record.untold == std::vector<std::string>{"first", "second", "second", "third"});
     }
 
     TEST_CASE_FIXTURE(Fixture, "a later loss is told, though the earlier one is not settled")
