@@ -57,13 +57,13 @@ std::unique_ptr<sandbox::Machine> attach_machine(const std::string& state,
         }
         // Only its socket is not here, and it can be ended from here.
         throw Error(
-            ErrorCode::backend_error,
-            "the sandbox of this session lives (its first process is " + std::to_string(facts.pid) +
-                "), and cannot be reached: its socket " + facts.socket_path +
-                " is gone, or nobody listens there",
-            "something has emptied that folder; `berth sessions kill` ends the sandbox, and "
-            "the next call makes another, with its home")
-            .set_retryable(false);
+            Error(ErrorCode::backend_error,
+                  "the sandbox of this session lives (its first process is " +
+                      std::to_string(facts.pid) + "), and cannot be reached: its socket " +
+                      facts.socket_path + " is gone, or nobody listens there",
+                  "something has emptied that folder; `berth sessions kill` ends the sandbox, and "
+                  "the next call makes another, with its home")
+                .set_retryable(false));
     }
     return nullptr;
 }
