@@ -79,12 +79,13 @@ LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& rec
 void MachineKeeper::keep_last_words(const std::string& key, Record& record,
                                     const Registry::Hold& lock)
 {
+    if (record.unnamed) { // nobody comes who could be told
+        return;
+    }
     try {
         auto machine = backend_.attach(record.machine);
         if (!machine) { // it has ended itself, and nobody has noticed yet
             keep_noted_words(record, backend_);
-        }
-        if (!machine || record.unnamed) {
             return;
         }
         sandbox::Sandbox sandbox(std::move(machine), record.token);
