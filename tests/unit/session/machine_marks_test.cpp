@@ -34,6 +34,16 @@ void put(session::Registry& registry, const std::string& name, State state,
     registry.put(key_of(name), record);
 }
 
+/// "runs", which is bob's, "ended", and "damaged", of which nobody knows any more.
+template <class Books>
+void put_three(const Books& books, session::Registry& registry)
+{
+    put(registry, "runs", State::running, "bob");
+    put(registry, "ended", State::ended);
+    put(registry, "damaged", State::running);
+    books.damage(key_of("damaged"));
+}
+
 void erase(session::Registry& registry, const std::string& name)
 {
     const auto lock = registry.lock(key_of(name), Deadline::after(20s));
@@ -117,10 +127,7 @@ TEST_SUITE("session/machine_marks")
     {
         const FileBooks books;
         const auto registry = books.open();
-        put(*registry, "runs", State::running, "bob");
-        put(*registry, "ended", State::ended);
-        put(*registry, "damaged", State::running);
-        books.damage(key_of("damaged"));
+        put_three(books, *registry);
         const auto marks = books.directory / "state/marks";
         std::filesystem::remove_all(marks);
         CHECK(registry->may_have_machine() == Keys{key_of("runs")});
@@ -135,10 +142,7 @@ TEST_SUITE("session/machine_marks")
     {
         const RedisBooks books;
         const auto registry = books.open();
-        put(*registry, "runs", State::running, "bob");
-        put(*registry, "ended", State::ended);
-        put(*registry, "damaged", State::running);
-        books.damage(key_of("damaged"));
+        put_three(books, *registry);
         (void)books.server.say({"DEL", session::redis_keys::machines});
         CHECK(registry->may_have_machine() == Keys{key_of("runs")});
         CHECK(registry->may_be_of("ann", {key_of("runs")}).empty());
