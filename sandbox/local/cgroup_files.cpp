@@ -27,19 +27,20 @@ std::string session_path(const std::string& base, const CgroupSpec& spec)
 
 std::string make_session_directory(const std::string& base, const CgroupSpec& spec)
 {
+    constexpr int tries = 100; // each of them lost to another session that began and ended
     std::string session = session_path(base, spec);
-    if (::mkdir(session.c_str(), 0755) == 0) {
-        return session;
-    }
-    if (errno == ENOENT) {
-        const std::string all = base + "/berth";
-        require(::mkdir(all.c_str(), 0755) == 0 || errno == EEXIST, step, "make cgroup " + all);
-    } else {
-        require(errno == EEXIST, step, "make cgroup " + session);
+    const std::string all = base + "/berth";
+    for (int i = 0; ::mkdir(session.c_str(), 0755) != 0; ++i) {
+        if (errno == ENOENT && i < tries) { // nobody has one here, or the last has just gone
+            require(::mkdir(all.c_str(), 0755) == 0 || errno == EEXIST, step, "make cgroup " + all);
+            continue;
+        }
+        require(errno == EEXIST && i < tries, step, "make cgroup " + session);
         kill_cgroup(session);
         remove_cgroup(session, Deadline::after(std::chrono::seconds(2)));
+        make_directory(session);
+        break;
     }
-    make_directory(session);
     return session;
 }
 

@@ -159,12 +159,12 @@ bool remove_cgroup(const std::string& path, const Deadline& deadline)
 
 void remove_abandoned(const std::string& folder)
 {
+    if (::rmdir(folder.c_str()) != 0 && errno != ENOENT) {
+        return;
+    }
     const auto server = folder.substr(0, folder.rfind('/'));
     const UniqueFd directory = open_cgroup(AT_FDCWD, server.c_str());
-    if (!directory || is_populated(directory)) {
-        return; // a server may be about to make another below the folder
-    }
-    if (::rmdir(folder.c_str()) == 0 && is_unit(server)) {
+    if (directory && is_unit(server) && !is_populated(directory)) {
         ::rmdir((server + server_leaf).c_str());
         ::rmdir(server.c_str());
     }

@@ -42,6 +42,7 @@ void Creation::undo()
         // Those of v1, and of a launcher that was killed before it could clear up, guest included.
         kill_cgroup(cgroup);
         remove_cgroup(cgroup, Deadline::after(std::chrono::seconds(2)));
+        remove_abandoned(cgroup.substr(0, cgroup.rfind('/')));
     }
     if (folder_) {
         (void)folder_->remove_temporary(); // what stays, the next creation removes or names

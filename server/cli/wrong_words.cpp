@@ -144,7 +144,7 @@ std::string advice_on_flag(const CLI::App& app, const Known& known, const std::s
         return advice_on_place(flag, found->second, '`' + typed.substr(0, typed.size() - 1) + '`');
     }
     if (flag == "--all" && path.starts_with("sessions ")) {
-        return "There is no --all: name each; `berth sessions list` has them.";
+        return "There is no --all: give them one by one; `berth sessions list` has their names.";
     }
     std::vector<std::string> names;
     names.reserve(known.options.size());

@@ -1,3 +1,4 @@
+#include "sandbox/local/cgroup_files.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
 #include "tests/unit/local/host_cgroups.hpp"
@@ -7,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <string>
 
 #include <sys/stat.h>
@@ -65,7 +67,7 @@ TEST_CASE("the cgroup of a unit that has ended goes with the last machine in it"
         remove_abandoned(unit.folder);
         CHECK(exists(unit.folder + "/other"));
     }
-    SUBCASE("not while its server is there: it may be about to make another")
+    SUBCASE("not while its server is there, whose next machine has a folder of its own")
     {
         const pid_t server = ::fork();
         REQUIRE(server >= 0);
@@ -75,10 +77,35 @@ TEST_CASE("the cgroup of a unit that has ended goes with the last machine in it"
         }
         std::ofstream(unit.path + "/cgroup.procs") << server << std::flush;
         remove_abandoned(unit.folder);
-        CHECK(exists(unit.folder));
+        CHECK_FALSE(exists(unit.folder));
+        CHECK(exists(unit.path));
         ::kill(server, SIGKILL);
         CHECK(::waitpid(server, nullptr, 0) == server);
     }
+}
+
+TEST_CASE("whoever makes a machine's cgroup is not disturbed by those who remove the last")
+{
+    if (!test::host_has_cgroup2()) {
+        return; // nor can berth have made any
+    }
+    const ServerCgroup own("");
+    const auto take_turns = [&](const std::string& name) {
+        CgroupSpec spec;
+        spec.name = name;
+        for (int i = 0; i < 300; ++i) {
+            const auto session = cgroup::make_session_directory(own.path, spec);
+            if (!remove_cgroup(session, berth::Deadline::after(std::chrono::seconds(5)))) {
+                return false;
+            }
+            remove_abandoned(own.folder);
+        }
+        return true;
+    };
+    auto other = std::async(std::launch::async, take_turns, "a");
+    CHECK(take_turns("b"));
+    CHECK(other.get());
+    CHECK_FALSE(exists(own.folder));
 }
 
 TEST_CASE("a cgroup that is no unit of systemd's is its maker's")

@@ -275,7 +275,7 @@ TEST_CASE("a setting without a flag is told with what sets it, and only what is 
     CHECK(told({"call", "--exec-timeout"}).starts_with("berth: not expected: --exec-timeout\n"));
     CHECK(told({"sessions", "kill", "--all"}) ==
           "berth: not expected: --all\n"
-          "There is no --all: name each; `berth sessions list` has them.\n");
+          "There is no --all: give them one by one; `berth sessions list` has their names.\n");
 }
 
 TEST_CASE("words of other programs, and commands of a group without it, are told what does that")
