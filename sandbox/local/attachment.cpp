@@ -5,6 +5,7 @@
 #include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/local_errors.hpp"
 #include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/record_origin.hpp"
 #include "sandbox/local/unseen_guest.hpp"
 
 #include <chrono>
@@ -45,7 +46,7 @@ std::unique_ptr<sandbox::Machine> attach_machine(const std::string& state,
                                                  const sandbox::MachineRecord& record)
 {
     const MachineFacts facts = facts_from(record);
-    const bool seen = is_seen(facts);
+    const bool seen = !is_of_copy(facts, state) && is_seen(facts);
     if (seen && answers(facts)) {
         return make_machine(record);
     }

@@ -9,6 +9,7 @@
 #include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/record_origin.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/uid_range.hpp"
 #include "sandbox/local/unseen_guest.hpp"
@@ -16,6 +17,7 @@
 #include <chrono>
 #include <csignal>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -51,9 +53,14 @@ void end_processes(const MachineFacts& facts, bool latest)
 
 /// Without what cannot be this session's, by its name. Whoever can write in shared books could else
 /// have root remove any socket, file or cgroup of the host, which only who is root may.
-MachineFacts own_facts(const sandbox::MachineRecord& record)
+MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& state)
 {
     MachineFacts facts = facts_from(record);
+    if (is_of_copy(facts, state)) { // what runs is the original's
+        MachineFacts files;
+        files.folder = facts.folder;
+        facts = std::move(files);
+    }
     const auto key = record.data.find("key_hash");
     if (key != record.data.end() && key->second != facts.folder) {
         return {};
@@ -119,19 +126,19 @@ void end_guest(const sandbox::MachineRecord& record)
     }
 }
 
-void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool privileged)
+void destroy_machine(const sandbox::MachineRecord& record, const std::string& state, bool purge,
+                     bool privileged)
 {
-    const MachineFacts facts = own_facts(record);
-    if (facts.state.empty() || facts.folder.empty() ||
-        facts.folder.find('/') != std::string::npos) {
+    const MachineFacts facts = own_facts(record, state);
+    if (facts.folder.empty() || facts.folder.find('/') != std::string::npos) {
         return;
     }
-    const std::string path = facts.state + "/sessions/" + facts.folder;
+    const std::string path = SessionFolder::path_of(state, facts.folder);
     if (::access(path.c_str(), F_OK) != 0) {
         return;
     }
     try {
-        const SessionFolder folder(facts.state, facts.folder);
+        const SessionFolder folder(state, facts.folder);
         const std::string generation = folder.generation();
         // Cgroups, socket and folders have the session's name: they would be the later machine's.
         const bool latest = generation.empty() || generation == record.generation;
@@ -139,7 +146,7 @@ void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool priv
         if (!latest) {
             return;
         }
-        require_none_unseen(facts.state, facts.folder);
+        require_none_unseen(state, facts.folder);
         for (const auto& cgroup : facts.cgroups) {
             remove_cgroup(cgroup, Deadline::after(patience));
             remove_abandoned(cgroup.substr(0, cgroup.rfind('/')));
@@ -150,9 +157,9 @@ void destroy_machine(const sandbox::MachineRecord& record, bool purge, bool priv
         require_removed(folder.remove_temporary(), "temporary files", folder);
         folder.forget_generation();
         if (purge) {
-            const UniqueFd state(
-                ::open(facts.state.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-            require_removed(remove_home(folder, facts.folder, state.get(), privileged), "home",
+            const UniqueFd opened(
+                ::open(state.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+            require_removed(remove_home(folder, facts.folder, opened.get(), privileged), "home",
                             folder);
         }
     } catch (const std::system_error& error) {

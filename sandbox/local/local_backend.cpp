@@ -24,6 +24,7 @@
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/programs.hpp"
+#include "sandbox/local/record_origin.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/stale_sockets.hpp"
@@ -411,7 +412,10 @@ void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
     const auto key_hash = record.data.find("key_hash");
     const bool recorded = !record.id.empty() || key_hash == record.data.end();
     const auto whole = recorded ? record : find_unrecorded(key_hash->second);
-    destroy_machine(whole, purge, privileged_);
+    if (!sandbox::find_state_directory(settings_.state_directory)) {
+        return; // nothing was ever made
+    }
+    destroy_machine(whole, host().state, purge, privileged_);
     const std::lock_guard lock(mutex_);
     lifetimes_.erase(whole.id);
 }
@@ -428,10 +432,15 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
         return record.backend == name() && nothing_lives(key_hash->second);
     }
     const MachineFacts facts = facts_from(record);
+    if (record.backend != name()) {
+        return false;
+    }
     // All: from inside of another pid namespace the process cannot be seen, its socket can, but not
     // where the mounts are others too.
-    return record.backend == name() && process_has_ended(facts.pid, facts.start_time, facts.boot) &&
-           nobody_listens(facts.socket_path) && !lives_unseen(settings_.state_directory, record);
+    const bool seen = !is_of_copy(facts, settings_.state_directory) &&
+                      !(process_has_ended(facts.pid, facts.start_time, facts.boot) &&
+                        nobody_listens(facts.socket_path));
+    return !seen && !lives_unseen(settings_.state_directory, record);
 }
 
 sandbox::ChangedLimits LocalBackend::change_limits(const std::string& key_hash,

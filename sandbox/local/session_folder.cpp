@@ -192,6 +192,11 @@ void SessionFolder::forget_generation() const noexcept
     ::unlinkat(folder_.get(), generation_name, 0);
     ::unlinkat(folder_.get(), parting_name, 0);
     ::unlinkat(folder_.get(), socket_name, 0);
+    try { // and of a server that was killed as it wrote one; else the folder would stay
+        remove_unfinished(folder_.get(), {generation_name, socket_name});
+    } catch (const std::exception&) {
+        return; // the next one that ends a machine here tries again
+    }
 }
 
 void SessionFolder::set_socket(const std::string& path) const

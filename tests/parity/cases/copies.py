@@ -1,0 +1,74 @@
+"""A state directory that was copied, or moved: what is ended there is what is there."""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from suite import ParityTest, local_only
+
+
+@local_only
+class CopiesTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-test-copies-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.other = self.folder / "other"
+
+    def in_other(self, *arguments, status=0):
+        return self.command_line(*arguments, status=status, env={"BERTH_STATE_DIR": str(self.other)})
+
+    def copy(self):
+        subprocess.run(["cp", "-a", self.state.path, self.other], check=True)
+
+    def homes(self, folder):
+        return list(folder.glob("sessions/*/home"))
+
+    def test_what_is_ended_in_a_copy_is_not_the_original_s(self):
+        self.output("echo mine >file")
+        job = self.call("bash_exec", command="sleep 60", background=True).data["job_id"]
+        for ways in ((("kill", "work", "--purge"),),
+                     (("kill", "work"), ("gc", "--homes-older-than", "0s"))):
+            with self.subTest(ways):
+                self.copy()
+                self.assertEqual(len(self.homes(self.other)), 1)
+                for way in ways:
+                    self.in_other("sessions", *way)
+                self.assertEqual(self.homes(self.other), [])
+                self.assertEqual(self.output("cat file"), "mine\n")
+                self.assertEqual([each["job_id"] for each in self.call("session_info").data["jobs"]], [job])
+                shutil.rmtree(self.other)
+
+    def test_a_session_of_a_copy_has_a_machine_of_its_own(self):
+        self.output("echo mine >file")
+        self.copy()
+        said = self.in_other("call", "--session", "work", "bash_exec", '{"command": "cat file; echo theirs >file"}')
+        self.assertIn("mine\n", said)
+        self.assertEqual(self.output("cat file"), "mine\n")
+        self.in_other("sessions", "kill", "work", "--purge")
+        self.assertEqual(self.output("cat file"), "mine\n")
+
+    def test_a_moved_one_is_shown_and_removed_where_it_is(self):
+        self.output("echo mine >file")
+        self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        self.state.path.rename(self.other)
+        self.addCleanup(self.state.path.mkdir, 0o700, exist_ok=True)
+        (listed,) = json.loads(self.in_other("sessions", "list", "--json"))
+        self.assertEqual(pathlib.Path(listed["home"]), self.homes(self.other)[0])
+        self.in_other("sessions", "kill", "work", "--purge")
+        self.assertEqual(self.homes(self.other), [])
+
+    def test_the_machine_of_one_that_was_moved_lives_on(self):
+        self.output("echo mine >file")
+        self.berth.close()
+        self.state.path.rename(self.other)
+        try:
+            said = self.in_other("call", "--session", "work", "bash_exec", '{"command": "cat file"}')
+            self.assertEqual(said, "mine\n")
+            self.in_other("sessions", "kill", "work", "--purge")
+            self.assertEqual(self.homes(self.other), [])
+        finally:
+            self.other.rename(self.state.path)
