@@ -206,7 +206,13 @@ void tell_of_missing_state(const Options& options)
 int run_on_sessions(const cli::CommandLine& line, const Options& options,
                     session::SessionManager& sessions)
 {
-    const auto key = [&] { return options.keys.apply(options.session.principal, line.key); };
+    const auto key = [&] {
+        if (line.key.empty()) { // a shell's variable that is not set, and --purge behind it
+            throw Error(ErrorCode::invalid_argument, "no session is named: KEY is empty",
+                        "`berth sessions list` shows those there are.");
+        }
+        return options.keys.apply(options.session.principal, line.key);
+    };
     if (line.command == "sessions-list") {
         return cli::list_sessions(sessions, line.json);
     }

@@ -14,7 +14,19 @@ std::optional<std::string> KeyFinder::find(const SessionId& id, const std::strin
 {
     const auto key = key_hash(id);
     const auto keys = registry_.keys();
-    return std::find(keys.begin(), keys.end(), key) != keys.end() ? key : listed(shown);
+    const bool known = std::find(keys.begin(), keys.end(), key) != keys.end();
+    return known && is_named(key, shown) ? key : listed(shown);
+}
+
+/// Of a record that does not say it, whoever has the key is believed.
+bool KeyFinder::is_named(const std::string& key, const std::string& shown) const noexcept
+{
+    try {
+        const auto record = registry_.find(key);
+        return record && (record->id.session == shown || record->id.session == key);
+    } catch (const std::exception&) {
+        return true;
+    }
 }
 
 std::optional<std::string> KeyFinder::listed(const std::string& shown) const

@@ -16,7 +16,9 @@ class KeyFinder {
   public:
     KeyFinder(sandbox::Backend& backend, Registry& registry);
 
-    /// The key of a session that has a record: of `id`, else listed().
+    /// The key of a session that has a record: of `id`, which has to be of the name that was
+    /// `shown` (a template without {session} makes the same key of any word, and whoever types
+    /// another session's id must not end this one), else listed().
     [[nodiscard]] std::optional<std::string> find(const SessionId& id,
                                                   const std::string& shown) const;
 
@@ -29,6 +31,7 @@ class KeyFinder {
                                                      const std::string& shown) const;
 
   private:
+    [[nodiscard]] bool is_named(const std::string& key, const std::string& shown) const noexcept;
     [[nodiscard]] bool is_shown_as(const std::string& key, const std::string& shown) const noexcept;
 
     sandbox::Backend& backend_;

@@ -24,12 +24,10 @@ struct NothingEnded {
 
 /// A session that has ended is there as long as its home is.
 NothingEnded why_nothing_ended(session::SessionManager& sessions, const session::SessionId& id,
-                               const std::string& name)
+                               const std::string& name, const std::optional<std::string>& key)
 {
-    const auto key = session::key_hash(id);
     for (const auto& facts : sessions.list()) {
-        const bool named = facts.key == key || facts.key == name || facts.sandbox_id == name;
-        if (named && facts.state == to_string(session::State::ended)) {
+        if (facts.key == key && facts.state == to_string(session::State::ended)) {
             return {std::string(to_string(ErrorCode::conflict)),
                     "session " + one_line(name) + " has ended already; its home is kept",
                     "The same command with --purge removes it, with the files in its home."};
@@ -38,18 +36,6 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const session:
     return {std::string(to_string(ErrorCode::not_found)),
             "there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
             advice_on_missing(sessions, id, "kill")};
-}
-
-/// Nobody loses files by a command that keeps them elsewhere.
-void require_wanted(const sandbox::Backend& backend, bool purge)
-{
-    if (purge || backend.keeps_homes()) {
-        return;
-    }
-    throw Error(ErrorCode::invalid_argument,
-                "on the backend " + std::string(backend.name()) +
-                    " the files of a session are in its sandbox, and end with it",
-                "With --purge both end. `berth sessions pause` keeps both, at rest.");
 }
 
 /// What is still to be done where the files of a session could not be saved.
@@ -94,16 +80,13 @@ json saved_json(const session::SavedFiles& saved)
 int kill_session(session::SessionManager& sessions, const Asked& asked, bool purge,
                  session::AtEnd files)
 {
-    require_wanted(sessions.backend(), purge);
     collect_leftovers(sessions);
     const auto& id = asked.id;
-    auto ended = sessions.kill(id, purge, files);
-    if (!ended) {
-        ended = sessions.kill_listed(asked.name, purge, files);
-    }
+    const auto key = sessions.find_key(id, asked.name);
+    const auto ended = key ? sessions.kill_listed(*key, purge, files) : session::Ended();
     // What could not be saved keeps the home.
     const bool purged = ended && purge && ended.trouble.empty();
-    const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name);
+    const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name, key);
     if (asked.json) {
         print_json({{"session", id.session},
                     {"killed", ended.ended},

@@ -225,6 +225,24 @@ TEST_SUITE("session/doubt")
         CHECK(manager->list().empty());
     }
 
+    TEST_CASE_FIXTURE(Fixture,
+                      "where the name is no part of the key only the session's own leads to it")
+    {
+        const auto by_template = [](const std::string& word) {
+            return SessionId{"ann", word, "{principal} is ann"};
+        };
+        const auto server = start();
+        (void)server->acquire(by_template("mine"));
+        (void)server->acquire(work); // of before the template was changed
+        const auto manager = start();
+        for (const auto& word : {manager->facts(work).sandbox_id, key_hash(work)}) {
+            CHECK(manager->find_key(by_template(word), word) == key_hash(work));
+        }
+        CHECK_FALSE(manager->find_key(by_template("work"), "work")); // the list shows its key
+        CHECK(manager->find_key(by_template("mine"), "mine") == key_hash(by_template("mine")));
+        CHECK_FALSE(manager->find_key(by_template("other"), "other"));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "where no sandbox can be made a server leaves no folder")
     {
         backend->available = false;
