@@ -1,6 +1,6 @@
 // The program inside a sandbox whose machine is not made by berth-launcher, which has the guest in
 // it. `--config-fd N`: it is given its config on a descriptor and serves the host on the socket
-// that the config names, until it is told to end. `reside` and `connect` are for a microVM
+// that the config names, until it is told to end. `reside`, `evict` and `connect` are for a microVM
 // (docs/adr/0016-e2b-channel.md).
 
 #include "sandbox/base/error.hpp"
@@ -49,6 +49,10 @@ int run(std::string_view what, const std::string& argument)
         berth::guest::reside(argument);
         return 0;
     }
+    if (what == "evict") {
+        berth::guest::vacate(argument);
+        return 0;
+    }
     if (what == "connect") {
         (void)std::signal(SIGPIPE, SIG_IGN);
         return static_cast<int>(berth::guest::connect_to_resident(argument, {}, variable));
@@ -61,8 +65,10 @@ int run(std::string_view what, const std::string& argument)
 int main(int argc, char** argv)
 {
     if (argc != 3) {
-        std::fprintf(stderr, "usage: berth-guest --config-fd N | reside FOLDER | connect FOLDER\n"
-                             "berth starts it; it is of no use by hand\n");
+        std::fprintf(
+            stderr,
+            "usage: berth-guest --config-fd N | reside FOLDER | evict FOLDER | connect FOLDER\n"
+            "berth starts it; it is of no use by hand\n");
         return 1;
     }
     try {

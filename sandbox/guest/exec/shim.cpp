@@ -213,7 +213,7 @@ void prepare(const ShimPlan& plan) noexcept
     ::sigfillset(&all);
     ::sigprocmask(SIG_SETMASK, &all, nullptr);
     ::setsid();
-    ::prctl(PR_SET_NAME, "berth-shim");
+    ::prctl(PR_SET_NAME, shim_name);
     // Without this the command could read the shim's descriptors and forge its reports.
     ::prctl(PR_SET_DUMPABLE, 0);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);

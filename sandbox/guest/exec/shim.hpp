@@ -70,6 +70,9 @@ struct ShimReport {
 
 inline constexpr std::size_t max_cwd = 4096;
 
+/// As the process table shows it.
+inline constexpr const char* shim_name = "berth-shim";
+
 /// The life of the shim, in the child of a fork-like clone.
 [[noreturn]] void run_shim(const ShimPlan& plan) noexcept;
 

@@ -6,6 +6,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unix_socket.hpp"
 #include "sandbox/guest/guest.hpp"
+#include "sandbox/guest/microvm/eviction.hpp"
 #include "sandbox/guest/microvm/user_database.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/opening.hpp"
@@ -17,11 +18,13 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <system_error>
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,13 +96,30 @@ void write_key(int folder, const protocol::GuestConfig& config)
     write_file_atomically(folder, residence::key, protocol::encode(content), 0600, false);
 }
 
-void require_same(int folder, const protocol::GuestConfig& config)
+/// Whether it is the one that is there: who got no answer asks again.
+bool is_same(int folder, const protocol::GuestConfig& config)
 {
     const auto known = protocol::decode<protocol::ConnectorKey>(
         read_file_limited(folder, residence::key, largest_config));
-    if (known.generation != config.generation) {
-        throw Error(ErrorCode::conflict, "a guest of another generation is resident here");
+    return known.generation == config.generation;
+}
+
+UniqueFd lock_folder(const std::string& path)
+{
+    UniqueFd folder = open_own_folder(path);
+    // A host that got no answer to the first one may have started a second.
+    if (!flock_until(folder.get(), LOCK_EX, Deadline::after(start_time))) {
+        throw Error(ErrorCode::busy, "another guest is being started here");
     }
+    return folder;
+}
+
+/// Of an earlier machine: nobody can ask for it any more. A link that a command has left in its
+/// place is removed, and not what it leads to.
+void remove_outputs(const protocol::GuestConfig& config)
+{
+    std::error_code ignored; // what stays takes room on the disk and does no other harm
+    std::filesystem::remove_all(config.spill_directory, ignored);
 }
 
 struct Descriptors {
@@ -112,6 +132,7 @@ struct Descriptors {
 [[noreturn]] void become_guest(protocol::GuestConfig config, Descriptors& own)
 {
     ::setsid();
+    ::prctl(PR_SET_NAME, resident_name);
     const UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
     if (!nothing) {
         throw_errno("open /dev/null");
@@ -154,22 +175,16 @@ void await_guest(pid_t pid, Descriptors& its)
 
 void reside(const std::string& path)
 {
-    const UniqueFd folder = open_own_folder(path);
-    // A host that got no answer to the first one may have started a second.
-    if (!flock_until(folder.get(), LOCK_EX, Deadline::after(start_time))) {
-        throw Error(ErrorCode::busy, "another guest is being started here");
-    }
+    const UniqueFd folder = lock_folder(path);
     auto config = take_config(path);
-    const bool resident = is_resident(path);
-    if (resident) {
-        if (config) {
-            require_same(folder.get(), *config);
-        }
+    if (is_resident(path) && (!config || is_same(folder.get(), *config))) {
         return;
     }
     if (!config) {
         throw Error(ErrorCode::invalid_argument, path + '/' + residence::config + " is not there");
     }
+    evict_guests(path);
+    remove_outputs(*config);
     config->run_as = find_user(config->user);
     write_key(folder.get(), *config);
     Descriptors descriptors{.listener = listen_unix(path + '/' + residence::socket),
@@ -185,6 +200,12 @@ void reside(const std::string& path)
         become_guest(*std::move(config), descriptors);
     }
     await_guest(pid, descriptors);
+}
+
+void vacate(const std::string& path)
+{
+    const UniqueFd folder = lock_folder(path);
+    evict_guests(path);
 }
 
 } // namespace berth::guest

@@ -126,6 +126,11 @@ Ended Resident::reside() const
     return run_guest_program({"berth-guest", "reside", folder()}, {}, "");
 }
 
+Ended Resident::evict() const
+{
+    return run_guest_program({"berth-guest", "evict", folder()}, {}, "");
+}
+
 protocol::Hello Resident::hello() const
 {
     return {.oldest = 1, .newest = 1, .build = "test", .token = token, .generation = "g1"};

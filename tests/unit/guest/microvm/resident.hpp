@@ -33,6 +33,7 @@ class Resident {
     [[nodiscard]] protocol::GuestConfig config() const;
     void upload(const protocol::GuestConfig& config) const;
     [[nodiscard]] Ended reside() const;
+    [[nodiscard]] Ended evict() const;
 
     [[nodiscard]] protocol::Hello hello() const;
     [[nodiscard]] std::map<std::string, std::string> seal(const std::string& opening) const;

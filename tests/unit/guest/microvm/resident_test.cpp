@@ -1,12 +1,17 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/protocol/residence.hpp"
 #include "sandbox/protocol/wire.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/guest/microvm/resident.hpp"
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,6 +20,7 @@
 using berth::protocol::ConnectorEnd;
 using berth::protocol::FrameType;
 using berth::protocol::Operation;
+using berth::tests::becomes_true;
 using berth::tests::Ended;
 using berth::tests::opening_of;
 using berth::tests::Resident;
@@ -38,6 +44,26 @@ std::string write_request(const Resident& machine, const std::string& path,
 
 /// Prints its pid: that of the parent of the shell's shim.
 constexpr const char* its_guest = "sed -n 's/^PPid:\t//p' /proc/$PPID/status";
+
+/// A time to sleep that is no other test's.
+std::string unlike_any(int number)
+{
+    return std::to_string(1'000'000L * number + ::getpid());
+}
+
+/// How many sleep for so long.
+std::size_t sleepers(const std::string& time)
+{
+    using namespace std::string_literals;
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        std::ifstream file(entry.path() / "cmdline");
+        std::ostringstream text;
+        text << file.rdbuf();
+        count += text.str() == "sleep\0"s + time + '\0' ? 1U : 0U;
+    }
+    return count;
+}
 
 bool has(const std::string& text, const std::string& part)
 {
@@ -136,7 +162,7 @@ TEST_SUITE("resident" * doctest::skip(::geteuid() != 0))
         CHECK(refused.frames().front().type == FrameType::error);
     }
 
-    TEST_CASE("a guest that is resident is not started again, nor is another in its place")
+    TEST_CASE("a guest that is resident is not started again")
     {
         const Resident machine;
         machine.upload(machine.config());
@@ -146,13 +172,55 @@ TEST_SUITE("resident" * doctest::skip(::geteuid() != 0))
         machine.upload(machine.config());
         CHECK(machine.reside().status == 0);
         CHECK_FALSE(std::filesystem::exists(machine.folder() + "/config"));
-        auto other = machine.config();
-        other.generation = "g2";
-        machine.upload(other);
-        const auto refused = machine.reside();
-        CHECK(refused.status == 1);
-        CHECK(has(refused.error, "another generation"));
         CHECK(machine.run(its_guest) == pid);
+    }
+
+    TEST_CASE("a guest of a later machine takes the place of the one that is there")
+    {
+        const Resident machine;
+        machine.upload(machine.config());
+        REQUIRE(machine.reside().status == 0);
+        const auto pid = machine.run(its_guest);
+        // What has left its session and its shell is below its shim all the same.
+        const auto time = unlike_any(1);
+        (void)machine.run("(setsid sleep " + time + " & setsid setsid sleep " + time +
+                          " &) >&- 2>&-");
+        REQUIRE(sleepers(time) == 2);
+        SUBCASE("that lives") {}
+        SUBCASE("that died, and has left its commands")
+        {
+            ::kill(std::stoi(pid), SIGKILL);
+            CHECK(becomes_true([&] { return machine.connect(machine.seal("")).status == 4; }));
+            CHECK(sleepers(time) == 2);
+        }
+        auto later = machine.config();
+        later.generation = "g2";
+        machine.upload(later);
+        CHECK(machine.reside().status == 0);
+        CHECK(sleepers(time) == 0);
+        CHECK(ended_as(machine.connect(machine.seal("")), ConnectorEnd::not_opened));
+        machine.upload(machine.config()); // for what ends it with the test
+        CHECK(machine.reside().status == 0);
+        CHECK(machine.run(its_guest) != pid);
+    }
+
+    TEST_CASE("who ends a machine ends what runs there, and nothing else")
+    {
+        const Resident machine;
+        const Resident neighbour;
+        machine.upload(machine.config());
+        neighbour.upload(neighbour.config());
+        REQUIRE(machine.reside().status == 0);
+        REQUIRE(neighbour.reside().status == 0);
+        (void)machine.run("(setsid sleep " + unlike_any(2) + " & sleep " + unlike_any(2) +
+                          " &) >&- 2>&-");
+        (void)neighbour.run("sleep " + unlike_any(3) + " >&- 2>&- &");
+        CHECK(machine.evict().status == 0);
+        CHECK(sleepers(unlike_any(2)) == 0);
+        CHECK(ended_as(machine.connect(machine.seal("")), ConnectorEnd::nobody_there));
+        CHECK(sleepers(unlike_any(3)) == 1);
+        CHECK(neighbour.run("echo here") == "here\n0");
+        CHECK(machine.evict().status == 0); // nobody is there
     }
 
     TEST_CASE("a guest that cannot reside says why, and leaves nothing")
