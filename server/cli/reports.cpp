@@ -20,6 +20,8 @@ using nlohmann::json;
 /// The check of a backend's doctor that fails where it could make no machine, though it may well be
 /// available: the attempt has shown more than the probe.
 constexpr std::string_view creation_check = "create";
+/// And that of one whose machines somebody else makes, who is asked by it alone.
+constexpr std::string_view service_check = "e2b-api";
 
 /// What helps against this check's failure, told with the last check that it helps against.
 std::string remedy_after(const Check& check, const std::vector<Check>& checks)
@@ -55,6 +57,19 @@ std::string told_of_silent(const std::vector<session::SessionFacts>& all)
     silent.resize(silent.size() - more);
     return "\nNot known whether running or paused, since the guest did not tell: " +
            joined(silent) + (more > 0 ? " and " + std::to_string(more) + " more" : "") + '\n';
+}
+
+/// Where sandboxes are made elsewhere, whoever makes them has to be reached, and take the key.
+sandbox::Availability with_service(const std::vector<Check>& checks,
+                                   const sandbox::Availability& availability)
+{
+    const auto refused = std::find_if(checks.begin(), checks.end(), [](const Check& check) {
+        return check.name == service_check && !check.ok;
+    });
+    return !availability.available || refused == checks.end()
+               ? availability
+               : sandbox::Availability{
+                     .available = false, .reason = refused->detail, .remedy = refused->remedy};
 }
 
 } // namespace
@@ -171,12 +186,12 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
     return 0;
 }
 
-int show_checks(const std::vector<Check>& checks, const sandbox::Availability& availability,
-                bool as_json)
+int show_checks(const std::vector<Check>& checks, const sandbox::Availability& found, bool as_json)
 {
     const bool was_made = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
         return check.name == creation_check && !check.ok;
     });
+    const auto availability = with_service(checks, found);
     const int status = availability.available && was_made ? 0 : 1;
     if (as_json) {
         json list = json::array();

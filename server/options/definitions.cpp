@@ -16,6 +16,8 @@ constexpr std::array table = {
     Definition{"allowed_mount_roots", Kind::list, "", 0, 0, "", false, "folders below which everything that is mounted must be; without any, profiles mount nothing"},
     Definition{"backend", Kind::choice, "local", 0, 0, "local|e2b", true, "where sandboxes run"},
     Definition{"default_workspace", Kind::text, "", 0, 0, "", false, "folder of this host, with {principal}, {session} and {profile} in its path, that is /workspace where nobody mounts another there"},
+    Definition{"e2b.allow_out", Kind::list, "", 0, 0, "", false, "addresses, ranges and domains that a sandbox of E2B may reach, with --network host; without e2b.deny_out nothing else"},
+    Definition{"e2b.deny_out", Kind::list, "", 0, 0, "", false, "addresses and ranges that it may not"},
     Definition{"e2b.lease", Kind::duration, "60s", second, hour, "", false, "a server that has made no call for so long is taken for gone in a sandbox of E2B: who comes then is told what it left"},
     Definition{"edit.max_file", Kind::bytes, "256MiB", 1, 4 * gibibyte, "", false, "largest file that edit_file takes"},
     Definition{"env", Kind::list, "", 0, 0, "", true, "NAME=VALUE, in the environment of every command"},

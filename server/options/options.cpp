@@ -273,6 +273,49 @@ sandbox::Network pick_network(const Layers& layers, const Given& given)
     return sandbox::Network::host;
 }
 
+/// The lists of what is reached by a network, which only E2B keeps; what cannot be kept is refused
+/// where sandboxes are made.
+sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbox::Network network)
+{
+    sandbox::Outbound outbound{.allow = layers.raw("e2b.allow_out").items,
+                               .deny = layers.raw("e2b.deny_out").items};
+    const bool any = !outbound.allow.empty() || !outbound.deny.empty();
+    if (!any || given.only_looks) {
+        return outbound;
+    }
+    const auto& raw = layers.raw(outbound.allow.empty() ? "e2b.deny_out" : "e2b.allow_out");
+    if (layers.choice("backend") != "e2b") {
+        throw Error(ErrorCode::invalid_argument,
+                    "e2b.allow_out and e2b.deny_out (" + raw.origin +
+                        ") are kept by E2B alone, and the backend is " + layers.choice("backend"),
+                    "Leave them out, or use --backend e2b: a local sandbox has the host's network "
+                    "or none.");
+    }
+    if (network == sandbox::Network::none) {
+        throw Error(ErrorCode::invalid_argument,
+                    "e2b.allow_out and e2b.deny_out (" + raw.origin +
+                        ") are of a network, and there is none (network = \"none\")",
+                    "Say --network host, which on E2B is the internet, or leave them out.");
+    }
+    return outbound;
+}
+
+/// E2B's, which alone knows whether there is one: "base", "my-team/my-template", "id:tag".
+void require_template_name(const std::string& text, const std::string& origin)
+{
+    constexpr std::size_t longest = 128;
+    const bool is_plain = text.size() <= longest && text.front() != '/' && text.front() != '-' &&
+                          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
+                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                 "0123456789-_./:@") == std::string::npos;
+    if (!is_plain) {
+        throw Error(ErrorCode::invalid_argument,
+                    "template \"" + text + "\" (" + origin +
+                        "): on the backend e2b it is the name or id of a template of E2B's",
+                    "E2B's dashboard shows yours; \"base\" is there for everybody.");
+    }
+}
+
 /// What it means is the backend's to say; of `local` it is a folder of this host.
 std::string pick_template(const Layers& layers, const Given& given)
 {
@@ -281,6 +324,10 @@ std::string pick_template(const Layers& layers, const Given& given)
         return text;
     }
     const auto& origin = layers.raw("template").origin;
+    if (layers.choice("backend") == "e2b") {
+        require_template_name(text, origin);
+        return text;
+    }
     auto folder = resolve_template(text, origin);
     MountRoots(layers.raw("allowed_mount_roots")).require(folder, origin, "template");
     return folder;
@@ -326,6 +373,7 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     sessions.template_name = pick_template(layers, given);
     sessions.mounts = make_mounts(layers, given, id, sessions.state_directory);
     sessions.network = pick_network(layers, given);
+    sessions.outbound = pick_outbound(layers, given, sessions.network);
     sessions.mounts_read_only = layers.choice("mount_mode") == "ro";
     sessions.limits = make_limits(layers);
     sessions.path_policy = layers.choice("path_policy");
