@@ -28,6 +28,15 @@ struct Mount {
 
 enum class Network : unsigned char { none, host };
 
+/// Of a network that is not none, where the backend can keep commands to a part of it: addresses,
+/// ranges and domains. What is allowed is, though it be denied.
+struct Outbound {
+    std::vector<std::string> allow; ///< empty: all that is not denied
+    std::vector<std::string> deny;  ///< empty, with `allow`: everything else
+
+    friend bool operator==(const Outbound&, const Outbound&) = default;
+};
+
 struct Limits {
     std::uint64_t memory = 2ULL << 30U; ///< bytes
     std::uint32_t pids = 512;
@@ -56,10 +65,14 @@ struct MachineSpec {
     std::string session;    ///< as the operator named it, for messages
     std::string generation; ///< fresh for every machine
     std::string token;      ///< the guest's secret
+    /// MachineRecord::home of the key's last machine, whose files it shall have; empty: it had
+    /// none, or the key says where they are.
+    std::map<std::string, std::string> home;
     /// Whose programs it has, as the backend takes it; empty: the backend's own.
     std::string template_name;
     std::vector<Mount> mounts;
     Network network = Network::none;
+    Outbound outbound;
     Limits limits;
     std::map<std::string, std::string> environment; ///< on top of the standard one
     std::string path_policy;
@@ -82,6 +95,8 @@ struct MachineRecord {
     std::string generation;
     /// The backend's own, and "key_hash"; "home", if set, is the home folder's path on the host.
     std::map<std::string, std::string> data;
+    /// Where its files are, also when it has ended: the backend's own. Empty where the key says it.
+    std::map<std::string, std::string> home;
     /// Of a machine that was made a moment ago: its home was made with it, so nothing is lost by
     /// purging it. Not written to the books.
     bool made_home = false;
@@ -166,6 +181,13 @@ class Machine {
     /// guest: that would wake it. Only of machines whose host has them sleep. Waits for nothing.
     [[nodiscard]] virtual bool may_sleep() const noexcept { return false; }
 
+    /// Of a machine whose host has it sleep: in how long that is, where nobody uses it any more.
+    /// Nothing: its guest knows, or it was not asked. Waits for nothing.
+    [[nodiscard]] virtual std::optional<std::chrono::milliseconds> sleeps_in() const noexcept
+    {
+        return std::nullopt;
+    }
+
     /// Has it sleep with all that is in it; false: its guest alone can pause it. The next open()
     /// wakes it. Nobody may have a channel.
     virtual bool suspend(const Deadline& /*deadline*/) { return false; }
@@ -212,9 +234,9 @@ class Backend {
     /// last server has left. Else whoever collects, or is the last one, sees to it.
     [[nodiscard]] virtual bool ends_machines() const noexcept { return true; }
 
-    /// Whether the files of a machine that has ended are kept for the next one of its key. Else
-    /// they end with it, so that nothing may end it but somebody who wants that.
-    [[nodiscard]] virtual bool keeps_homes() const noexcept { return true; }
+    /// Whether a machine that is made anew, with the home of the last one, is as its server asks.
+    /// Else what was there from the beginning (template, network) stays with the home.
+    [[nodiscard]] virtual bool renews_machines() const noexcept { return true; }
 
     /// Cheap after the first call that says yes; makes no machine that stays. A no may be one of
     /// the moment: ask again before the next attempt.
@@ -236,9 +258,9 @@ class Backend {
     /// temporary folders, and with `purge` the home too. Idempotent.
     ///
     /// `data` always has "key_hash". A record whose `id` is empty and that has nothing else but,
-    /// perhaps, its generation is of a creation that was interrupted (its server was killed):
-    /// whatever that key occupies is removed, or that generation where machines are not bound to a
-    /// host.
+    /// perhaps, its generation and its home is of a creation that was interrupted (its server was
+    /// killed): whatever that key occupies is removed, or where machines are not bound to a host
+    /// that generation, and what is in that home.
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
 
     /// Ends the guest of a machine that is just being made of the key, whoever makes it: that one
@@ -272,15 +294,23 @@ class Backend {
         return {};
     }
 
+    /// Has a living machine reach what is said, from now on, and notes it in `record`. False: not
+    /// while it lives. Throws Error: what it can reach is not known then.
+    [[nodiscard]] virtual bool change_network(MachineRecord& /*record*/, Network /*network*/,
+                                              const Outbound& /*outbound*/)
+    {
+        return false;
+    }
+
     /// The home that a key has on this host, as people look for it; empty where there is none.
     [[nodiscard]] virtual std::string find_home(const std::string& /*key_hash*/) { return {}; }
 
-    /// Gives the session of `spec.key_hash`, which has nothing yet, what is known by `id`: of
-    /// machines that are bound to a host the key of another session, whose machine has ended and
-    /// whose home becomes this one's; else the id of a machine that somebody made. Returns the
-    /// machine where it lives on; null: only its home does, for the next create(). All or nothing,
-    /// also where this process dies meanwhile. Under the locks of both. Throws Error; find_home()
-    /// says then whose the home is.
+    /// Gives the session of `spec.key_hash`, which has nothing yet, what is known by `id`: the key
+    /// of another session, whose machine has ended and whose home becomes this one's (`spec.home`,
+    /// or by the key); or, of machines that are bound to no host, and with no `spec.home`, the id
+    /// of a machine that somebody made. Returns the machine where it lives on; null: only its home
+    /// does, for the next create(). All or nothing, also where this process dies meanwhile. Under
+    /// the locks of both. Throws Error; find_home() says then whose the home is.
     [[nodiscard]] virtual std::unique_ptr<Machine> adopt(const std::string& id,
                                                          const MachineSpec& /*spec*/)
     {
@@ -299,6 +329,15 @@ class Backend {
     [[nodiscard]] virtual std::vector<FoundMachine> find_machines(const Deadline& /*deadline*/)
     {
         return {};
+    }
+
+    /// Of machines that are bound to no host: for how long nobody has used what is in the home of
+    /// this record, whatever the books say, which may have come back as they were a while ago.
+    /// Nothing: somebody may be using it now. As long as can be where it is not there any more.
+    [[nodiscard]] virtual std::optional<std::chrono::seconds>
+    unused_for(const MachineRecord& /*record*/)
+    {
+        return std::nullopt;
     }
 
     /// How the model is told of the machine: "a Linux namespace sandbox on this host ..."

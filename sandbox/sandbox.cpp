@@ -395,4 +395,17 @@ void Sandbox::shutdown()
     idle_->clear();
 }
 
+void Sandbox::tell_host_pause(protocol::InfoReply& info) const
+{
+    if (machine_->reach().kept || !info.pause) {
+        return;
+    }
+    const auto time = machine_->sleeps_in();
+    if (!time) {
+        info.pause.reset();
+    } else if (info.calls == 0 && info.jobs.empty()) {
+        info.pause->pauses_in = static_cast<std::uint64_t>(time->count());
+    }
+}
+
 } // namespace berth::sandbox

@@ -83,6 +83,10 @@ class Sandbox {
     /// call.
     [[nodiscard]] protocol::InfoReply look(const Deadline& deadline);
 
+    /// What `info` tells of pauses, of a machine whose host has it sleep and whose guest does not
+    /// know when: `pause` is the host's then, and absent where that is not known.
+    void tell_host_pause(protocol::InfoReply& info) const;
+
     /// From now on, until this is destroyed, the guest knows that somebody works here, whether or
     /// not there is a call: what it does when the last client leaves is not done. When the guest
     /// cannot be reached now, or the connection that tells it breaks, the next calls try again.

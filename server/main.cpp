@@ -54,25 +54,12 @@ bool is_e2b(const Options& options)
     return options.backend == "e2b";
 }
 
-/// What there is not where nothing of this host is, and files end with their machine.
-void check_for_e2b(const Options& options)
-{
-    const auto& sessions = options.sessions;
-    check_setting(options, "mount", [&] { berth::e2b::require_no_mounts(sessions.mounts); });
-    check_setting(options, "session.save_on_end", [&] {
-        if (!sessions.save_on_end.patterns.empty()) {
-            throw berth::Error(berth::ErrorCode::invalid_argument,
-                               "session.save_on_end is not there on the backend e2b",
-                               "Leave it out, and save what shall stay with save_to_workspace.");
-        }
-    });
-}
-
 /// At the start: else the first call would be the first to say so.
 void check_places(const Options& options)
 {
     if (is_e2b(options)) {
-        check_for_e2b(options);
+        check_setting(options, "mount",
+                      [&] { berth::e2b::require_no_mounts(options.sessions.mounts); });
         return;
     }
     const auto& sessions = options.sessions;

@@ -27,7 +27,9 @@ std::string reason_text(const protocol::PauseState& pause)
 std::string paused_text(const protocol::InfoReply& info)
 {
     const auto& pause = *info.pause;
-    std::string text = "paused for " + rough(pause.since) + " (" + reason_text(pause) + "), " +
+    std::string text = (pause.why.empty() ? "asleep, "
+                                          : "paused for " + rough(pause.since) + " (" +
+                                                reason_text(pause) + "), ") +
                        (info.jobs.empty() ? "" : counted(info.jobs.size(), "job") + " with it, ") +
                        "nothing is lost; the next call wakes it";
     if (pause.ends_in) {
@@ -84,7 +86,7 @@ nlohmann::json pause_data(const protocol::InfoReply& info)
     for (const auto& reason : awake_by(info)) {
         data["awake_by"].push_back(utf8::sanitize(reason));
     }
-    if (pause.paused) {
+    if (pause.paused && !pause.why.empty()) {
         data["why"] = pause.why;
         data["paused_ms"] = pause.since;
     }

@@ -30,6 +30,7 @@ SessionInfo::Machine ask_machine(Context& context)
 {
     return with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
         SessionInfo::Machine machine{sandbox.info(context.stop), sandbox.machine().layers()};
+        sandbox.tell_host_pause(machine.info);
         add_guest_layers(machine);
         return machine;
     });

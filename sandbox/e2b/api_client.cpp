@@ -174,6 +174,19 @@ void ApiClient::set_timeout(const std::string& id, std::chrono::seconds timeout,
     }
 }
 
+void ApiClient::set_network(const std::string& id, const BoxNetwork& network,
+                            const Deadline& deadline, const std::stop_token& stop)
+{
+    const Call call{.what = "change what a sandbox may reach",
+                    .method = "PUT",
+                    .target = path_of(id) + "/network",
+                    .body = network_body(network)};
+    const auto reply = send(call, deadline, stop);
+    if (!is_success(reply.status)) {
+        throw error_of(call, reply, true);
+    }
+}
+
 BoxInfo ApiClient::info(const std::string& id, const Deadline& deadline,
                         const std::stop_token& stop)
 {

@@ -58,6 +58,10 @@ class ApiClient {
     void set_timeout(const std::string& id, std::chrono::seconds timeout, const Deadline& deadline,
                      const std::stop_token& stop = {});
 
+    /// In place of all that was said before; of a paused one, for when it is awake.
+    void set_network(const std::string& id, const BoxNetwork& network, const Deadline& deadline,
+                     const std::stop_token& stop = {});
+
     /// Neither wakes it nor extends its time.
     [[nodiscard]] BoxInfo info(const std::string& id, const Deadline& deadline,
                                const std::stop_token& stop = {});

@@ -96,6 +96,13 @@ std::string timeout_body(std::chrono::seconds timeout)
     return json_text({{"timeout", timeout.count()}});
 }
 
+std::string network_body(const BoxNetwork& network)
+{
+    return json_text({{"allowOut", network.allow_out},
+                      {"denyOut", network.deny_out},
+                      {"allow_internet_access", network.internet}});
+}
+
 Box parse_box(std::string_view body)
 {
     return box_in(document(body));

@@ -17,6 +17,7 @@ enum class ApiVersion : unsigned char { v1, v2 };
 [[nodiscard]] std::string create_body(const BoxRequest& request, ApiVersion version);
 
 [[nodiscard]] std::string timeout_body(std::chrono::seconds timeout);
+[[nodiscard]] std::string network_body(const BoxNetwork& network);
 
 [[nodiscard]] Box parse_box(std::string_view body);
 

@@ -23,6 +23,13 @@ struct BoxRequest {
     std::vector<std::string> deny_out{};
 };
 
+/// What a sandbox may reach, whole.
+struct BoxNetwork {
+    bool internet = true;
+    std::vector<std::string> allow_out{};
+    std::vector<std::string> deny_out{};
+};
+
 /// What it takes to reach a sandbox.
 struct Box {
     std::string id;

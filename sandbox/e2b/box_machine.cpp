@@ -25,9 +25,6 @@ constexpr std::array<std::chrono::milliseconds, 4> rests{
 /// A box that is woken takes seconds; E2B gives up one after 70.
 constexpr std::chrono::seconds patience{60};
 
-const std::vector<sandbox::Layer> box_layers{
-    {"microvm", true, "a virtual machine of E2B's: a kernel, memory and a disk of its own"}};
-
 class BoxMachine : public sandbox::Machine {
   public:
     BoxMachine(std::shared_ptr<Link> link, sandbox::MachineRecord record,
@@ -40,7 +37,7 @@ class BoxMachine : public sandbox::Machine {
 
     [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
     {
-        return box_layers;
+        return box_layers();
     }
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& /*deadline*/) override
@@ -66,6 +63,11 @@ class BoxMachine : public sandbox::Machine {
     void expect(std::chrono::milliseconds time) noexcept override { box_->expect(time); }
 
     [[nodiscard]] bool may_sleep() const noexcept override { return box_->may_sleep(); }
+
+    [[nodiscard]] std::optional<std::chrono::milliseconds> sleeps_in() const noexcept override
+    {
+        return box_->sleeps_in();
+    }
 
     bool suspend(const Deadline& deadline) override
     {
@@ -190,6 +192,15 @@ bool BoxMachine::may_try_again(const StatusError& refusal, const EnvdClient* env
 }
 
 } // namespace
+
+const std::vector<sandbox::Layer>& box_layers()
+{
+    static const std::vector<sandbox::Layer> layers{
+        {"microvm", true, "a virtual machine of E2B's: a kernel, memory and a disk of its own"},
+        {"cgroup-memory", false, "the sandbox has the memory of its template, whatever is set"},
+        {"cgroup-cpu", false, "the sandbox has the processors of its template, whatever is set"}};
+    return layers;
+}
 
 std::string guest_path(const std::string& hash)
 {

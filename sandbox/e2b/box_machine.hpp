@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace berth::e2b {
 
@@ -15,6 +16,9 @@ inline constexpr const char* guest_folder = "/run/berth";
 
 /// The guest's program in a sandbox, by the hash of its bytes: an older one stays beside it.
 [[nodiscard]] std::string guest_path(const std::string& hash);
+
+/// What confines what runs there.
+[[nodiscard]] const std::vector<sandbox::Layer>& box_layers();
 
 /// What the record of a sandbox has beside its id.
 namespace record_keys {

@@ -5,6 +5,7 @@
 #include "sandbox/spec_for_guest.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::e2b {
 namespace {
@@ -38,6 +39,18 @@ std::chrono::seconds first_limit(const sandbox::MachineSpec& spec)
     return std::min(RunningBox::limit_for({}, idle_time(spec)), RunningBox::most_of_every_plan);
 }
 
+BoxNetwork box_network(sandbox::Network network, const sandbox::Outbound& outbound)
+{
+    if (network == sandbox::Network::none) {
+        return {.internet = false, .allow_out = {}, .deny_out = {}};
+    }
+    BoxNetwork all{.internet = true, .allow_out = outbound.allow, .deny_out = outbound.deny};
+    if (!all.allow_out.empty() && all.deny_out.empty()) {
+        all.deny_out.emplace_back("0.0.0.0/0"); // E2B lets all through that nothing denies
+    }
+    return all;
+}
+
 BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owner)
 {
     require_no_mounts(spec.mounts);
@@ -51,9 +64,12 @@ BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owne
     }
     // One that is a server's alone ends at its limit, when that was killed. Others sleep.
     request.auto_pause = !spec.ends_with_server;
-    if (spec.network == sandbox::Network::none) {
+    auto network = box_network(spec.network, spec.outbound);
+    if (!network.internet) {
         request.internet = false;
     }
+    request.allow_out = std::move(network.allow_out);
+    request.deny_out = std::move(network.deny_out);
     return request;
 }
 

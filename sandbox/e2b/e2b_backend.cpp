@@ -1,5 +1,6 @@
 #include "sandbox/e2b/e2b_backend.hpp"
 
+#include "sandbox/e2b/box_home.hpp"
 #include "sandbox/e2b/box_machine.hpp"
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/guest_install.hpp"
@@ -42,14 +43,6 @@ std::chrono::milliseconds idle_of(const MachineRecord& record)
     return std::chrono::milliseconds(error == std::errc() ? count : 0);
 }
 
-/// Whether it is that machine's: an id in shared books is another's word, and a sandbox of somebody
-/// else must not be used, let alone be ended.
-bool is_of(const BoxInfo& box, const MachineRecord& record)
-{
-    const auto found = box.metadata.find(metadata_keys::generation);
-    return found != box.metadata.end() && found->second == record.generation;
-}
-
 class E2bBackend : public sandbox::Backend {
   public:
     explicit E2bBackend(BackendOptions options);
@@ -60,7 +53,7 @@ class E2bBackend : public sandbox::Backend {
 
     [[nodiscard]] bool ends_machines() const noexcept override { return false; }
 
-    [[nodiscard]] bool keeps_homes() const noexcept override { return false; }
+    [[nodiscard]] bool renews_machines() const noexcept override { return false; }
 
     [[nodiscard]] sandbox::Availability availability() override
     {
@@ -70,12 +63,21 @@ class E2bBackend : public sandbox::Backend {
         return {.available = false, .reason = trouble_->what(), .remedy = trouble_->hint()};
     }
 
+    [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override { return box_layers(); }
+
     [[nodiscard]] std::unique_ptr<sandbox::Machine> create(const MachineSpec& spec) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine> attach(const MachineRecord& record) override;
     void destroy(const MachineRecord& record, bool purge) override;
     [[nodiscard]] bool is_gone(const MachineRecord& record) override;
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> adopt(const std::string& id,
+                                                          const MachineSpec& spec) override;
     [[nodiscard]] std::vector<sandbox::FoundMachine>
     find_machines(const Deadline& deadline) override;
+    [[nodiscard]] std::optional<std::chrono::seconds>
+    unused_for(const MachineRecord& record) override;
+
+    [[nodiscard]] bool change_network(MachineRecord& record, sandbox::Network network,
+                                      const sandbox::Outbound& outbound) override;
 
     [[nodiscard]] std::string description() const override
     {
@@ -93,9 +95,16 @@ class E2bBackend : public sandbox::Backend {
 
     [[nodiscard]] GuestProgram program();
     [[nodiscard]] Box make_box(const MachineSpec& spec);
+    [[nodiscard]] std::optional<std::pair<Box, BoxHome>> open_home(const MachineSpec& spec);
+    void set_network(BoxHome& home, const BoxNetwork& network, const Deadline& deadline);
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
+                                                            const BoxHome& home);
     void abandon(const std::string& id) noexcept;
-    [[nodiscard]] std::optional<BoxInfo> info_of(const MachineRecord& record);
-    [[nodiscard]] std::vector<BoxInfo> boxes_of(const MachineRecord& record);
+    [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id);
+    [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home);
+    [[nodiscard]] bool is_proven(const BoxHome& home, EnvdClient& envd);
+    void put_to_rest(const BoxInfo& box);
+    void end(const BoxHome& home);
 
     const BackendOptions options_;
     std::shared_ptr<Link> link_; ///< null where there is trouble
@@ -165,10 +174,28 @@ void E2bBackend::abandon(const std::string& id) noexcept
     }
 }
 
-std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
+/// The sandbox that has the files of the session's last machine; nothing: there is none any more.
+std::optional<std::pair<Box, BoxHome>> E2bBackend::open_home(const MachineSpec& spec)
+{
+    auto home = home_in(spec.home);
+    if (!home || !find(*home)) {
+        return std::nullopt;
+    }
+    const auto deadline = Deadline::after(api_time);
+    auto box = link_->api.connect(home->id, first_limit(spec), deadline).box;
+    RunningBox running(link_, box, first_limit(spec), idle_time(spec));
+    if (!is_proven(*home, *running.awake(deadline))) {
+        throw no_longer_ours(*home);
+    }
+    // Before anything is started in it: it has what its last machine's server asked for.
+    set_network(*home, box_network(spec.network, spec.outbound), deadline);
+    return std::pair(std::move(box), *std::move(home));
+}
+
+std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, const Box& box,
+                                                      const BoxHome& home)
 {
     const auto guest = program();
-    const auto box = make_box(spec);
     MachineRecord record{.backend = std::string(name()),
                          .id = box.id,
                          .generation = spec.generation,
@@ -177,12 +204,27 @@ std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
                                   {record_keys::envd, box.envd_version},
                                   {record_keys::guest, guest.hash},
                                   {record_keys::idle, std::to_string(idle_time(spec).count())}},
-                         .made_home = true};
+                         .home = encode(home),
+                         .made_home = home.number == spec.generation};
+    auto running = std::make_shared<RunningBox>(link_, box, first_limit(spec), idle_time(spec));
+    const auto deadline = Deadline::after(install_time);
+    install_guest(*running->awake(deadline), guest, guest_config(spec), deadline);
+    return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
+}
+
+std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
+{
+    static_cast<void>(program()); // nothing is made where that is missing
+    if (const auto opened = open_home(spec)) {
+        return install(spec, opened->first, opened->second);
+    }
+    const auto box = make_box(spec);
     try {
-        auto running = std::make_shared<RunningBox>(link_, box, first_limit(spec), idle_time(spec));
-        const auto deadline = Deadline::after(install_time);
-        install_guest(*running->awake(deadline), guest, guest_config(spec), deadline);
-        return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
+        return install(spec, box,
+                       {.id = box.id,
+                        .number = spec.generation,
+                        .proof = {},
+                        .network = network_body(box_network(spec.network, spec.outbound))});
     } catch (...) {
         abandon(box.id);
         throw;
@@ -190,10 +232,10 @@ std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
 }
 
 /// Neither wakes it nor extends its time. Nothing: there is none.
-std::optional<BoxInfo> E2bBackend::info_of(const MachineRecord& record)
+std::optional<BoxInfo> E2bBackend::info_of(const std::string& id)
 {
     try {
-        return link()->api.info(record.id, Deadline::after(api_time));
+        return link()->api.info(id, Deadline::after(api_time));
     } catch (const StatusError& error) {
         if (error.code() != ErrorCode::session_lost) {
             throw;
@@ -202,28 +244,29 @@ std::optional<BoxInfo> E2bBackend::info_of(const MachineRecord& record)
     }
 }
 
-std::vector<BoxInfo> E2bBackend::boxes_of(const MachineRecord& record)
+std::optional<BoxInfo> E2bBackend::find(const BoxHome& home)
 {
-    if (record.id.empty()) {
-        return record.generation.empty()
-                   ? std::vector<BoxInfo>()
-                   : link()->api.list({{metadata_keys::generation, record.generation}},
-                                      Deadline::after(api_time));
-    }
-    auto box = info_of(record);
-    return box && is_of(*box, record) ? std::vector{*std::move(box)} : std::vector<BoxInfo>();
+    auto box = info_of(home.id);
+    return box && is_of(*box, home) ? std::move(box) : std::nullopt;
+}
+
+/// Its metadata says so of one that berth has made; of another nothing but what is in it.
+bool E2bBackend::is_proven(const BoxHome& home, EnvdClient& envd)
+{
+    return !home.number.empty() || has_proof(envd, home.proof, Deadline::after(api_time));
 }
 
 std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record)
 {
-    const auto boxes = boxes_of(record);
-    if (boxes.empty()) {
+    const auto home = home_of(record);
+    const auto found = home ? find(*home) : std::nullopt;
+    if (!found) {
         return nullptr;
     }
-    auto box = boxes.front().box;
+    auto box = found->box;
     box.domain = box.domain.empty() ? value_of(record, record_keys::domain) : box.domain;
     // Until when it runs is not asked here: who works there asks for enough, and says so.
-    const auto left = boxes.front().state == BoxState::running
+    const auto left = found->state == BoxState::running
                           ? std::optional<std::chrono::seconds>(RunningBox::margin)
                           : std::nullopt;
     return make_box_machine(
@@ -231,16 +274,115 @@ std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record
         options_.lease);
 }
 
-void E2bBackend::destroy(const MachineRecord& record, bool /*purge*/)
+/// With its files, and without what ran in it: of one that sleeps that has stopped already, and the
+/// next guest ends it before anything else.
+void E2bBackend::put_to_rest(const BoxInfo& box)
 {
-    for (const auto& box : boxes_of(record)) {
-        static_cast<void>(link()->api.kill(box.box.id, Deadline::after(api_time)));
+    const auto deadline = Deadline::after(api_time);
+    if (box.state != BoxState::running) {
+        return;
+    }
+    try {
+        const RunningBox running(link_, box.box, RunningBox::margin, {});
+        static_cast<void>(end_guest(*running.if_awake(), deadline));
+    } catch (const Error&) {
+        // It stops with the pause, whatever it is that does not answer.
+    }
+    static_cast<void>(link_->api.pause(box.box.id, deadline));
+}
+
+void E2bBackend::end(const BoxHome& home)
+{
+    const auto deadline = Deadline::after(api_time);
+    if (home.number.empty()) {
+        const auto woken = link()->api.connect(home.id, RunningBox::margin, deadline).box;
+        RunningBox running(link_, woken, RunningBox::margin, {});
+        if (!is_proven(home, *running.if_awake())) {
+            throw no_longer_ours(home);
+        }
+    }
+    static_cast<void>(link()->api.kill(home.id, deadline));
+}
+
+void E2bBackend::destroy(const MachineRecord& record, bool purge)
+{
+    const auto home = home_of(record);
+    if (const auto box = home ? find(*home) : std::nullopt) {
+        if (purge) {
+            end(*home);
+        } else {
+            put_to_rest(*box);
+        }
+        return;
+    }
+    if (record.generation.empty() || (home && home->number == record.generation)) {
+        return;
+    }
+    // Of a creation that was interrupted: nobody has used it yet.
+    const auto deadline = Deadline::after(api_time);
+    for (const auto& box :
+         link()->api.list({{metadata_keys::generation, record.generation}}, deadline)) {
+        static_cast<void>(link_->api.kill(box.box.id, deadline));
     }
 }
 
 bool E2bBackend::is_gone(const MachineRecord& record)
 {
-    return (!record.id.empty() || !record.generation.empty()) && boxes_of(record).empty();
+    const auto home = home_of(record);
+    return home && !find(*home);
+}
+
+/// Of a session its home is in the books, and nothing is to be done here.
+std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const MachineSpec& spec)
+{
+    if (home_in(spec.home)) {
+        return nullptr;
+    }
+    const auto box = info_of(id);
+    if (!box) {
+        throw Error(ErrorCode::not_found, "E2B has no sandbox " + id,
+                    "`berth sessions list` shows the sessions, E2B's dashboard the sandboxes.");
+    }
+    const auto home = home_for_adoption(*box);
+    const auto deadline = Deadline::after(install_time);
+    auto woken = link()->api.connect(id, first_limit(spec), deadline).box;
+    if (home.number.empty()) {
+        RunningBox running(link_, woken, first_limit(spec), idle_time(spec));
+        leave_proof(*running.awake(deadline), home.proof, deadline);
+    }
+    return install(spec, woken, home);
+}
+
+/// Awake, which E2B wants for it.
+bool E2bBackend::change_network(MachineRecord& record, sandbox::Network network,
+                                const sandbox::Outbound& outbound)
+{
+    auto home = home_of(record);
+    if (!home || !find(*home)) {
+        return false; // what became of it the call finds out
+    }
+    const auto deadline = Deadline::after(api_time);
+    static_cast<void>(link_->api.connect(home->id, RunningBox::margin, deadline));
+    set_network(*home, box_network(network, outbound), deadline);
+    record.home = encode(*home);
+    return true;
+}
+
+void E2bBackend::set_network(BoxHome& home, const BoxNetwork& network, const Deadline& deadline)
+{
+    auto wanted = network_body(network);
+    if (home.network == wanted) {
+        return;
+    }
+    link_->api.set_network(home.id, network, deadline);
+    home.network = std::move(wanted);
+}
+
+std::optional<std::chrono::seconds> E2bBackend::unused_for(const MachineRecord& record)
+{
+    const auto home = home_of(record);
+    const auto box = home ? find(*home) : std::nullopt;
+    return box ? slept(*box, std::chrono::system_clock::now()) : std::chrono::seconds::max();
 }
 
 /// Where this installation has never made one nobody is asked.

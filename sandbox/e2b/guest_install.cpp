@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t longest_said = 2048;
 /// Of the script below: the program is not there, or another one is.
 constexpr int has_not_it = 97;
+/// Beside the guest's programs, which stay for as long as the sandbox does.
+constexpr const char* proof_path = "/usr/local/lib/berth/taken-over";
 
 UniqueFd open_program(const std::string& path)
 {
@@ -104,6 +106,32 @@ GuestProgram find_guest_program(const std::string& path)
         hash.update(piece.data(), size);
     }
     return {.path = path, .hash = hash.finish()};
+}
+
+bool end_guest(EnvdClient& envd, const Deadline& deadline)
+{
+    // Whichever is there: who made the machine may have had another release.
+    const auto script = "for f in " + guest_path("*") + "; do [ -x \"$f\" ] && \"$f\" evict " +
+                        guest_folder + " 2>/dev/null && exit 0; done; exit 1";
+    return run_as_root(envd, script, deadline).status == 0;
+}
+
+void leave_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadline)
+{
+    upload_text(envd, proof_path, proof, deadline);
+    const auto done = run_as_root(envd, std::string("chmod 600 ") + proof_path, deadline);
+    if (done.status != 0) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    "the sandbox of E2B cannot be taken over: " + quotable(done.said, {}));
+    }
+}
+
+bool has_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadline)
+{
+    const auto script = std::string("[ \"$(cat ") + proof_path + ")\" = '" + proof + "' ]";
+    // From shared books, so another's word: nothing of it is the shell's.
+    return proof.find_first_not_of("0123456789abcdef") == std::string::npos &&
+           run_as_root(envd, script, deadline).status == 0;
 }
 
 void install_guest(EnvdClient& envd, const GuestProgram& program,

@@ -23,4 +23,14 @@ struct GuestProgram {
 void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const protocol::GuestConfig& config, const Deadline& deadline);
 
+/// Ends the guest that is there and all that it and those before it run. False: none of the guests'
+/// programs in the sandbox could do it.
+bool end_guest(EnvdClient& envd, const Deadline& deadline);
+
+/// Leaves in a sandbox what tells later that it was taken over (BoxHome::proof), for root alone.
+/// Throws Error(sandbox_unavailable) with what the sandbox said.
+void leave_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadline);
+
+[[nodiscard]] bool has_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadline);
+
 } // namespace berth::e2b

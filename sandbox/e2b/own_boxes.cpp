@@ -1,6 +1,7 @@
 #include "sandbox/e2b/own_boxes.hpp"
 
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/e2b/box_home.hpp"
 #include "sandbox/e2b/box_request.hpp"
 
 #include <cstddef>
@@ -27,25 +28,35 @@ std::optional<std::chrono::system_clock::time_point> time_of(const std::string& 
 
 } // namespace
 
+std::optional<std::chrono::seconds> slept(const BoxInfo& box,
+                                          std::chrono::system_clock::time_point now)
+{
+    const auto since = time_of(box.end_at);
+    return box.state == BoxState::paused && since && *since <= now
+               ? std::optional(std::chrono::floor<std::chrono::seconds>(now - *since))
+               : std::nullopt;
+}
+
 std::vector<sandbox::FoundMachine> own_machines(const std::vector<BoxInfo>& boxes,
                                                 const std::string& owner,
                                                 std::chrono::system_clock::time_point now)
 {
     std::vector<sandbox::FoundMachine> found;
     for (const auto& box : boxes) {
-        const auto slept = time_of(box.end_at);
+        const auto time = slept(box, now);
         const auto generation = text_at(box.metadata, metadata_keys::generation);
         const auto key = text_at(box.metadata, metadata_keys::key);
         if (owner.empty() || text_at(box.metadata, metadata_keys::owner) != owner ||
-            generation.empty() || key.empty() || box.state != BoxState::paused || !slept ||
-            *slept > now) {
+            generation.empty() || key.empty() || !time) {
             continue;
         }
         found.push_back({.record = {.backend = "e2b",
                                     .id = box.box.id,
                                     .generation = generation,
-                                    .data = {{"key_hash", key}}},
-                         .slept = std::chrono::floor<std::chrono::seconds>(now - *slept)});
+                                    .data = {{"key_hash", key}},
+                                    .home = encode(BoxHome{
+                                        .id = box.box.id, .number = generation, .proof = {}})},
+                         .slept = *time});
     }
     return found;
 }

@@ -4,10 +4,15 @@
 #include "sandbox/e2b/api_types.hpp"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace berth::e2b {
+
+/// For how long it has slept by `now`; nothing: it runs, or does not say.
+[[nodiscard]] std::optional<std::chrono::seconds> slept(const BoxInfo& box,
+                                                        std::chrono::system_clock::time_point now);
 
 /// Of a list of E2B's those that are `owner`'s, and sleep: what is in use, or in the making, does
 /// not. One that does not say all of that of itself is left out; so is any that

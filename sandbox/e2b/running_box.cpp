@@ -17,6 +17,7 @@ RunningBox::RunningBox(std::shared_ptr<Link> link, Box box,
 {
     if (left) {
         take(box_, *left);
+        asked_ = *left > margin; // who does not know says that it runs, and no more
     }
 }
 
@@ -69,6 +70,7 @@ std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline)
         idle_ = std::min<std::chrono::milliseconds>(idle_, most_idle_then);
     }
     take(connected.box, given);
+    asked_ = true;
     if (needed_until_) {
         needed_until_ =
             std::min(*needed_until_, runs_until_ - idle_ - margin); // all that is to be had
@@ -118,6 +120,15 @@ bool RunningBox::may_sleep() const noexcept
 {
     const std::lock_guard lock(mutex_);
     return BootClock::now() >= runs_until_;
+}
+
+std::optional<std::chrono::milliseconds> RunningBox::sleeps_in() const noexcept
+{
+    const std::lock_guard lock(mutex_);
+    const auto left = runs_until_ - BootClock::now();
+    return asked_ && left.count() > 0
+               ? std::optional(std::chrono::floor<std::chrono::milliseconds>(left))
+               : std::nullopt;
 }
 
 void RunningBox::pause(const Deadline& deadline)

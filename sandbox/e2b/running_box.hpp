@@ -50,6 +50,9 @@ class RunningBox {
 
     [[nodiscard]] bool may_sleep() const noexcept;
 
+    /// See sandbox::Machine::sleeps_in(): until the limit that was asked for here.
+    [[nodiscard]] std::optional<std::chrono::milliseconds> sleeps_in() const noexcept;
+
     /// Throws as ApiClient::pause().
     void pause(const Deadline& deadline);
 
@@ -73,6 +76,7 @@ class RunningBox {
     Box box_;
     Time runs_until_;                  ///< for certain
     std::optional<Time> needed_until_; ///< as was expected, if anything was
+    bool asked_ = false;               ///< its limit is known, and not just that it runs
     std::shared_ptr<EnvdClient> envd_;
 };
 

@@ -90,7 +90,9 @@ void Collector::clear_up(const std::string& key, Round& round)
         return;
     }
     const auto record = registry_.find(key);
-    if (record && has_no_machine(*record) && owes_files(*record)) {
+    if (record && is_on_another(*record, backend_.name())) {
+        ++round.collected.others;
+    } else if (record && has_no_machine(*record) && owes_files(*record)) {
         round.due.push_back({.key = key,
                              .name = record->id.session,
                              .trouble = record->saving.trouble,

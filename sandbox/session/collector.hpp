@@ -20,6 +20,7 @@ namespace berth::session {
 struct Collected {
     std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
     std::size_t strays = 0;           ///< machines that no book knew, now ended
+    std::size_t others = 0;           ///< sessions on another backend, which it left alone
     std::vector<std::string> found;   ///< keys of homes that the books had lost, now listed
     std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
     std::vector<std::string> removed; ///< the sessions whose homes it removed, by name

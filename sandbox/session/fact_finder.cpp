@@ -6,6 +6,7 @@
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
+#include "sandbox/session/record_state.hpp"
 #include "sandbox/session/side_by_side.hpp"
 
 #include <algorithm>
@@ -86,15 +87,32 @@ FactFinder::FactFinder(const Settings& settings, sandbox::Backend& backend, Regi
 std::string FactFinder::end_sentence(const Record& record, const Conditions& in_force) const
 {
     const auto retention = retention_of(settings_, record);
-    if (backend_.keeps_homes()) {
+    if (backend_.ends_machines()) {
         return "it ends after " + duration_text(in_force.ttl) + " without use" +
                soonest_end(record.last_used + in_force.ttl) +
                " (a running job is use); its home is kept" + for_how_long(retention);
     }
-    const std::string sleeps = "it sleeps, with all that is in it, when nobody uses it";
+    const auto idle = in_force.idle_pause;
+    const std::string sleeps =
+        "it sleeps, with all that is in it, some minutes after " +
+        (idle.count() > 0 ? duration_text(std::chrono::ceil<std::chrono::seconds>(idle))
+                          : std::string("an hour")) +
+        " without use (a running job is use)";
     return retention ? sleeps + ", and ends with its files after " +
                            duration_text(in_force.ttl + *retention) + " without use"
                      : sleeps;
+}
+
+/// As it is found here; another host's as the books have it.
+std::string FactFinder::home_of(const Record& record) const
+{
+    const auto& data = record.machine.data;
+    const auto noted = data.find("home");
+    const auto key = data.find("key_hash");
+    if (noted == data.end() || key == data.end() || !keeper_.is_ours(record)) {
+        return noted == data.end() ? std::string() : noted->second;
+    }
+    return backend_.find_home(key->second);
 }
 
 FactFinder::Look FactFinder::look_at(Record of) const
@@ -110,15 +128,17 @@ FactFinder::Look FactFinder::look_at(Record of) const
     facts.state = to_string(record.state);
     facts.created = rfc3339(record.created);
     facts.last_used = rfc3339(record.last_used);
-    if (const auto home = record.machine.data.find("home"); home != record.machine.data.end()) {
-        facts.home = home->second;
-    }
+    facts.home = home_of(record);
     facts.host = record.place ? record.place->host : "";
     facts.why = std::string(record.why) + home_sentence(settings_, record);
     const bool running = record.state == State::running;
     const Conditions& usual = settings_;
     const Conditions& in_force = running && record.made_with ? *record.made_with : usual;
-    if (running) {
+    if (is_on_another(record, backend_.name())) {
+        facts.silence = "it is on the backend " + record.machine.backend +
+                        ", which is asked with --backend " + record.machine.backend;
+        facts.why = facts.silence;
+    } else if (running) {
         facts.why = record.unnamed ? "it ends, with its files, when its server stops"
                                    : end_sentence(record, in_force);
     }
@@ -212,9 +232,11 @@ Sight FactFinder::ask_guest(Look look, const Deadline& deadline) const
             sight.layers = sandbox.machine().layers();
             if (sandbox.machine().may_sleep()) {
                 sight.facts.state = "paused";
+                sight.info.pause.emplace().paused = true; // why, and since when, its host knows
                 return sight;
             }
             sight.info = sandbox.look(deadline);
+            sandbox.tell_host_pause(sight.info);
         }
     } catch (const std::exception& error) {
         sight.trouble = error.what();
@@ -255,7 +277,9 @@ std::vector<SessionFacts> FactFinder::all_asked() const
             return std::move(look.facts);
         }
         auto sight = ask_guest(std::move(look), Deadline::after(look_time));
-        sight.facts.silence = sight.elsewhere ? "" : sight.trouble; // the host is told
+        if (!sight.trouble.empty() && !sight.elsewhere) { // of which the host is told
+            sight.facts.silence = sight.trouble;
+        }
         return sight.facts;
     });
 }

@@ -71,7 +71,7 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
         const auto longest = instead ? instead : retention_of(settings_, found);
         const auto age = age_of(settings_, found, now);
         return has_no_machine(found) && longest && age && *age >= *longest &&
-               machines_.is_confirmed(key, found);
+               machines_.is_confirmed(key, found) && machines_.is_unused_for(found, *longest);
     };
     const auto ended = machines_.end(key, {.purge = true, .condition = is_too_old});
     if (!ended.trouble.empty()) {

@@ -108,6 +108,15 @@ bool MachineKeeper::is_confirmed(const std::string& key, const Record& record) c
            (!record.mark.empty() && record.mark == host_.mark(key) && !lives_here(key));
 }
 
+bool MachineKeeper::is_unused_for(const Record& record, std::chrono::seconds time) const
+{
+    if (backend_.is_bound_to_host()) {
+        return true;
+    }
+    const auto unused = backend_.unused_for(record.machine);
+    return unused && *unused >= time;
+}
+
 /// Whether the host has heard of a later use than the record tells of.
 bool MachineKeeper::is_old(const std::string& key, const Record& record) const
 {

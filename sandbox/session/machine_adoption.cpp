@@ -79,7 +79,7 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
     require_owner(from, found, adoption);
     Adopted adopted{.from = found ? found->id : SessionId(), .key = to, .home = {}};
     adopted.ended_machine = end_for_adoption(from, found, adoption, *locks.from);
-    if (backend_.is_bound_to_host() && backend_.find_home(from).empty()) {
+    if (!has_home_of(from, found)) {
         throw Error(ErrorCode::not_found, "session " + name_of(from, found) + " has no home here",
                     "`berth sessions list` shows those there are.");
     }
@@ -87,12 +87,12 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
     mark(to, record);
     // Before the home is moved: whoever finds it knows where that may be, and finishes it.
     registry_.put(to, record);
-    const auto spec = fresh_spec(to, adoption.to.session, *locks.to);
-    std::unique_ptr<sandbox::Machine> machine;
+    auto spec = fresh_spec(to, adoption.to.session, *locks.to);
+    spec.home = record.machine.home;
     try {
         require_held(*locks.from);
         require_held(*locks.to);
-        machine = backend_.adopt(from, spec);
+        static_cast<void>(backend_.adopt(from, spec)); // null: its machine has ended
     } catch (...) {
         if (backend_.is_bound_to_host()) {
             finish_adoption(to, record); // it may have failed when the home was moved already
@@ -101,16 +101,43 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
         }
         throw;
     }
-    if (machine) {
+    finish_adoption(to, record);
+    adopted.home = backend_.find_home(to);
+    return adopted;
+}
+
+/// On this host, or as the books have it where homes are of none.
+bool MachineKeeper::has_home_of(const std::string& key, const std::optional<Record>& record) const
+{
+    return backend_.is_bound_to_host() ? !backend_.find_home(key).empty()
+                                       : record && !record->machine.home.empty();
+}
+
+Adopted MachineKeeper::adopt_machine(const std::string& id, const Adoption& adoption)
+{
+    const auto to = key_hash(adoption.to);
+    try {
+        const auto lock = this->lock(to, adoption.deadline);
+        require_free(to, registry_.find(to), adoption.to);
+        auto spec = fresh_spec(to, adoption.to.session, *lock);
+        spec.limits = settings_.limits;
+        spec.path_policy = settings_.path_policy;
+        spec.idle_pause = settings_.idle_pause;
+        const auto machine = backend_.adopt(id, spec);
+        Record record = record_of_adopted(to, std::nullopt, adoption.to);
         apply(record, Event::adopt);
         record.machine = machine->record();
         record.machine.data["key_hash"] = to;
         record.token = spec.token;
+        record.adopting.clear();
+        record.last_used = record.created;
+        record.used = HostTime::now();
         registry_.put(to, record);
+        return {.from = {}, .key = to, .home = {}, .ended_machine = false};
+    } catch (...) {
+        drop_unused(to); // the lock has made its folder
+        throw;
     }
-    finish_adoption(to, record);
-    adopted.home = backend_.find_home(to);
-    return adopted;
 }
 
 /// Under both locks: what is in the books of both follows what became of the home. That the new one
@@ -294,6 +321,7 @@ Record MachineKeeper::record_of_adopted(const std::string& from, const std::opti
     record.id = to;
     record.unnamed = false;
     record.machine = interrupted(key_hash(to));
+    record.machine.home = found ? found->machine.home : record.machine.home;
     record.token.clear();
     record.owner = own_name(settings_);
     record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;

@@ -5,10 +5,26 @@
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 namespace berth::session {
+namespace {
+
+/// Whether it is the machine of that record, or one that its home was with: the record may know
+/// more of that.
+bool names(const Record& record, const sandbox::MachineRecord& machine)
+{
+    const auto& known = record.machine.home;
+    return record.machine.generation == machine.generation ||
+           (!machine.home.empty() && std::ranges::all_of(machine.home, [&](const auto& part) {
+               const auto found = known.find(part.first);
+               return found != known.end() && found->second == part.second;
+           }));
+}
+
+} // namespace
 
 /// The first machine was never ready: nobody has lost anything. Epoch 0 is that of one whose
 /// remains were collected (and of a record that a power loss emptied, which has no generation
@@ -161,11 +177,29 @@ bool MachineKeeper::end_forgotten(const std::string& key, const Record& record)
     const auto is_forgotten = [&](const Record& now) {
         const auto retention = retention_of(settings_, now);
         const auto ttl = now.made_with ? now.made_with->ttl : settings_.ttl;
+        // It sleeps some time after its last use: no more than an hour, and what E2B lets a job
+        // run.
+        constexpr std::chrono::hours awake{25};
         return now.state == State::running && !now.ending && retention &&
-               std::chrono::system_clock::now() - now.last_used > ttl + *retention;
+               std::chrono::system_clock::now() - now.last_used > ttl + *retention &&
+               is_unused_for(now, std::max<std::chrono::seconds>(ttl + *retention - awake, {}));
     };
     return !backend_.ends_machines() && is_forgotten(record) &&
            end(key, {.purge = true, .files = AtEnd::leave, .condition = is_forgotten}).ended;
+}
+
+/// Whether a session has it by another key than it was made for, after an adoption. Asked only of
+/// what nobody knows by its own, since it takes all records.
+bool MachineKeeper::is_of_another(const sandbox::MachineRecord& machine)
+{
+    return std::ranges::any_of(registry_.keys(), [&](const std::string& key) {
+        try {
+            const auto record = registry_.find(key);
+            return record && names(*record, machine);
+        } catch (const DamagedRecord&) {
+            return true; // it may be this one's
+        }
+    });
 }
 
 /// Looked at before the lock too, which makes a folder for its key. Under it nobody makes a
@@ -181,9 +215,9 @@ bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
     const auto& key = found.record.data.at("key_hash");
     const auto is_known = [&] {
         const auto record = registry_.find(key);
-        return record && record->machine.generation == found.record.generation;
+        return record && names(*record, found.record);
     };
-    if (!is_key(key) || is_known()) {
+    if (!is_key(key) || is_known() || is_of_another(found.record)) {
         return false;
     }
     {

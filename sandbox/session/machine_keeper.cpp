@@ -76,15 +76,19 @@ std::string settings_notice(const Settings& settings, const Record& record)
 }
 
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
-/// call that comes next, which says what is wrong.
-void tell_unseen(MachineKeeper::Obtained& obtained)
+/// call that comes next, which says what is wrong. False: there is certainly none any more, which
+/// nobody sees from without where a machine is not of this host.
+bool tell_unseen(MachineKeeper::Obtained& obtained)
 {
     try {
         obtained.told.add(claim_unseen(*obtained.sandbox));
+        return true;
     } catch (const sandbox::OtherVersion&) {
         throw;
+    } catch (const sandbox::Unsent& error) {
+        return obtained.sandbox->machine().reach().kept || !error.is_of_gone();
     } catch (const std::exception&) {
-        return;
+        return true;
     }
 }
 
@@ -99,14 +103,7 @@ MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend
 
 void MachineKeeper::require_same_backend(const Record& record) const
 {
-    // Never a silent change: the files of the session are on the other backend.
-    if (!record.machine.backend.empty() && record.machine.backend != backend_.name()) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "session '" + record.id.session + "' is on the backend '" +
-                        record.machine.backend + "', this server uses '" +
-                        std::string(backend_.name()) + "'",
-                    "start the server with that backend, or use another session");
-    }
+    require_backend(record, backend_.name());
 }
 
 /// The stricter side wins: else whoever starts a server that shall keep a model from the network,
@@ -142,12 +139,22 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
     return machine;
 }
 
-/// With the generation, which is all that a machine is found by that is not on this host.
+/// With the generation and the home, which is all that a machine is found by that is not on this
+/// host.
 sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key,
                                                   const Record& record) const
 {
     auto machine = interrupted(key);
     machine.generation = record.machine.generation;
+    machine.home = record.machine.home;
+    return machine;
+}
+
+/// Whatever machine there is of the key, or in its home.
+sandbox::MachineRecord MachineKeeper::any_of(const std::string& key, const Record& record) const
+{
+    auto machine = interrupted(key);
+    machine.home = record.machine.home;
     return machine;
 }
 
@@ -196,6 +203,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     if (!machine) {
         return std::nullopt;
     }
+    change_network(wanted.key, record, lock);
     require_no_excess(record);
     Obtained obtained;
     obtained.seen = seen_in(record);
@@ -219,7 +227,9 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
         }
     }
     obtained.untold = Untold(record, knows, obtained.told);
-    tell_unseen(obtained);
+    if (!tell_unseen(obtained)) {
+        return std::nullopt;
+    }
     registry_.touch(wanted.key);
     obtained.record = std::move(record);
     return obtained;
@@ -250,7 +260,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
                            const Registry::Hold& lock)
 {
     if (record.saving.begun) { // and the server that saved is gone
-        destroy(interrupted(key), false, lock);
+        destroy(any_of(key, record), false, lock);
         record.saving.begun = false;
     }
     if (record.state == State::running) {
@@ -269,7 +279,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
             destroy(interrupted(key, record), false, lock);
         }
     } else if (record.state == State::lost) {
-        destroy(interrupted(key), false, lock);
+        destroy(any_of(key, record), false, lock);
     } else if (record.ending) { // the machine has ended, and whoever was to clear up is gone
         destroy(record.machine, false, lock);
     }
@@ -364,7 +374,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     record.last_used = std::chrono::system_clock::now();
     record.used = HostTime::now();
     give_to(wanted, record);
-    record.machine = interrupted(wanted.key);
+    record.machine = interrupted(wanted.key, record);
     record.machine.generation = random_hex(16);
     record.token = random_hex(32);
     record.made_with = static_cast<const Conditions&>(settings_);
@@ -478,9 +488,11 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     auto spec = fresh_spec(wanted.key, wanted.id.session, lock);
     spec.generation = record.machine.generation; // which is in the books already
     spec.token = record.token;
+    spec.home = record.machine.home;
     spec.template_name = settings_.template_name;
     spec.mounts = settings_.mounts;
     spec.network = settings_.network;
+    spec.outbound = settings_.outbound;
     spec.limits = settings_.limits;
     spec.path_policy = settings_.path_policy;
     spec.ends_with_server = wanted.unnamed;

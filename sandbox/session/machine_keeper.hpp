@@ -77,6 +77,10 @@ class MachineKeeper {
     /// must not be removed on their word.
     [[nodiscard]] bool is_confirmed(const std::string& key, const Record& record) const;
 
+    /// Whether nobody has used its home for so long as far as whoever has it knows, which older
+    /// books do not: of machines that are on this host is_confirmed() says it.
+    [[nodiscard]] bool is_unused_for(const Record& record, std::chrono::seconds time) const;
+
     /// Under lock(). The time for which the home of a record without a machine is kept begins now,
     /// and older records of it are told as old. The caller writes the record.
     void begin_keeping(const std::string& key, Record& record) const;
@@ -121,6 +125,10 @@ class MachineKeeper {
     /// where they do not, or cannot be asked.
     [[nodiscard]] std::string why_ended(const std::string& key,
                                         const std::string& generation) noexcept;
+
+    /// Gives a machine that somebody else has made, and that no book knows, to a session which has
+    /// none: by the backend's own id of it, where machines are bound to no host. Throws Error.
+    Adopted adopt_machine(const std::string& id, const Adoption& adoption);
 
     /// Gives the home of the key `from` to another session, which has neither machine nor home.
     /// `from` may be a key that no book knows. A machine that lives is ended, which has to be
@@ -182,6 +190,8 @@ class MachineKeeper {
                                       const Deadline& deadline) const;
     [[nodiscard]] Adopted adopt(const std::string& from, const std::string& to,
                                 const Adoption& adoption, const BothLocks& locks);
+    [[nodiscard]] bool has_home_of(const std::string& key,
+                                   const std::optional<Record>& record) const;
     void finish_adoption(const std::string& to, Record record);
     bool settle_adoption(const std::string& to);
     void finish_begun(const std::string& to) noexcept;
@@ -213,6 +223,8 @@ class MachineKeeper {
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
+    void change_network(const std::string& key, Record& record, const Registry::Hold* lock);
+    [[nodiscard]] bool settle_network(const std::string& key, Record& record);
     static void give_to(const Wanted& wanted, Record& record);
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
@@ -246,6 +258,7 @@ class MachineKeeper {
                                             std::optional<sandbox::MachineRecord>& made);
     void end_saving(const std::string& key, Record& record, const sandbox::MachineRecord& made,
                     const Ended& result, const Registry::Hold& lock);
+    [[nodiscard]] bool is_of_another(const sandbox::MachineRecord& machine);
     [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);
     void roll_back(const std::string& key, std::optional<Record> before,
@@ -256,6 +269,7 @@ class MachineKeeper {
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key,
                                                      const Record& record) const;
+    [[nodiscard]] sandbox::MachineRecord any_of(const std::string& key, const Record& record) const;
     [[nodiscard]] static sandbox::MachineSpec
     fresh_spec(const std::string& key, const std::string& session, const Registry::Hold& lock);
     [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record,

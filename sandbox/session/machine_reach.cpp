@@ -1,6 +1,7 @@
 #include "sandbox/session/machine_reach.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/session/record_state.hpp"
 
 #include <utility>
 
@@ -19,6 +20,7 @@ auto ask_machine(sandbox::Backend& backend, Registry& registry, const std::optio
         return std::nullopt;
     }
     require_host(own, *record);
+    require_backend(*record, backend.name());
     const auto sandbox = reach_machine(backend, *record);
     if (!sandbox) {
         return std::nullopt;

@@ -33,6 +33,8 @@ json encode_conditions(const Conditions& made)
     return {{"template", made.template_name},
             {"mounts", std::move(mounts)},
             {"network", made.network == sandbox::Network::host ? "host" : "none"},
+            {"allow_out", made.outbound.allow},
+            {"deny_out", made.outbound.deny},
             {"path_policy", made.path_policy},
             {"ttl", made.ttl.count()},
             {"home_retention", made.home_retention.count()},
@@ -78,6 +80,8 @@ Conditions decode_conditions(const json& value)
                                .writable = mount.at("writable").get<bool>()});
     }
     made.network = value.at("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
+    made.outbound.allow = value.value("allow_out", std::vector<std::string>());
+    made.outbound.deny = value.value("deny_out", std::vector<std::string>());
     value.at("path_policy").get_to(made.path_policy);
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
     // What a release promised to keep until somebody removes it, is.
@@ -103,10 +107,14 @@ Conditions decode_conditions(const json& value)
 
 json encode_machine(const sandbox::MachineRecord& machine)
 {
-    return {{"backend", machine.backend},
-            {"id", machine.id},
-            {"generation", machine.generation},
-            {"data", machine.data}};
+    json text{{"backend", machine.backend},
+              {"id", machine.id},
+              {"generation", machine.generation},
+              {"data", machine.data}};
+    if (!machine.home.empty()) {
+        text["home"] = machine.home;
+    }
+    return text;
 }
 
 json encode_kept(const KeptTime& kept)
@@ -238,6 +246,7 @@ try {
     machine.at("id").get_to(record.machine.id);
     machine.at("generation").get_to(record.machine.generation);
     machine.at("data").get_to(record.machine.data);
+    record.machine.home = machine.value("home", record.machine.home);
     if (const auto made = value.find("made_with"); made != value.end()) {
         record.made_with = decode_conditions(*made);
     }

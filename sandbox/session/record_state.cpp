@@ -23,6 +23,23 @@ void note_past(Record& record)
 
 } // namespace
 
+bool is_on_another(const Record& record, std::string_view backend)
+{
+    return !record.machine.backend.empty() && record.machine.backend != backend;
+}
+
+void require_backend(const Record& record, std::string_view backend)
+{
+    // Never a silent change: the files of the session are on the other backend.
+    if (is_on_another(record, backend)) {
+        throw Error(
+            ErrorCode::sandbox_unavailable,
+            "session '" + record.id.session + "' is on the backend '" + record.machine.backend +
+                "', and this berth uses '" + std::string(backend) + "'",
+            "Start it with --backend " + record.machine.backend + ", or use another session.");
+    }
+}
+
 void apply(Record& record, Event event)
 {
     const auto transition = next(record.state, event);

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds last_words_time{2};
 bool MachineKeeper::is_outdated(const Record& record)
 {
     return record.state == State::running && !record.ending && record.made_with &&
-           is_ours(record) && backend_.keeps_homes() &&
+           is_ours(record) && backend_.renews_machines() &&
            need_another(settings_, *record.made_with) && backend_.availability().available;
 }
 

@@ -17,16 +17,16 @@ namespace {
 constexpr std::chrono::minutes save_time{5};
 
 /// Before anything is noted: one that lives where this server cannot end it stays as it is, in the
-/// books too. One that does not answer is ended for that.
+/// books too. One of this host that does not answer is ended for that.
 void require_in_reach(sandbox::Backend& backend, const Record& record)
 {
-    if (!backend.is_bound_to_host() || record.state != State::running) {
+    if (record.state != State::running) {
         return;
     }
     try {
         (void)backend.attach(record.machine);
     } catch (const Error& error) {
-        if (error.code() == ErrorCode::sandbox_unavailable) {
+        if (!backend.is_bound_to_host() || error.code() == ErrorCode::sandbox_unavailable) {
             throw;
         }
     }
@@ -281,11 +281,12 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
     if (const auto availability = backend_.availability(); !availability.available) {
         throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
     }
-    destroy(interrupted(key), false, lock); // of a server that died while it did this
+    destroy(any_of(key, record), false, lock); // of a server that died while it did this
     record.saving.begun = true;
     registry_.put(key, record);
     // It has nothing but the home: what its session was given says nothing of it.
     auto spec = fresh_spec(key, record.id.session, lock);
+    spec.home = record.machine.home;
     spec.limits = record.made_with->limits;
     spec.limits.quota = 0; // nothing is written
     spec.ends_with_server = true;

@@ -13,6 +13,7 @@
 #include "sandbox/session/slot.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <thread>
@@ -84,6 +85,7 @@ class SessionManager::Implementation {
   private:
     Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
+    std::shared_ptr<Slot> slot_with(const std::string& key);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
     void obtain(Slot& slot, const std::stop_token& stop);
     void end_unnamed(Slot& slot) noexcept;
@@ -119,6 +121,15 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& i
         slot->key = key_hash(slot->id);
     }
     return slot;
+}
+
+/// Of one that this server has used; null: it has not.
+std::shared_ptr<Slot> SessionManager::Implementation::slot_with(const std::string& key)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::ranges::find_if(slots_, [&](const auto& each) { return each.second->key == key; });
+    return found == slots_.end() ? nullptr : found->second;
 }
 
 /// The fast path. Nothing when there is no sandbox yet.
@@ -281,7 +292,11 @@ Ended SessionManager::Implementation::end(const std::string& key, const std::str
 Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool purge, AtEnd files)
 {
     const auto key = key_finder_.listed(shown);
-    return key ? end(*key, shown, purge, files) : Ended();
+    if (!key) {
+        return {};
+    }
+    const auto slot = slot_with(*key);
+    return slot ? kill(slot->id, purge, files) : end(*key, shown, purge, files);
 }
 
 void SessionManager::Implementation::start_collector(const Homes& homes)
@@ -347,7 +362,7 @@ void SessionManager::Implementation::close() noexcept
             end_unnamed(*slot);
         } else {
             slot->settle_told(keeper_, patience);
-            slot->depart(keeper_, settings_.on_disconnect, backend_->keeps_homes());
+            slot->depart(keeper_, settings_.on_disconnect);
         }
     }
 }
@@ -416,9 +431,14 @@ bool SessionManager::lives_here(const std::string& key)
     return implementation_->keeper().lives_here(key);
 }
 
-Adopted SessionManager::adopt(const std::string& what, const Adoption& adoption)
+Adopted SessionManager::adopt(const std::string& key, const Adoption& adoption)
 {
-    return implementation_->keeper().adopt(what, adoption);
+    return implementation_->keeper().adopt(key, adoption);
+}
+
+Adopted SessionManager::adopt_machine(const std::string& id, const Adoption& adoption)
+{
+    return implementation_->keeper().adopt_machine(id, adoption);
 }
 
 std::optional<Sight> SessionManager::show(const std::string& key)

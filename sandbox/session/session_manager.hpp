@@ -89,10 +89,12 @@ class SessionManager {
     /// Whether a machine of the key lives on this host, or may, without asking the books.
     [[nodiscard]] bool lives_here(const std::string& key);
 
-    /// Gives the home of such a key to another session, and ends its machine for it. Of machines
-    /// that are bound to no host `what` may also be the id of one that somebody made elsewhere.
-    /// Throws Error: docs/sessions.md has what is refused.
-    Adopted adopt(const std::string& what, const Adoption& adoption);
+    /// Gives the home of such a key to another session, and ends its machine for it. Throws Error:
+    /// docs/sessions.md has what is refused.
+    Adopted adopt(const std::string& key, const Adoption& adoption);
+
+    /// See MachineKeeper::adopt_machine().
+    Adopted adopt_machine(const std::string& id, const Adoption& adoption);
 
     // ---- by such a key. None of them makes this a client of the machine, which would keep it from
     // doing what it does when the last one leaves.

@@ -40,7 +40,9 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 17> same{{
+    const std::array<std::pair<std::string_view, bool>, 19> same{{
+        {"e2b.allow_out", settings.outbound.allow == made.outbound.allow},
+        {"e2b.deny_out", settings.outbound.deny == made.outbound.deny},
         {"local.cpus", wanted.cpus == limits.cpus},
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},

@@ -21,6 +21,7 @@ struct Conditions {
     std::string template_name; ///< empty: the backend's own programs
     std::vector<sandbox::Mount> mounts;
     sandbox::Network network = sandbox::Network::none;
+    sandbox::Outbound outbound;
     sandbox::Limits limits;
     std::string path_policy;
     std::chrono::seconds ttl{12 * 3600};

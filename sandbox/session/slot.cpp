@@ -40,7 +40,7 @@ void Slot::settle_told(MachineKeeper& keeper, const Deadline& patience)
     }
 }
 
-void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect policy, bool keeps_home) noexcept
+void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect policy) noexcept
 {
     constexpr std::chrono::seconds lock_time{1};
     std::shared_ptr<sandbox::Sandbox> left;
@@ -52,9 +52,7 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect policy, bool kee
         return;
     }
     try {
-        keeper.end(
-            key,
-            {.purge = !keeps_home, .files = AtEnd::leave, .deadline = Deadline::after(lock_time)});
+        keeper.end(key, {.files = AtEnd::leave, .deadline = Deadline::after(lock_time)});
     } catch (const std::exception&) {
         return; // it stays, and is collected when nobody has used it for long
     }

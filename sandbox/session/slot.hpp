@@ -53,7 +53,7 @@ struct Slot {
 
     /// At the end of the server: its machine is left, by who does not see that for itself, and
     /// ended where `policy` is that.
-    void depart(MachineKeeper& keeper, protocol::OnDisconnect policy, bool keeps_home) noexcept;
+    void depart(MachineKeeper& keeper, protocol::OnDisconnect policy) noexcept;
 
     /// What is known without the books; nothing where there is no sandbox, nor was one.
     [[nodiscard]] std::optional<Record> remembered()

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -32,6 +33,15 @@ std::optional<std::string> key_of_name(session::SessionManager& sessions, const 
     return key;
 }
 
+/// Whether a machine could have that id that no book knows. On this host the books, and the homes,
+/// know all that there are.
+bool may_be_machine(const sandbox::Backend& backend, const std::string& id)
+{
+    constexpr std::size_t longest = 64;
+    return !backend.is_bound_to_host() && !id.empty() && id.size() <= longest &&
+           id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-") == std::string::npos;
+}
+
 } // namespace
 
 int adopt_session(session::SessionManager& sessions, const Asked& asked,
@@ -48,7 +58,8 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
     if (!what) {
         what = key_of_name(sessions, asked, adoption);
     }
-    if (!what) {
+    const bool by_id = !what && may_be_machine(sessions.backend(), asked.name);
+    if (!what && !by_id) {
         say_why(
             asked, ErrorCode::not_found,
             "there is no session \"" + one_line(asked.name) + "\" of " +
@@ -56,15 +67,19 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
             advice_on_missing(sessions, asked.id, "adopt", " --session " + shell_word(to.session)));
         return 1;
     }
-    const auto adopted = sessions.adopt(*what, adoption);
+    const auto adopted =
+        by_id ? sessions.adopt_machine(asked.name, adoption) : sessions.adopt(*what, adoption);
     if (asked.json) {
         print_json({{"session", to.session},
                     {"principal", to.principal},
                     {"key", adopted.key},
-                    {"from", *what},
+                    {"from", what.value_or(asked.name)},
                     {"from_session", adopted.from.session},
                     {"home", adopted.home},
                     {"ended_machine", adopted.ended_machine}});
+    } else if (by_id) {
+        print("session " + one_line(to.session) + " has the sandbox " + one_line(asked.name) +
+              ", with all that is in it");
     } else {
         print("session " + one_line(to.session) + " has the home of " + one_line(asked.name) +
               (adopted.ended_machine ? ", whose machine was ended for it" : "") +

@@ -131,6 +131,10 @@ void tell_collected(const session::Collected& collected)
         text += "\nended " + tools::counted(collected.strays, "machine") +
                 " of this installation's that slept, and that no record named";
     }
+    if (collected.others > 0) {
+        text += "\nleft alone: " + tools::counted(collected.others, "session") +
+                " on another backend (--backend)";
+    }
     for (const auto& key : collected.found) {
         text.append("\nfound the home ")
             .append(key)
@@ -272,6 +276,7 @@ int collect_sessions(session::SessionManager& sessions,
         }
         print_json({{"cleared", collected.cleared},
                     {"strays", collected.strays},
+                    {"on_other_backends", collected.others},
                     {"found", collected.found},
                     {"saved", std::move(saved)},
                     {"removed", collected.removed},

@@ -3,7 +3,7 @@
 import re
 
 import listing
-from boxes import CLIENT, ENVD_VERSION, Refusal
+from boxes import CLIENT, ENVD_VERSION, RUNNING, Refusal
 
 # (method, path, name of the function below); {id} is any box.
 ROUTES = (("POST", "/v2/sandboxes", "create"), ("POST", "/sandboxes", "create_v1"),
@@ -13,6 +13,7 @@ ROUTES = (("POST", "/v2/sandboxes", "create"), ("POST", "/sandboxes", "create_v1
           ("POST", "/sandboxes/{id}/connect", "connect_v1"),
           ("POST", "/sandboxes/{id}/resume", "resume"), ("POST", "/sandboxes/{id}/pause", "pause"),
           ("POST", "/sandboxes/{id}/timeout", "timeout"),
+          ("PUT", "/sandboxes/{id}/network", "network"),
           ("POST", "/sandboxes/{id}/refreshes", "refresh"))
 NOT_IN_OLDER_SERVERS = {"create": "v2", "connect": "v2", "list": "v2_list"}  # and the setting of each
 SHORTEST_REFRESH = 15
@@ -32,6 +33,14 @@ def _number(body, name, default):
         raise Refusal(400, f"validation error: request body has an error: doesn't match schema: Error at "
                       f"\"/{name}\": value must be an integer")
     return value
+
+
+def _require_denied(network):
+    """Names are known only of what is looked at, which nothing is that is not denied."""
+    names = [each for each in network.get("allowOut") or [] if not re.fullmatch(r"[0-9a-f.:/]+", each)]
+    if names and "0.0.0.0/0" not in (network.get("denyOut") or []):
+        raise Refusal(400, "When specifying allowed domains in allow out, you must include "
+                      "'0.0.0.0/0' in deny out to block all other traffic.")
 
 
 def _body(request, optional=False):
@@ -116,6 +125,7 @@ class Control:
             raise Refusal(400, "Timeout must be greater than 0")
         if wanted.get("autoPauseMemory") is False and (wanted.get("autoResume") or {}).get("enabled"):
             raise Refusal(400, "autoPauseMemory can't be false with autoResume")
+        _require_denied(wanted.get("network") or {})
         box = self._boxes.create(wanted, timeout, always_secured or bool(wanted.get("secure")))
         reply.json(201, self._sandbox(box))
 
@@ -170,6 +180,17 @@ class Control:
     def _timeout(self, request, reply, box):
         timeout = max(0, _number(_body(request), "timeout", None))
         self._boxes.keep_alive(box, timeout, may_shorten=True)
+        reply.whole(204)
+
+    def _network(self, request, reply, box):
+        """In place of all there was."""
+        if box.state != RUNNING:
+            raise Refusal(404, f"Sandbox \"{box.id}\" doesn't exist or you don't have access to it")
+        wanted = _body(request)
+        _require_denied(wanted)
+        box.internet = wanted.get("allow_internet_access")
+        box.network = {name: wanted[name] for name in ("allowOut", "denyOut", "rules", "egressProxy")
+                       if wanted.get(name)}
         reply.whole(204)
 
     def _refresh(self, request, reply, box):

@@ -16,24 +16,8 @@ NOT_HERE = {
     "search.": "compares with programs of the host on a tree of the host, which is mounted",
     "isolation.SecretsTest": "gives the server other credentials of E2B's, which must reach nobody",
     "edits.EditsTest.test_a_patch_that_fails_changes_nothing": "a home of E2B's is not empty",
-    # It ends with its files, so nothing but a purge ends it, and there is no later machine.
-    "adoption.": "moves the home of a session that has ended",
-    "jobs.JobsTest.test_an_id_of_an_earlier_machine_names_no_job": "kills without a purge",
-    "sessions.SessionsTest.test_a_call_that_had_begun_is_told_that_it_was_lost": "kills without a purge",
-    "sessions.SessionsTest.test_a_session_that_another_server_began_anew_goes_on": "kills without a purge",
-    "sessions.SessionsTest.test_info_says_when_it_ends_and_where_it_stands": "ends by itself, its home stays",
-    "sessions.SessionsTest.test_list_and_kill": "kills without a purge",
-    "setup.SetupTest.test_a_home_with_files_is_kept_when_it_fails": "kills without a purge",
-    "setup.SetupTest.test_before_the_first_command_and_once_for_each_machine": "kills without a purge",
-    "setup.SetupTest.test_its_variables_are_those_of_the_settings_of_then": "kills without a purge",
-    "terms.ShownTest": "kills without a purge",
-    "outcomes.OutcomesTest.test_what_a_machine_has_not_told_that_ends_when_its_server_leaves":
-        "its home would have to stay",
-    # Not built yet.
-    "save_on_end.": "session.save_on_end is refused",
     # Until a command ends a machine cannot know that its server was killed: its connector stays.
     "outcomes.OutcomesTest.test_a_command_whose_server_was_killed_goes_on": "it is told when it has ended",
-    "outcomes.OutcomesTest.test_what_a_killed_machine_has_not_told": "kills without a purge",
     # Its envd answers for a guest that is stopped: nobody asks the guest.
     "outcomes.OutcomesTest.test_what_its_own_server_gave_up": "given up when its time is over, not before",
     # A connector does not see that its server has gone, and what has a connection is wanted.
@@ -78,8 +62,7 @@ def guests():
     for pid in processes_below(emulator().process.pid):
         with contextlib.suppress(OSError):
             folder = pathlib.Path(f"/proc/{pid}")
-            line = (folder / "cmdline").read_bytes().split(b"\0")
-            if b"/berth/guest-" in line[0] and b"reside" in line:
+            if (folder / "comm").read_text(encoding="ascii", errors="replace") == "berth-resident\n":
                 found[pid] = int((folder / "stat").read_text(encoding="ascii", errors="replace")
                                  .rpartition(")")[2].split()[1])
     return [pid for pid, parent in found.items() if parent not in found]

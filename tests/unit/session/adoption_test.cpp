@@ -304,13 +304,19 @@ TEST_SUITE("session/adoption")
         CHECK(text_of(backend->home(key_hash(kept))) == "years of work");
     }
 
-    TEST_CASE_FIXTURE(Fixture, "a machine that can go on under another name does")
+    TEST_CASE_FIXTURE(Fixture, "a machine that somebody else has made goes on as a session")
     {
-        end_one();
+        std::ofstream(backend->home("elsewhere")) << "theirs";
         backend->adopts_living = true;
-        (void)adopt();
+        const session::Adoption adoption{.to = kept,
+                                         .end_machine = false,
+                                         .any_principal = false,
+                                         .deadline = Deadline::after(5s)};
+        (void)start()->adopt_machine("elsewhere", adoption);
         CHECK(state_of(kept) == "running");
-        CHECK(state_of(work) == "absent");
+        CHECK(error_of([&] { (void)start()->adopt_machine("another", adoption); }) ==
+              ErrorCode::conflict); // the session has one
+        CHECK(state_of(kept) == "running");
     }
 
     TEST_CASE_FIXTURE(Fixture, "two that want each other's names wait for one another")

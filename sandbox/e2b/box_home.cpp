@@ -1,0 +1,87 @@
+#include "sandbox/e2b/box_home.hpp"
+
+#include "sandbox/base/random.hpp"
+#include "sandbox/e2b/box_request.hpp"
+
+namespace berth::e2b {
+namespace {
+
+constexpr const char* id_key = "box";
+constexpr const char* number_key = "number";
+constexpr const char* proof_key = "proof";
+constexpr const char* network_key = "network";
+
+std::string text_at(const std::map<std::string, std::string>& texts, const char* key)
+{
+    const auto found = texts.find(key);
+    return found == texts.end() ? std::string() : found->second;
+}
+
+} // namespace
+
+std::map<std::string, std::string> encode(const BoxHome& home)
+{
+    std::map<std::string, std::string> texts{{id_key, home.id}, {number_key, home.number}};
+    if (!home.proof.empty()) {
+        texts.emplace(proof_key, home.proof);
+    }
+    if (!home.network.empty()) {
+        texts.emplace(network_key, home.network);
+    }
+    return texts;
+}
+
+std::optional<BoxHome> home_in(const std::map<std::string, std::string>& home)
+{
+    BoxHome found{.id = text_at(home, id_key),
+                  .number = text_at(home, number_key),
+                  .proof = text_at(home, proof_key),
+                  .network = text_at(home, network_key)};
+    const bool named = !found.id.empty() && !(found.number.empty() && found.proof.empty());
+    return named ? std::optional(std::move(found)) : std::nullopt;
+}
+
+std::optional<BoxHome> home_of(const sandbox::MachineRecord& record)
+{
+    if (auto home = home_in(record.home)) {
+        return home;
+    }
+    // Of a release that kept none: its sandbox had one machine only.
+    return record.id.empty() || record.generation.empty()
+               ? std::nullopt
+               : std::optional(BoxHome{.id = record.id, .number = record.generation, .proof = {}});
+}
+
+BoxHome home_for_adoption(const BoxInfo& box)
+{
+    BoxHome home{
+        .id = box.box.id, .number = text_at(box.metadata, metadata_keys::generation), .proof = {}};
+    if (home.number.empty()) {
+        home.proof = random_hex(32);
+    } else if (box.state == BoxState::running) {
+        throw Error(Error(ErrorCode::busy,
+                          "the sandbox " + home.id +
+                              " was made by berth and runs, so a server with other books may be "
+                              "using it",
+                          "Have it sleep first: its own berth by `berth sessions pause`, or E2B's "
+                          "client, or the limit that it has.")
+                        .set_retryable(true));
+    }
+    return home;
+}
+
+Error no_longer_ours(const BoxHome& home)
+{
+    return {ErrorCode::conflict,
+            "the sandbox " + home.id +
+                " does not have what berth left in it when it was taken over, so it may be "
+                "somebody else's",
+            "Nothing in it was changed. Look at it with E2B's own client."};
+}
+
+bool is_of(const BoxInfo& box, const BoxHome& home)
+{
+    return box.box.id == home.id && text_at(box.metadata, metadata_keys::generation) == home.number;
+}
+
+} // namespace berth::e2b

@@ -1,0 +1,167 @@
+"""On E2B the box is the home: what ends a machine leaves the files in it, and the next one has them."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+
+import e2b
+from suite import ParityTest, e2b_only
+
+sys.path.append(os.path.dirname(e2b.__file__) + "/../e2b_emulator")
+from client import Box, api  # noqa: E402
+
+DAY = 24 * 3600
+TICKING = "while :; do date +%s%N >tick; sleep 0.05; done"
+
+
+@e2b_only
+class HomesOnE2bTest(ParityTest):
+    def box(self):
+        (box,) = e2b.boxes()
+        return box
+
+    def state_of(self, box):
+        books = e2b.emulator().books()
+        return next((state for state in ("running", "paused") if box in books[state]),
+                    books["ended"].get(box))
+
+    def kill_guest(self):
+        (guest,) = e2b.guests()
+        os.kill(guest, signal.SIGKILL)
+        self.wait_until(lambda: not e2b.guests(), 10, "the guest's end")
+
+    def assert_it_stands(self):
+        """What an earlier machine has started does not run any more."""
+        first, second = self.output("cat tick; sleep 0.3; cat tick").split()
+        self.assertEqual(first, second)
+
+    def test_a_guest_that_died_is_replaced_and_nothing_but_processes_is_lost(self):
+        self.output("echo kept >file")
+        self.call("bash_exec", command=TICKING, background=True)
+        box = self.box()
+        for other in (False, True):
+            with self.subTest(other_server=other):
+                if other:
+                    self.berth.close()
+                self.kill_guest()
+                if other:
+                    self.berth = self.start("--session", "work")
+                found = self.run_command("cat file; echo more >>log")
+                self.assertEqual(found.data["stdout"], "kept\n", found)
+                self.assertTrue(any("lost" in line and "kept" in line for line in found.notices), found)
+                self.assert_it_stands()
+        self.assertEqual(self.output("cat log"), "more\nmore\n")
+        self.assertEqual(self.box(), box)
+
+    def test_a_call_whose_guest_dies_is_told_so_and_runs_once(self):
+        call = self.berth.call_async("bash_exec", {"command": "echo ran >>log; sleep 30"})
+        self.wait_until(lambda: self.berth.call_tool("session_info").data["commands_in_flight"], 20, "it")
+        self.kill_guest()
+        found = call.result()
+        self.assertTrue(found.is_error, found)
+        self.assertEqual(found.error.get("code"), "session_lost")
+        self.assertEqual(self.output("cat log"), "ran\n")
+
+    def test_kill_keeps_the_files_and_ends_what_runs(self):
+        self.output("echo kept >file")
+        self.call("bash_exec", command=TICKING, background=True)
+        box = self.box()
+        for asleep in (False, True):
+            with self.subTest(asleep=asleep):
+                if asleep:
+                    self.command_line("sessions", "pause", "work")
+                self.assertTrue(json.loads(self.command_line("sessions", "kill", "work", "--json"))["killed"])
+                self.assertEqual(self.state_of(box), "paused")
+                (listed,) = self.sessions()
+                self.assertEqual(listed["state"], "ended")
+                found = self.run_command("cat file")
+                self.assertEqual(found.data["stdout"], "kept\n", found)
+                self.assertTrue(any("ended" in line for line in found.notices), found)
+                self.assertEqual(self.berth.call_tool("session_info").data["jobs"], [])
+                self.assert_it_stands()
+                self.call("bash_exec", command=TICKING, background=True)
+        self.assertEqual(self.box(), box)
+        self.command_line("sessions", "kill", "work", "--purge")
+        self.assertEqual(self.state_of(box), "killed")
+
+    def test_a_box_that_vanished_while_no_machine_was_in_it_is_told(self):
+        self.output("echo kept >file")
+        self.command_line("sessions", "kill", "work")
+        e2b.emulator().do(self.box(), "vanish")
+        found = self.run_command("ls")
+        self.assertEqual(found.data["stdout"], "")
+        self.assertTrue(any("files" in line and "fresh" in line for line in found.notices), found)
+
+    def test_a_home_goes_when_its_time_is_over(self):
+        self.output("true")
+        box = self.box()
+        self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        self.command_line("sessions", "gc")
+        self.assertEqual(self.state_of(box), "paused")
+        removed = json.loads(self.command_line("sessions", "gc", "--json", "--homes-older-than", "0s"))
+        self.assertEqual(removed["removed"], ["work"])
+        self.assertEqual(self.state_of(box), "killed")
+
+    def adopt(self, what, name="kept", status=0):
+        said = self.command_line("sessions", "adopt", what, "--session", name, "--json", status=status)
+        return json.loads(said)
+
+    def test_a_session_s_box_goes_to_another_session_and_is_no_stray(self):
+        self.output("echo mine >file")
+        box = self.box()
+        self.berth.close()
+        self.adopt("work")
+        self.berth = self.start("--session", "kept")
+        self.assertEqual(self.output("cat file"), "mine\n")
+        self.berth.kill()
+        e2b.emulator().do(box, "pause")
+        e2b.emulator().do(box, "age", seconds=30 * DAY)
+        self.assertEqual(json.loads(self.command_line("sessions", "gc", "--json"))["strays"], 0)
+        self.assertEqual(self.state_of(box), "paused")
+
+    @contextlib.contextmanager
+    def made_elsewhere(self, metadata=None):
+        emulator = e2b.emulator()
+        box = Box(emulator, api(emulator, "POST", "/v2/sandboxes",
+                                {"templateID": "base", "timeout": 300, "metadata": metadata or {}}).json)
+        try:
+            yield box
+        finally:
+            api(emulator, "DELETE", f"/sandboxes/{box.id}")
+
+    def test_a_box_made_elsewhere_becomes_a_session_with_all_that_is_in_it(self):
+        with self.made_elsewhere() as box:
+            box.run("echo theirs >~/file; nohup sleep 4242 >/dev/null 2>&1 &")
+            self.assertEqual(self.adopt(box.id)["from"], box.id)
+            self.berth = self.start("--session", "kept")
+            found = self.run_command("cat file; pgrep -xc sleep")
+            self.assertEqual(found.data["stdout"], "theirs\n1\n", found)  # it is none of berth's
+            self.assertEqual(self.berth.call_tool("session_info").data["sandbox_id"], box.id)
+            self.kill_guest()
+            self.assertEqual(self.output("cat file"), "theirs\n")
+            self.adopt(box.id, "again", status=1)  # it is a session's, which is in use
+            self.command_line("sessions", "kill", "kept", "--purge")
+            self.assertEqual(self.state_of(box.id), "killed")
+
+    def test_a_box_without_its_proof_is_neither_used_nor_ended(self):
+        with self.made_elsewhere() as box:
+            self.adopt(box.id)
+            self.berth = self.start("--session", "kept")
+            self.output("true")
+            box.run("rm /usr/local/lib/berth/taken-over", user="root")
+            self.berth.close()
+            refused = json.loads(self.command_line("sessions", "kill", "kept", "--purge", "--json", status=1))
+            self.assertEqual(refused["code"], "conflict")
+            self.assertIn(self.state_of(box.id), ("running", "paused"))
+
+    def test_a_box_that_is_not_there_or_may_be_another_berth_s_is_refused(self):
+        self.assertEqual(self.adopt("nosuchbox", status=1)["code"], "not_found")
+        with self.made_elsewhere({"berth_generation": "1" * 32}) as box:
+            self.assertEqual(self.adopt(box.id, status=1)["code"], "busy")
+            e2b.emulator().do(box.id, "pause")
+            self.adopt(box.id)
+            self.berth = self.start("--session", "kept")
+            self.assertEqual(self.output("echo here"), "here\n")
