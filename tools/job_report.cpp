@@ -34,16 +34,8 @@ std::string condition(const JobState& state)
 
 std::string ended_by_phrase(const JobState& state)
 {
-    std::string text;
-    if (state.ended_by == "deadline") {
-        text = "stopped at its deadline";
-    } else if (state.ended_by == "kill") {
-        text = state.running ? "being ended on request" : "on request";
-    } else if (state.ended_by == "room") {
-        text = "stopped for another command, which found no process free";
-    } else if (state.ended_by == "quota") {
-        text = "stopped since it made the home larger than session.quota lets it be";
-    }
+    std::string text = state.running && state.ended_by == "kill" ? "being ended on request"
+                                                                 : stopper_phrase(state.ended_by);
     if (state.survivors > 0) {
         text += (text.empty() ? "" : ", ") + counted(state.survivors, "process") +
                 " could not be stopped";
@@ -128,6 +120,16 @@ nlohmann::json stream_data(const JobStream& stream, const ShownStream& shown)
 }
 
 } // namespace
+
+std::string stopper_phrase(std::string_view ended_by)
+{
+    return ended_by == "deadline" ? "stopped at its deadline"
+           : ended_by == "kill"   ? "on request"
+           : ended_by == "room"   ? "stopped for another command, which found no process free"
+           : ended_by == "quota"
+               ? "stopped since it made the home larger than session.quota lets it be"
+               : "";
+}
 
 std::vector<std::string> job_parts(const JobState& state)
 {

@@ -6,9 +6,13 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth::tools {
+
+/// Who stopped a job that has ended, from its `ended_by`; empty: nobody.
+[[nodiscard]] std::string stopper_phrase(std::string_view ended_by);
 
 /// What is to be said of a job in a line, first of all what it does: "job-1 running", "12.3 s" …
 [[nodiscard]] std::vector<std::string> job_parts(const protocol::JobState& state);

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "tools/job_report.hpp"
 #include "tools/pause_report.hpp"
 #include "tools/quota_report.hpp"
 #include "tools/render.hpp"
@@ -102,16 +103,29 @@ std::string jobs_text(const std::vector<protocol::JobEntry>& jobs)
     return text.empty() ? text : "jobs:\n" + text;
 }
 
+/// An earlier guest says no more than the exit code, which is -1 where there is none.
+std::string end_text(const protocol::JobEntry& job)
+{
+    if (job.not_run) {
+        return "not run";
+    }
+    if (!job.exit_code) {
+        return "ended";
+    }
+    const auto by = stopper_phrase(job.ended_by);
+    const auto end = job.fate             ? ended_phrase(*job.fate, *job.exit_code, job.signal)
+                     : *job.exit_code < 0 ? "stopped"
+                                          : "exit " + std::to_string(*job.exit_code);
+    return by.empty() ? end : end + ", " + by;
+}
+
 std::string ended_jobs_text(const std::vector<protocol::JobEntry>& jobs)
 {
     std::string text;
     for (const auto& job : jobs) {
-        text += "  " + job.job_id + "  " +
-                (job.not_run     ? "not run"
-                 : job.exit_code ? "exit " + std::to_string(*job.exit_code)
-                                 : "ended") +
-                ", " + human_duration(std::chrono::milliseconds(job.age)) + ": " +
-                visible(job.command) + "\n";
+        text += "  " + job.job_id + "  " + end_text(job) + ", " +
+                human_duration(std::chrono::milliseconds(job.age)) + ": " + visible(job.command) +
+                "\n";
     }
     return text.empty() ? text : "ended jobs (bash_output shows them):\n" + text;
 }
@@ -188,6 +202,14 @@ void add_made_with(json& data, const session::SessionFacts& facts,
     });
 }
 
+/// A shell that was stopped has no exit code, which the guest gives as -1.
+void add_exit_code(json& entry, const protocol::JobEntry& job)
+{
+    if (job.exit_code && *job.exit_code >= 0) {
+        entry["exit_code"] = *job.exit_code;
+    }
+}
+
 json jobs_data(const std::vector<protocol::JobEntry>& jobs)
 {
     auto list = json::array();
@@ -198,9 +220,7 @@ json jobs_data(const std::vector<protocol::JobEntry>& jobs)
                                              {"processes", job.processes},
                                              {"age_ms", job.age},
                                              {"remaining_ms", job.remaining.value_or(0)}});
-        if (job.exit_code) {
-            entry["exit_code"] = *job.exit_code;
-        }
+        add_exit_code(entry, job);
     }
     return list;
 }
@@ -209,10 +229,17 @@ json ended_jobs_data(const std::vector<protocol::JobEntry>& jobs)
 {
     auto list = json::array();
     for (const auto& job : jobs) {
-        auto& entry = list.emplace_back(json{
-            {"job_id", job.job_id}, {"command", utf8::sanitize(job.command)}, {"age_ms", job.age}});
-        if (job.exit_code) {
-            entry["exit_code"] = *job.exit_code;
+        auto& entry = list.emplace_back(json{{"job_id", job.job_id},
+                                             {"command", utf8::sanitize(job.command)},
+                                             {"not_run", job.not_run},
+                                             {"ended_by", utf8::sanitize(job.ended_by)},
+                                             {"age_ms", job.age}});
+        add_exit_code(entry, job);
+        if (job.fate && !job.not_run) {
+            entry["fate"] = fate_word(*job.fate);
+        }
+        if (job.signal > 0) {
+            entry["signal"] = signal_name(job.signal);
         }
     }
     return list;

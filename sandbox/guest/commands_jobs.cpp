@@ -37,8 +37,11 @@ protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen, std::u
     entry.unseen = unseen;
     entry.order = order;
     entry.not_run = state.not_run;
+    entry.ended_by = state.ended_by;
     if (state.shell_ended) {
         entry.exit_code = state.exit_code;
+        entry.fate = state.fate;
+        entry.signal = state.signal;
     }
     return entry;
 }

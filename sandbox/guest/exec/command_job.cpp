@@ -140,8 +140,11 @@ protocol::JobEntry Command::job_entry()
     entry.unseen = unseen_.is_set();
     entry.order = order_;
     entry.not_run = failed_;
+    entry.ended_by = ended_by_;
     if (judgement_) {
         entry.exit_code = judgement_->exit_code;
+        entry.fate = judgement_->fate;
+        entry.signal = judgement_->signal;
     }
     return entry;
 }

@@ -2,6 +2,7 @@
 
 // What a guest says of itself.
 
+#include "sandbox/protocol/messages/execute.hpp"
 #include "sandbox/protocol/messages/pause.hpp"
 #include "sandbox/protocol/messages/quota.hpp"
 
@@ -43,6 +44,10 @@ struct JobEntry {
     /// earlier guest does not say. Of jobs that became some when their connections ended, the ids
     /// are in the order in which the kernel closed those.
     std::uint64_t order = 0;
+    /// How its shell ended, once that has, as in JobState. Absent: an earlier guest does not say.
+    std::optional<Fate> fate;
+    std::int32_t signal = 0;
+    std::string ended_by;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -57,6 +62,9 @@ struct JobEntry {
         field(8, self.unseen);
         field(9, self.not_run);
         field(10, self.order);
+        field(11, self.fate);
+        field(12, self.signal);
+        field(13, self.ended_by);
     }
 };
 

@@ -288,6 +288,11 @@ class JobsTest(ParityTest):
         self.assertEqual((data["fate"], data["ended_by"], data["survivors"]),
                          ("timed_out", "deadline", 0))
         self.assertIn("stopped at its deadline", self.call("bash_output", job_id=job).text)
+        info = self.call("session_info")
+        self.assertIn(job + "  timed out, stopped at its deadline, ", info.text)
+        (told,) = info.data["ended_jobs"]
+        self.assertEqual((told["fate"], told["ended_by"], told["not_run"], told.get("exit_code")),
+                         ("timed_out", "deadline", False, None))
         self.assertLessEqual(self.run_command("sleep 60", background=True)
                              .data["job_remaining_ms"], 300_000)
         self.refused("invalid_argument", "bash_exec", command="true", background=True, timeout=601)

@@ -140,4 +140,6 @@ TEST_CASE("a job in a list of an earlier guest is not marked")
     CHECK(job.exit_code == 3);
     CHECK_FALSE(job.unseen);
     CHECK(job.order == 0);
+    CHECK_FALSE(job.fate);
+    CHECK(job.ended_by.empty());
 }

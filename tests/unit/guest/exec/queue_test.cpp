@@ -174,6 +174,7 @@ TEST_CASE("a command that waits when its connection ends is never run, and a job
     CHECK(ended.front().not_run);
     CHECK(ended.front().unseen);
     CHECK(ended.front().order == 2);
+    CHECK(ended.front().fate == Fate::lost);
     CHECK(output(guest, job_id).state.notice.find("session.calls") != std::string::npos);
     guest.release();
     (void)guest.wait_for(guest.first);
