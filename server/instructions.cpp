@@ -50,27 +50,66 @@ bool serves(const mcp::Catalog& catalog, std::string_view name)
                        [&](const tools::Entry* tool) { return tools::own_name(*tool) == name; });
 }
 
-std::string retention(std::chrono::seconds time)
+std::string duration_text(std::chrono::seconds time)
 {
-    return time == std::chrono::seconds(0)
-               ? ""
-               : " for " +
-                     format_duration(static_cast<double>(std::chrono::milliseconds(time).count())) +
-                     " more";
+    return format_duration(static_cast<double>(std::chrono::milliseconds(time).count()));
 }
 
-std::string lifetime_sentence(const Options& options, const mcp::Catalog& catalog)
+std::string retention(std::chrono::seconds time)
+{
+    return time == std::chrono::seconds(0) ? "" : " for " + duration_text(time) + " more";
+}
+
+/// A server that was told nothing takes the machine as it is.
+protocol::OnDisconnect at_leaving(const session::Settings& settings,
+                                  const session::SessionFacts& facts)
+{
+    return settings.asked.contains("session.on_disconnect")
+               ? settings.on_disconnect
+               : facts.on_disconnect.value_or(settings.on_disconnect);
+}
+
+/// Where nothing that leaves ends the machine.
+std::string end_of_unused(const session::Settings& settings, const sandbox::Backend& backend)
+{
+    if (backend.ends_machines()) {
+        return " and ends when no server has been connected to it for " +
+               duration_text(settings.ttl) + ", but its home is kept" +
+               retention(settings.home_retention);
+    }
+    const bool for_ever = settings.home_retention == std::chrono::seconds(0);
+    return ", asleep while nobody uses it" +
+           (for_ever ? ""
+                     : ", and ends with its files after " +
+                           duration_text(settings.ttl + settings.home_retention) + " without use");
+}
+
+std::string named_lifetime(const session::Settings& settings, protocol::OnDisconnect on_disconnect,
+                           const sandbox::Backend& backend)
+{
+    using protocol::OnDisconnect;
+    if (on_disconnect == OnDisconnect::kill) {
+        return std::string("The machine ends, with all that runs in it, when the last server of "
+                           "this session leaves: with this conversation if no other goes on") +
+               (backend.keeps_homes() ? "; its home is kept" + retention(settings.home_retention)
+                                      : "; so do its files");
+    }
+    return std::string("The machine stays between conversations of this session") +
+           (on_disconnect == OnDisconnect::now
+                ? " (paused with its jobs while no server is connected)"
+                : "") +
+           end_of_unused(settings, backend);
+}
+
+std::string lifetime_sentence(const Options& options, const session::SessionFacts& facts,
+                              const sandbox::Backend& backend, const mcp::Catalog& catalog)
 {
     const bool saves = serves(catalog, "save_to_workspace");
     if (options.session.session.empty()) {
         return std::string("The machine and its files end with this conversation") +
                (saves ? "; save_to_workspace keeps what should stay." : ".");
     }
-    return "The machine stays between conversations of this session and ends when no "
-           "server has been connected to it for " +
-           format_duration(
-               static_cast<double>(std::chrono::milliseconds(options.sessions.ttl).count())) +
-           ", but its home is kept" + retention(options.sessions.home_retention) +
+    return named_lifetime(options.sessions, at_leaving(options.sessions, facts), backend) +
            (saves ? "; save_to_workspace shares files with other sessions." : ".");
 }
 
@@ -146,7 +185,7 @@ std::string make_instructions(const Options& options, const session::SessionFact
     text += network_sentence(facts.network) + ' ';
     text += mounts_sentence(facts.mounts);
     text += limits_sentence(facts.limits, backend.limit_layers()) + ' ';
-    text += lifetime_sentence(options, catalog) + '\n';
+    text += lifetime_sentence(options, facts, backend, catalog) + '\n';
     text += advice(catalog);
     if (options.read_only) {
         text += "\nThe operator allows reading only: tools that change anything are not served.";

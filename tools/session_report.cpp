@@ -130,6 +130,20 @@ std::string ended_jobs_text(const std::vector<protocol::JobEntry>& jobs)
     return text.empty() ? text : "ended jobs (bash_output shows them):\n" + text;
 }
 
+/// What the leaving of the last server changes comes before whatever the guest counts down to.
+std::string pause_line(const session::SessionFacts& facts, const protocol::InfoReply& info)
+{
+    auto text = visible(pause_text(info));
+    if (text.empty() || info.pause->paused) {
+        return text;
+    }
+    return facts.on_disconnect == protocol::OnDisconnect::now
+               ? text + "; paused, jobs or not, as soon as its last server leaves"
+           : facts.on_disconnect == protocol::OnDisconnect::kill
+               ? text + "; it ends, jobs or not, as soon as its last server leaves"
+               : text;
+}
+
 /// What the sandbox of the facts was made with, or is made with now.
 std::string made_with_text(const session::SessionFacts& facts,
                            const std::vector<sandbox::Layer>& layers, const Settings* settings)
@@ -200,6 +214,9 @@ void add_made_with(json& data, const session::SessionFacts& facts,
         {"mounts", std::move(mounts)},
         {"limits", limits_data(facts.limits, layers, settings)},
     });
+    if (facts.on_disconnect) {
+        data["on_disconnect"] = protocol::to_string(*facts.on_disconnect);
+    }
 }
 
 /// A shell that was stopped has no exit code, which the guest gives as -1.
@@ -265,7 +282,7 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
     return headline(facts, machine) + "\n" + field("backend", facts.backend) +
            field("sandbox", facts.sandbox_id) + field("principal", visible(facts.principal)) +
            field("created", facts.created) + field("last used", facts.last_used) +
-           field("lifetime", facts.why) + field("pause", visible(pause_text(machine.info))) +
+           field("lifetime", facts.why) + field("pause", pause_line(facts, machine.info)) +
            field("working directory", visible(machine.info.cwd)) +
            field("home", visible(machine.info.home)) +
            made_with_text(facts, machine.layers, settings) +

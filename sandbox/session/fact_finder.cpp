@@ -73,6 +73,25 @@ void take_conditions(SessionFacts& facts, ToldMachine machine, const Conditions&
     facts.network = conditions.network;
     facts.template_name = conditions.template_name;
     facts.mounts = conditions.mounts;
+    facts.on_disconnect = conditions.on_disconnect;
+}
+
+/// Where a machine ends when it is left, nothing else that would end it comes first.
+std::string end_at_leaving(bool keeps_home, std::optional<std::chrono::seconds> retention)
+{
+    return std::string("it ends, with all that runs in it") +
+           (keeps_home ? "" : " and with its files") +
+           ", when its last server leaves (session.on_disconnect = kill)" +
+           (keeps_home ? "; its home is kept" + for_how_long(retention) : "");
+}
+
+/// What comes before its end.
+std::string sleep_at_leaving(protocol::OnDisconnect on_disconnect)
+{
+    return on_disconnect == protocol::OnDisconnect::now
+               ? "it is paused, with its jobs, when its last server leaves "
+                 "(session.on_disconnect = now); "
+               : "";
 }
 
 } // namespace
@@ -140,7 +159,9 @@ FactFinder::Look FactFinder::look_at(Record of) const
         facts.why = facts.silence;
     } else if (running) {
         facts.why = record.unnamed ? "it ends, with its files, when its server stops"
-                                   : end_sentence(record, in_force);
+                    : in_force.on_disconnect == protocol::OnDisconnect::kill
+                        ? end_at_leaving(backend_.keeps_homes(), retention_of(settings_, record))
+                        : sleep_at_leaving(in_force.on_disconnect) + end_sentence(record, in_force);
     }
     if (is_elsewhere(settings_.place, record)) {
         facts.why += " (on the host " + visible(record.place->host) + ", as the books have it)";
@@ -148,6 +169,9 @@ FactFinder::Look FactFinder::look_at(Record of) const
     if (record.made_with && record.epoch != 0) { // else no machine was ready with them
         take_conditions(facts, has_no_machine(record) ? ToldMachine::last : ToldMachine::present,
                         *record.made_with);
+    }
+    if (record.unnamed) {
+        facts.on_disconnect.reset();
     }
     facts.is_next = running && facts.backend == backend_.name() &&
                     !is_elsewhere(settings_.place, record) && !need_another(settings_, in_force);
@@ -183,6 +207,9 @@ SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
         take_conditions(facts, ToldMachine::next, settings_);
     }
     facts.session = id.session; // not the one that was made up for an unnamed session
+    if (id.session.empty()) {
+        facts.on_disconnect.reset();
+    }
     return facts;
 }
 

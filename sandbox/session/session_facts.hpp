@@ -4,6 +4,7 @@
 #include "sandbox/sandbox.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,13 @@ struct SessionFacts {
     bool is_next = false;
     std::string home; ///< on the host, for the operator's own eyes; empty when none
     std::string host; ///< whose machine it is, in books that several hosts write in; else empty
-    ToldMachine machine = ToldMachine::unknown; ///< of which the next four are
+    ToldMachine machine = ToldMachine::unknown; ///< of which the next five are
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;
     std::string template_name; ///< empty: the backend's own programs
     std::vector<sandbox::Mount> mounts;
+    /// Absent: nobody's, or that of an unnamed session, for which it says nothing.
+    std::optional<protocol::OnDisconnect> on_disconnect;
     std::string trouble; ///< why the books could not be asked: this is what the server remembers
     std::string silence; ///< why the guest did not tell: whether it is paused is not known
 };

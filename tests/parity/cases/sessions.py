@@ -115,6 +115,10 @@ class SessionsTest(ParityTest):
             with self.subTest(state):
                 server = self.start("--session", state, env={"BERTH_SESSION_ON_DISCONNECT": "kill"})
                 server.call_tool("bash_exec", {"command": "true"})
+                told = server.call_tool("session_info", {}).data
+                self.assertEqual(told["on_disconnect"], "kill")
+                self.assertTrue(told["lifetime"].startswith("it ends, with all that runs in it, "
+                                                            "when its last server leaves"), told)
                 if dies:
                     for guest in self.living_guests():
                         os.kill(guest, signal.SIGKILL)

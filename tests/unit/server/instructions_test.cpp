@@ -85,6 +85,29 @@ TEST_SUITE("server/instructions")
         CHECK(text().size() < 4096);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "what becomes of the machine when the last server leaves is told")
+    {
+        given.session = "work";
+        CHECK(says("stays between conversations of this session and ends when no server has been "
+                   "connected to it for 12 h, but its home is kept for 7 d more"));
+        set("session.on_disconnect", "now");
+        CHECK(says("stays between conversations of this session (paused with its jobs while no "
+                   "server is connected) and ends when no server"));
+        set("session.on_disconnect", "kill");
+        CHECK(says("The machine ends, with all that runs in it, when the last server of this "
+                   "session leaves: with this conversation if no other goes on; its home is kept "
+                   "for 7 d more; save_to_workspace"));
+        CHECK_FALSE(says("stays between"));
+        // A machine that is there has what it was made with, unless this server asks for other.
+        in_force.on_disconnect = protocol::OnDisconnect::idle;
+        in_force.state = "running";
+        CHECK(says("The machine ends, with all"));
+        given.values.erase("session.on_disconnect");
+        CHECK(says("stays between"));
+        in_force.on_disconnect = protocol::OnDisconnect::kill;
+        CHECK(says("The machine ends, with all"));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "only limits that hold are promised")
     {
         set("local.memory", "4GiB");

@@ -266,6 +266,8 @@ TEST_SUITE("session/session_manager")
         CHECK(facts.state == "running");
         CHECK(facts.why.find("when its server stops") != std::string::npos);
         CHECK(facts.session.empty());
+        CHECK_FALSE(facts.on_disconnect);
+        CHECK_FALSE(manager->list().at(0).on_disconnect);
         CHECK(manager->list().at(0).session.starts_with("unnamed-")); // by this it can be ended
         const auto other = start();
         (void)other->acquire(unnamed);
@@ -293,6 +295,27 @@ TEST_SUITE("session/session_manager")
         CHECK(facts.created > facts.last_used);
         CHECK(facts.why.find("12 h without use") != std::string::npos);
         CHECK(facts.why.find("a running job is use") != std::string::npos);
+        CHECK(facts.on_disconnect == protocol::OnDisconnect::idle);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what the last server's leaving does comes before the time to live")
+    {
+        settings.asked = {"session.on_disconnect"};
+        settings.on_disconnect = protocol::OnDisconnect::kill;
+        const auto manager = start();
+        CHECK(manager->facts(work).on_disconnect == protocol::OnDisconnect::kill);
+        CHECK_FALSE(manager->facts({"ann", ""}).on_disconnect);
+        (void)manager->acquire(work);
+        CHECK(manager->list().at(0).why ==
+              "it ends, with all that runs in it, when its last server leaves "
+              "(session.on_disconnect = kill); its home is kept for 7 d more");
+        settings.on_disconnect = protocol::OnDisconnect::now;
+        const auto other = start();
+        (void)other->acquire({"ann", "other"});
+        const auto facts = other->facts({"ann", "other"});
+        CHECK(facts.on_disconnect == protocol::OnDisconnect::now);
+        CHECK(facts.why.starts_with("it is paused, with its jobs, when its last server leaves "
+                                    "(session.on_disconnect = now); it ends after 12 h without"));
     }
 
     TEST_CASE_FIXTURE(Fixture, "the facts have what a machine of this server gets")

@@ -93,3 +93,32 @@ TEST_CASE("a job that an earlier guest says less of")
     job.exit_code.reset();
     CHECK(told(job).line == "ended, 2.0 s: make");
 }
+
+TEST_CASE("what the last server's leaving does to a pause is told beside it")
+{
+    session::SessionFacts facts;
+    facts.state = "running";
+    facts.machine = session::ToldMachine::present;
+    SessionInfo::Machine machine;
+    machine.info.pause = protocol::PauseState{};
+    auto& job = machine.info.jobs.emplace_back();
+    job.job_id = "job-1";
+    job.remaining = 7'200'000;
+    const auto line = [&](std::optional<protocol::OnDisconnect> on_disconnect) {
+        facts.on_disconnect = on_disconnect;
+        const auto text = session_text(facts, machine, nullptr);
+        const auto at = text.find("pause: ");
+        return text.substr(at, text.find('\n', at) - at);
+    };
+    const std::string awake = "pause: kept awake by job-1, for 2 h at the longest";
+    CHECK(line({}) == awake);
+    CHECK(line(protocol::OnDisconnect::idle) == awake);
+    CHECK(line(protocol::OnDisconnect::now) ==
+          awake + "; paused, jobs or not, as soon as its last server leaves");
+    CHECK(line(protocol::OnDisconnect::kill) ==
+          awake + "; it ends, jobs or not, as soon as its last server leaves");
+    CHECK(session_data(facts, machine, nullptr).at("on_disconnect") == "kill");
+    CHECK_FALSE(session_data({}, machine, nullptr).contains("on_disconnect"));
+    machine.info.pause->paused = true;
+    CHECK(line(protocol::OnDisconnect::kill).find("leaves") == std::string::npos);
+}
