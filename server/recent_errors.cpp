@@ -185,16 +185,20 @@ std::vector<RecentError> recent_errors(const std::string& state_directory, std::
                                        std::string* trouble)
 {
     std::vector<RecentError> errors;
-    const auto directory = open_directory(state_directory);
-    for (const char* name : {previous_name, present_name}) {
+    const auto or_told = [&](const auto& action) {
         try {
-            if (directory) {
-                append_errors(directory.get(), name, errors);
-            }
+            action();
         } catch (const std::exception& failure) {
             if (trouble != nullptr) {
                 *trouble = failure.what();
             }
+        }
+    };
+    UniqueFd directory;
+    or_told([&] { directory = sandbox::find_state_directory(state_directory); });
+    if (directory) {
+        for (const char* name : {previous_name, present_name}) {
+            or_told([&] { append_errors(directory.get(), name, errors); });
         }
     }
     if (errors.size() > count) {

@@ -1,6 +1,7 @@
 #include "server/cli/status.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "server/cli/print.hpp"
@@ -43,20 +44,20 @@ Status gather(session::SessionManager& sessions, const Options& options)
 {
     Status status;
     status.availability = sessions.backend().availability();
-    // Where the state directory is refused, or nothing can be made, the availability says why; what
-    // can be read is shown.
-    const auto unless_told = [&](const auto& action) {
+    const auto unless = [&](bool told, const auto& action) {
         try {
             action();
         } catch (const Error& error) {
-            if (status.availability.available) {
+            if (!told) {
                 status.trouble = error.what();
                 status.trouble_remedy = error.hint();
             }
         }
     };
-    unless_told([&] { collect_leftovers(sessions); });
-    unless_told([&] {
+    // Where nothing can be made, the availability says why nothing is cleared up either; the books
+    // can be read.
+    unless(!status.availability.available, [&] { collect_leftovers(sessions); });
+    unless(false, [&] {
         status.known = sessions.list().size();
         status.running = sessions.activities();
     });
@@ -160,6 +161,20 @@ std::string errors_text(const Status& status)
     return indented(std::move(rows));
 }
 
+std::string latest_errors(const Status& status)
+{
+    if (status.errors.empty()) {
+        return "errors     " +
+               (status.unread.empty() ? "none lately"
+                                      : "not known, cannot be read: " + visible(status.unread)) +
+               '\n';
+    }
+    return "errors     the latest, newest first:\n" + errors_text(status) +
+           (status.unread.empty()
+                ? ""
+                : "           not all can be read: " + visible(status.unread) + '\n');
+}
+
 /// What is told of folders and reasons has names in it that can be anybody's.
 void print_status(const Status& status, std::string_view backend, const std::string& state)
 {
@@ -178,16 +193,26 @@ void print_status(const Status& status, std::string_view backend, const std::str
         text += "commands   " + std::to_string(status.commands) + " in flight\n";
         text += "jobs       " + std::to_string(status.jobs) + '\n' + jobs_text(status);
     } else {
-        text += "sessions   not known: " + visible(status.trouble) + "\nremedy     " +
-                or_dash(visible(status.trouble_remedy)) + '\n';
+        text += "sessions   not known: " + visible(status.trouble) + '\n';
+        if (status.availability.available || status.trouble != status.availability.reason) {
+            text += "remedy     " + or_dash(visible(status.trouble_remedy)) + '\n';
+        }
     }
-    text += std::string("errors     ") +
-            (status.errors.empty() ? "none lately" : "the latest, newest first:") + '\n' +
-            errors_text(status);
-    if (!status.unread.empty()) {
-        text += "           not all can be read: " + visible(status.unread) + '\n';
+    print(text + latest_errors(status));
+}
+
+/// Of what there is to say first why nothing can be made.
+json reasons_json(const Status& status)
+{
+    const auto& told = status.availability;
+    if (told.available) {
+        return {{"reason", status.trouble}, {"remedy", status.trouble_remedy}};
     }
-    print(text);
+    if (status.trouble.empty() || status.trouble == told.reason) {
+        return {{"reason", told.reason}, {"remedy", told.remedy}};
+    }
+    return {{"reason", told.reason + "; sessions not known: " + status.trouble},
+            {"remedy", joined(std::vector{told.remedy, status.trouble_remedy}, "; ")}};
 }
 
 } // namespace
@@ -197,23 +222,22 @@ int show_status(session::SessionManager& sessions, const Options& options, bool 
     const auto status = gather(sessions, options);
     const auto& availability = status.availability;
     if (as_json) {
-        const bool known = status.trouble.empty();
-        print_json({{"enabled", true},
-                    {"available", availability.available},
-                    {"reason", known ? availability.reason : status.trouble},
-                    {"remedy", known ? availability.remedy : status.trouble_remedy},
-                    {"sessions_known", known},
-                    {"backend", sessions.backend().name()},
-                    {"state_dir", options.sessions.state_directory},
-                    {"sessions", status.known},
-                    {"active_sessions", status.running.size()},
-                    {"paused_sessions", status.paused},
-                    {"commands_in_flight", status.commands},
-                    {"jobs", jobs_json(status)},
-                    {"silent_sessions", silent_json(status)},
-                    {"recent_errors", errors_json(status)},
-                    {"unread_errors", status.unread},
-                    {"limits", limits_json(options.sessions.limits)}});
+        json all{{"enabled", true},
+                 {"available", availability.available},
+                 {"sessions_known", status.trouble.empty()},
+                 {"backend", sessions.backend().name()},
+                 {"state_dir", options.sessions.state_directory},
+                 {"sessions", status.known},
+                 {"active_sessions", status.running.size()},
+                 {"paused_sessions", status.paused},
+                 {"commands_in_flight", status.commands},
+                 {"jobs", jobs_json(status)},
+                 {"silent_sessions", silent_json(status)},
+                 {"recent_errors", errors_json(status)},
+                 {"unread_errors", status.unread},
+                 {"limits", limits_json(options.sessions.limits)}};
+        all.update(reasons_json(status));
+        print_json(all);
     } else {
         print_status(status, sessions.backend().name(), options.sessions.state_directory);
     }

@@ -168,5 +168,38 @@ TEST_SUITE("server/cli/status")
         CHECK(text.find("available  no\nwhy not    no fakes here\nremedy     allow fakes\n") !=
               std::string::npos);
         CHECK(json::parse(show(true))["reason"] == "no fakes here");
+        // The books can be read all the same.
+        CHECK(text.find("sessions   0 running, 0 known\n") != std::string::npos);
+        CHECK(json::parse(show(true))["sessions_known"] == true);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "of a state directory that is refused nothing is said to be known")
+    {
+        const std::string path = directory / "state";
+        const std::string why = "the state directory " + path + " may be written to by other users";
+        (void)sessions.acquire({"ann", "work", {}});
+        std::filesystem::permissions(path, std::filesystem::perms::group_write,
+                                     std::filesystem::perm_options::add);
+        const auto told = [&] {
+            const auto text = show(false);
+            CAPTURE(text);
+            CHECK(exit_status == 1);
+            CHECK(text.find("\nsessions   not known: " + why + '\n') != std::string::npos);
+            CHECK(text.find("\nerrors     not known, cannot be read: " + why + '\n') !=
+                  std::string::npos);
+            CHECK(text.find(" known\n") == std::string::npos);
+            const auto status = json::parse(show(true));
+            CHECK(status["sessions_known"] == false);
+            CHECK(status["unread_errors"] == why);
+            return std::pair(text, status["reason"].get<std::string>());
+        };
+        CHECK(told().second == why);
+        backend->available = false;
+        CHECK(told().second == "no fakes here; sessions not known: " + why);
+        backend->reason = why;
+        backend->remedy = "run chmod";
+        const auto [text, reason] = told();
+        CHECK(reason == why);
+        CHECK(text.find("remedy") == text.rfind("remedy"));
     }
 }
