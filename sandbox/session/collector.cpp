@@ -62,6 +62,10 @@ template <class Subjects, class Act>
 bool Collector::for_each(const Subjects& subjects, const Deadline& deadline, Round& round,
                          const Act& act)
 {
+    const auto note_failed = [&](const auto& subject, const std::exception& error) {
+        round.collected.failed.push_back("session " + name_of(key_of(subject)) + ": " +
+                                         error.what());
+    };
     for (const auto& subject : subjects) {
         if (deadline.expired() || round.stop.stop_requested()) {
             return false;
@@ -72,10 +76,10 @@ bool Collector::for_each(const Subjects& subjects, const Deadline& deadline, Rou
             if (error.code() == ErrorCode::busy) {
                 round.collected.busy.push_back(name_of(key_of(subject)));
             } else {
-                round.collected.failed.emplace_back(error.what());
+                note_failed(subject, error);
             }
         } catch (const std::exception& error) {
-            round.collected.failed.emplace_back(error.what());
+            note_failed(subject, error);
         }
     }
     return true;

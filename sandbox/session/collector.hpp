@@ -32,7 +32,10 @@ struct Collected {
     bool in_time = false; ///< the time was enough to come to all
 
     /// Nothing is left to whoever comes next.
-    [[nodiscard]] bool complete() const noexcept { return in_time && busy.empty(); }
+    [[nodiscard]] bool complete() const noexcept
+    {
+        return in_time && busy.empty() && failed.empty();
+    }
 };
 
 /// Which homes a collection removes besides. With any, what is due of `save_on_end` is done too,

@@ -3,7 +3,7 @@
 #include "sandbox/base/error.hpp"
 
 #include <cstddef>
-#include <string>
+#include <exception>
 
 namespace berth::session {
 namespace {
@@ -55,6 +55,16 @@ void apply(Record& record, Event event)
     record.why = transition->why;
     record.ending = false;
     record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
+}
+
+std::string known_trouble(Registry& registry, const std::string& key)
+{
+    try {
+        const auto record = registry.find(key);
+        return record ? record->saving.trouble : "";
+    } catch (const std::exception&) {
+        return {};
+    }
 }
 
 } // namespace berth::session

@@ -2,6 +2,7 @@
 
 #include "sandbox/session/registry.hpp"
 
+#include <string>
 #include <string_view>
 
 namespace berth::session {
@@ -14,5 +15,9 @@ void apply(Record& record, Event event);
 
 /// Throws Error(sandbox_unavailable) where they are.
 void require_backend(const Record& record, std::string_view backend);
+
+/// Why what is to be saved of the session was not at the last attempt; empty: there was none, or
+/// its record cannot be read, which whoever ends it tells.
+[[nodiscard]] std::string known_trouble(Registry& registry, const std::string& key);
 
 } // namespace berth::session

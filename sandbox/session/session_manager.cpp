@@ -7,6 +7,7 @@
 #include "sandbox/session/late_teller.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
+#include "sandbox/session/record_state.hpp"
 #include "sandbox/session/redis_registry.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/replaced_mounts.hpp"
@@ -276,14 +277,15 @@ Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEn
     return ended;
 }
 
-/// `session`: what it is told as. The collections that try again do not tell a reason that is
-/// known, this does.
+/// `session`: what it is told as. A reason that is known is not told again, as by the collections;
+/// who ends it here has it in the result.
 Ended SessionManager::Implementation::end(const std::string& key, const std::string& session,
                                           bool purge, AtEnd files)
 {
+    const auto known = known_trouble(*registry_, key);
     auto ended = keeper_.end(
         key, {.purge = purge, .files = files, .deadline = Deadline::after(settings_.lock_wait)});
-    if (!ended.trouble.empty() && settings_.on_unsaved) {
+    if (!ended.trouble.empty() && ended.trouble != known && settings_.on_unsaved) {
         settings_.on_unsaved(session, ended.trouble);
     }
     return ended;

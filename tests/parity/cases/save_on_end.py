@@ -129,8 +129,11 @@ class SaveOnEndTest(ParityTest):
         (failed,) = json.loads(self.command_line("sessions", "gc", "--json", status=1))["failed"]
         self.assertIn("session work", failed)
         self.command_line("sessions", "gc", "--homes-older-than", "0s", status=1)
+        self.assertEqual(self.kill("--purge", status=1)["unsaved"], told["unsaved"])
         errors = json.loads(self.command_line("status", "--json"))["recent_errors"]
-        self.assertTrue(any("session.save_on_end" in each["message"] for each in errors), errors)
+        # Once for each reason, whoever tries again.
+        self.assertEqual(["session.save_on_end" in each["message"] for each in errors], [True],
+                         errors)
         self.assertEqual(self.output("cat out/a"), "one\n")  # nothing is lost
         self.call("delete_workspace_file", workspace_path="/sessions")
         self.assertEqual(self.kill("--purge")["saved"]["files"], 3)

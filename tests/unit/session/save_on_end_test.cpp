@@ -134,7 +134,10 @@ TEST_SUITE("session/save_on_end")
         const auto collected = collect();
         REQUIRE(collected.failed.size() == 1);
         CHECK(collected.failed[0].find("the disk is full") != std::string::npos);
-        CHECK(told == std::vector<std::string>{"work: the disk is full"}); // at its end
+        CHECK_FALSE(collected.complete());
+        CHECK(manager->kill(work, true).trouble == "the disk is full");
+        CHECK(start()->kill(work, false).trouble == "the disk is full");
+        CHECK(told == std::vector<std::string>{"work: the disk is full"}); // at its end, once
         SUBCASE("until it can be")
         {
             full = false;

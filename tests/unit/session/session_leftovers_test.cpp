@@ -256,6 +256,17 @@ TEST_SUITE("session/leftovers")
         CHECK(collected.cleared == 1);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a collection says of which session something stays")
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+        backend->before_end = [] { throw Error(ErrorCode::backend_error, "it sticks"); };
+        const auto collected = start()->collect_leftovers(Deadline::after(5s));
+        CHECK(collected.failed == std::vector<std::string>{"session work: it sticks"});
+        CHECK_FALSE(collected.complete());
+        CHECK(collected.in_time);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "to look for a session that there is not leaves nothing behind")
     {
         const auto books = session::make_file_registry(settings.state_directory);
