@@ -44,6 +44,30 @@ std::string choices_of(const Definition& definition)
     return text + '"';
 }
 
+/// Durations in milliseconds. Nothing for what is none of the kind.
+std::optional<double> quantity(const Definition& definition, const RawValue& value)
+{
+    const auto text = joined(value.items, ",");
+    return definition.kind == Kind::duration ? parse_duration(text)
+           : definition.kind == Kind::bytes  ? parse_bytes(text)
+           : definition.kind == Kind::number ? parse_number(text)
+                                             : std::nullopt;
+}
+
+/// A lock is on the value, not on how it is written: 60min is 1h.
+bool is_same(const Definition& definition, const RawValue& a, const RawValue& b)
+{
+    if (a.items == b.items) {
+        return true;
+    }
+    if (definition.kind == Kind::boolean) {
+        const auto value = parse_boolean(joined(a.items, ","));
+        return value && value == parse_boolean(joined(b.items, ","));
+    }
+    const auto value = quantity(definition, a);
+    return value && value == quantity(definition, b);
+}
+
 /// Of these 0 is no number but "never" or "any": above every maximum, and none itself.
 bool is_unlimited(const Definition& definition, double value)
 {
@@ -166,7 +190,7 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
         if (!asked) {
             return value;
         }
-        if (const auto by = locked_by(key); !by.empty() && asked->items != value.items) {
+        if (const auto by = locked_by(key); !by.empty() && !is_same(definition, *asked, value)) {
             refuse(definition, *asked,
                    '"' + joined(value.items, ",") + "\", which profile " + by + " has locked");
         }
@@ -177,7 +201,7 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
         const auto* const kept = lock == locked_.end()                 ? nullptr
                                  : of_profile != profile_.values.end() ? &of_profile->second
                                                                        : &of_file->second;
-        if (kept != nullptr && asked->items != kept->items) {
+        if (kept != nullptr && !is_same(definition, *asked, *kept)) {
             refuse(definition, *asked,
                    '"' + joined(kept->items, ",") + "\", which the settings file has locked (" +
                        lock->second + ')');
@@ -224,25 +248,38 @@ bool Layers::boolean(std::string_view key) const
 
 double Layers::parsed(const Definition& definition, const RawValue& value) const
 {
-    const auto text = joined(value.items, ",");
-    const auto number = definition.kind == Kind::duration ? parse_duration(text)
-                        : definition.kind == Kind::bytes  ? parse_bytes(text)
-                                                          : parse_number(text);
+    const auto number = quantity(definition, value);
     if (!number || *number < definition.least || *number > definition.most) {
         refuse(definition, value, range_of(definition) + units_of(definition));
     }
     return *number;
 }
 
+std::optional<RawValue> Layers::maximum(std::string_view key) const
+{
+    const auto most = profile_.most.find(std::string(key));
+    return most == profile_.most.end()
+               ? std::nullopt
+               : std::optional(RawValue{.items = most->second.items,
+                                        .origin = "the maximum of " + most->second.origin});
+}
+
+RawValue Layers::deciding(std::string_view key) const
+{
+    const auto& definition = *find_definition(key);
+    const auto most = maximum(key);
+    return most && number(key) != parsed(definition, raw(key)) ? *most : raw(key);
+}
+
 double Layers::number(std::string_view key) const
 {
     const auto& definition = *find_definition(key);
     const double value = parsed(definition, raw(key));
-    const auto most = profile_.most.find(std::string(key));
-    if (most == profile_.most.end()) {
+    const auto most = maximum(key);
+    if (!most) {
         return value;
     }
-    const double limit = parsed(definition, most->second);
+    const double limit = parsed(definition, *most);
     return is_unlimited(definition, limit)   ? value
            : is_unlimited(definition, value) ? limit
                                              : std::min(value, limit);
@@ -250,7 +287,8 @@ double Layers::number(std::string_view key) const
 
 void Layers::refuse_fraction(std::string_view key) const
 {
-    refuse(*find_definition(key), raw(key), range_of(*find_definition(key)) + ", a whole number");
+    refuse(*find_definition(key), deciding(key),
+           range_of(*find_definition(key)) + ", a whole number");
 }
 
 std::vector<Setting> Layers::settings() const

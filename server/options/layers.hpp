@@ -54,6 +54,10 @@ class Layers {
     /// allows.
     [[nodiscard]] double number(std::string_view key) const;
 
+    /// What number() comes from, to be named where that is not allowed: the profile's maximum where
+    /// it cuts what was said.
+    [[nodiscard]] RawValue deciding(std::string_view key) const;
+
     template <class Integer>
     [[nodiscard]] Integer integer(std::string_view key) const
     {
@@ -78,6 +82,7 @@ class Layers {
                                 const Environment& environment,
                                 const std::map<std::string, RawValue>& from_file) const;
     [[nodiscard]] double parsed(const Definition& definition, const RawValue& value) const;
+    [[nodiscard]] std::optional<RawValue> maximum(std::string_view key) const;
     [[noreturn]] void refuse_fraction(std::string_view key) const;
     [[nodiscard]] std::string shown_text(std::string_view key) const;
 

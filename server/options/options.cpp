@@ -38,7 +38,7 @@ std::chrono::seconds seconds(const Layers& layers, std::string_view key)
 {
     const auto value = milliseconds(layers, key);
     if (value % std::chrono::seconds(1) != std::chrono::milliseconds(0)) {
-        refuse(*find_definition(key), layers.raw(key), "whole seconds");
+        refuse(*find_definition(key), layers.deciding(key), "whole seconds");
     }
     return std::chrono::duration_cast<std::chrono::seconds>(value);
 }

@@ -121,6 +121,28 @@ TEST_CASE("what the file itself locks nobody changes, whatever the profile")
     CHECK(bench.make().sessions.network == sandbox::Network::host);
 }
 
+TEST_CASE("a lock is on the value, however it is written")
+{
+    Bench bench;
+    bench.file("locked = [\"session.ttl\", \"sticky_cwd\"]\nsticky_cwd = true\n[session]\nttl = "
+               "\"1h\"\n[profiles.c]\nlocked = [\"local.memory\"]\nlocal.memory = \"1GiB\"\n");
+    bench.variables = {{"BERTH_SESSION_TTL", "60min"},
+                       {"BERTH_STICKY_CWD", "yes"},
+                       {"BERTH_PROFILE", "c"},
+                       {"BERTH_LOCAL_MEMORY", "1024MiB"}};
+    CHECK(bench.make().sessions.ttl == std::chrono::hours(1));
+    bench.variables["BERTH_LOCAL_MEMORY"] = "1025MiB";
+    CHECK(has(bench.refusal(), "Allowed: \"1GiB\", which profile c has locked."));
+    bench.variables["BERTH_SESSION_TTL"] = "61min";
+    bench.variables.erase("BERTH_LOCAL_MEMORY");
+    CHECK(has(bench.refusal(), "Allowed: \"1h\", which the settings file has locked"));
+    bench.variables["BERTH_SESSION_TTL"] = "an hour";
+    CHECK(has(bench.refusal(), "Allowed: \"1h\", which the settings file has locked"));
+    bench.variables["BERTH_SESSION_TTL"] = "3600";
+    bench.variables["BERTH_STICKY_CWD"] = "no";
+    CHECK(has(bench.refusal(), "sticky_cwd"));
+}
+
 TEST_CASE("a lock without a value, or of nothing, stops the start")
 {
     Bench bench;
@@ -158,7 +180,20 @@ TEST_CASE("what a profile sets a maximum to is no more, whoever asks")
               .starts_with("1 GiB from flag --local-memory, at most what profile small, "));
     CHECK(origin(options, "exec.timeout") == "5 s from environment BERTH_EXEC_TIMEOUT");
     bench.file("profile = \"small\"\n[profiles.small.max]\nlocal.memory = \"1GB\"\n");
-    CHECK(has(bench.refusal(), "local.memory = \"1GB\" (profile small, "));
+    CHECK(has(bench.refusal(), "local.memory = \"1GB\" (the maximum of profile small, "));
+}
+
+TEST_CASE("where a maximum is not allowed it is named, not what it cuts")
+{
+    Bench bench;
+    bench.file("profile = \"w\"\n[profiles.w.max]\nexec.timeout = \"1500ms\"\n");
+    CHECK(has(bench.refusal(), "exec.timeout = \"1500ms\" (the maximum of profile w, "));
+    CHECK(has(bench.refusal(), "Allowed: whole seconds."));
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "1100ms";
+    CHECK(has(bench.refusal(), "exec.timeout = \"1100ms\" (environment BERTH_EXEC_TIMEOUT)"));
+    bench.file("profile = \"w\"\n[profiles.w.max]\nlocal.pids = 64.5\n");
+    bench.variables.clear();
+    CHECK(has(bench.refusal(), "local.pids = \"64.5\" (the maximum of profile w, "));
 }
 
 TEST_CASE("a default gives way to a profile's maximum, and what was asked for does not")
