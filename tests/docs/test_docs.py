@@ -75,6 +75,16 @@ class Configuration(unittest.TestCase):
                             if line.startswith(f"| `berth {' '.join(command)}"))
                 self.assertTrue(flag == "--help" or flag in line, f"{command} {flag}")
 
+    def test_what_holds_from_the_next_call_on_is_what_the_program_takes(self):
+        table = re.search(r"^## The tools\n(.*?)^## ", CONFIGURATION, re.MULTILINE | re.DOTALL)[1]
+        keys = set(re.findall(r"^\| `([a-z0-9_.]+)` \|", table, re.MULTILINE))
+        (named,) = re.findall(r"the keys under \[The tools\]\(#the-tools\) but (.*?)\)",
+                              CONFIGURATION)
+        code = (ROOT / "server" / "options" / "live_settings.cpp").read_text()
+        live = re.search(r"> live\{(.*?)\}", code, re.DOTALL)[1]
+        self.assertEqual(keys - set(re.findall(r"`(\w+)`", named)),
+                         set(re.findall(r'"([a-z0-9_.]+)"', live)))
+
     def test_the_sample_file_is_taken_whole(self):
         sample = sample_below("## A file")
         with tempfile.TemporaryDirectory(prefix="berth-docs-") as folder:
