@@ -117,8 +117,13 @@ std::string settings_help(const CLI::App& app)
                             std::string(definition.help)});
         }
     }
+    std::vector<std::vector<std::string>> others;
+    for (const auto& variable : other_variables()) {
+        others.push_back({"  " + std::string(variable.name), std::string(variable.help)});
+    }
     return CLI::Formatter().make_group("Settings", false, with_flag) +
-           "\nSettings without a flag (variable, key in the file, default):\n" + table(rows);
+           "\nSettings without a flag (variable, key in the file, default):\n" + table(rows) +
+           "\nVariables of the backend e2b:\n" + table(others);
 }
 
 /// What may be called, and how.

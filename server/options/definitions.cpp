@@ -36,7 +36,7 @@ constexpr std::array table = {
     Definition{"log.level", Kind::choice, "info", 0, 0, "debug|info|warning|error|off", true, "least level that is logged"},
     Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a folder or file of this host; read-only unless rw is said"},
     Definition{"mount_mode", Kind::choice, "any", 0, 0, "any|ro", false, "ro: no mount may be writable"},
-    Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's"},
+    Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's; on e2b no way to the internet, or E2B's own"},
     Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
     Definition{"output.control_characters", Kind::choice, "strip", 0, 0, "strip|escape|pass", false, "of a command's output: escape sequences left out, all written visibly, or as they came"},
     Definition{"output.spill_session", Kind::bytes, "1GiB", mebibyte, 1024 * gibibyte, "", false, "full outputs kept for a session"},
@@ -72,11 +72,21 @@ constexpr std::array table = {
     Definition{"state_dir", Kind::text, "", 0, 0, "", true, "where sessions and workspace are kept"},
     Definition{"sticky_cwd", Kind::boolean, "true", 0, 0, "", false, "a command's cd holds for the next one"},
     Definition{"structured_content", Kind::boolean, "false", 0, 0, "", true, "send results as structuredContent too"},
-    Definition{"template", Kind::text, "", 0, 0, "", true, "folder of this host with a root file system, whose programs sandboxes have; default: this host's own"},
+    Definition{"template", Kind::text, "", 0, 0, "", true, "folder of this host with a root file system, whose programs sandboxes have; default: this host's own; on e2b a template there, by name or id; default: base"},
     Definition{"tool_dialect", Kind::choice, "berth", 0, 0, "berth|claude", true, "names, units and texts of the tools: berth's own, or those built into Claude Code"},
     Definition{"tools", Kind::list, "", 0, 0, "", true, "serve only these tools"},
     Definition{"var", Kind::list, "", 0, 0, "", true, "NAME=VALUE, a variable of the template session.key"},
     Definition{"workspace", Kind::text, "", 0, 0, "", true, "directory of the workspace; default: <state_dir>/workspace"},
+};
+
+constexpr std::array others = {
+    OtherVariable{"E2B_API_KEY", "key of the account at E2B, which --backend e2b needs"},
+    OtherVariable{"E2B_API_URL", "E2B's control plane; default: https://api.DOMAIN"},
+    OtherVariable{"E2B_DOMAIN", "of E2B, or of one that speaks its protocol; default: e2b.app"},
+    OtherVariable{"E2B_SANDBOX_URL", "where all of E2B's sandboxes are reached; default: each at its own name"},
+    OtherVariable{"HTTPS_PROXY", "on the way to E2B; HTTP_PROXY for addresses with http://"},
+    OtherVariable{"NO_PROXY", "names that are reached without"},
+    OtherVariable{"SSL_CERT_FILE", "certificates that E2B's is checked against; default: this host's"},
 };
 // clang-format on
 
@@ -103,6 +113,11 @@ std::string adapt(std::string_view key, char joint, bool upper)
 std::span<const Definition> definitions()
 {
     return table;
+}
+
+std::span<const OtherVariable> other_variables()
+{
+    return others;
 }
 
 const Definition* find_definition(std::string_view key)

@@ -27,6 +27,15 @@ struct Definition {
 /// file, `berth config` and the documentation.
 [[nodiscard]] std::span<const Definition> definitions();
 
+/// One that is no setting of berth's, with what it is for: named in the help alone.
+struct OtherVariable {
+    std::string_view name;
+    std::string_view help;
+};
+
+/// Those that the backend e2b reads, sorted.
+[[nodiscard]] std::span<const OtherVariable> other_variables();
+
 [[nodiscard]] const Definition* find_definition(std::string_view key);
 
 [[nodiscard]] std::string flag_of(const Definition& definition);     ///< "--state-dir"

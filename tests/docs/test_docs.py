@@ -85,6 +85,17 @@ class Configuration(unittest.TestCase):
         self.assertEqual(keys - set(re.findall(r"`(\w+)`", named)),
                          set(re.findall(r'"([a-z0-9_.]+)"', live)))
 
+    def test_every_variable_of_e2b_is_there(self):
+        code = "".join(path.read_text() for path in (ROOT / "sandbox" / "e2b").glob("*.cpp"))
+        read = set(re.findall(r'"(E2B_[A-Z_]+|HTTPS?_PROXY|NO_PROXY|SSL_CERT_FILE)"', code))
+        self.assertGreaterEqual(read, {"E2B_API_KEY", "HTTPS_PROXY", "SSL_CERT_FILE"})
+        table = re.search(r"^## Other variables\n(.*?)^## ", CONFIGURATION,
+                          re.MULTILINE | re.DOTALL)[1]
+        names = "".join(line.split("|")[1] for line in table.splitlines() if "|" in line)
+        self.assertLessEqual(read, set(re.findall(r"`([A-Z0-9_]+)`", names)))
+        told = berth("serve", "--help").stdout.partition("\nVariables of the backend e2b:\n")[2]
+        self.assertLessEqual(read, set(re.findall(r"\b[A-Z0-9_]+\b", told)))
+
     def test_the_sample_file_is_taken_whole(self):
         sample = sample_below("## A file")
         with tempfile.TemporaryDirectory(prefix="berth-docs-") as folder:

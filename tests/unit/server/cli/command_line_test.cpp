@@ -153,6 +153,7 @@ TEST_CASE("serve's help has every setting with its variable and default")
     }
     CHECK(help.out.find("--session") != std::string::npos);
     CHECK(help.out.find("--config") != std::string::npos);
+    CHECK(help.out.find("\n  E2B_API_KEY ") != std::string::npos);
     const auto top = parse({"--help"});
     CHECK(top.status == 0);
     CHECK(top.out.find("[BERTH_NETWORK, default none]") != std::string::npos);
