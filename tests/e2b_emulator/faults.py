@@ -83,6 +83,7 @@ class FaultyReply(web.Reply):
         self._fault = fault
         self._left = next((fault[name] for name in ("cut", "end", "silent") if fault[name] is not None),
                           None)
+        self._held = b""  # of a body that is cut so far before its end, which nobody knows yet
 
     def head(self, status, headers=(), length=None):
         if self._fault["lose_reply"]:
@@ -97,6 +98,11 @@ class FaultyReply(web.Reply):
             return
         if self._left is None:
             super().write(piece)
+            return
+        if self._left < 0:
+            held = self._held + piece
+            self._held = held[self._left:]
+            super().write(held[:self._left])
             return
         super().write(piece[:self._left])
         whole = len(piece) <= self._left
@@ -120,7 +126,7 @@ class FaultyReply(web.Reply):
             pass
 
     def end(self):
-        if self._fault["lose_reply"]:
+        if self._fault["lose_reply"] or self._held:
             raise self._fault.cut()
         super().end()
 

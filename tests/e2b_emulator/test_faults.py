@@ -90,6 +90,17 @@ class StreamFaultsTest(EmulatorCase):
                     stream.outcome()
         self.assertEqual(self.box.run("echo hi")[0], "hi\n")
 
+    def test_a_cut_before_the_end_of_a_body_whose_length_nobody_knows(self):
+        whole = self.whole()  # others differ from it in the pid at their beginning
+        for missing in (1, 20, 1 << 20):
+            self.start_fault(cut=-missing, reset=False)  # a reset may overtake what was sent before it
+            with self.box.start("echo hi") as stream, self.assertRaises(BROKEN) as broken:
+                stream.response.read()
+            got = broken.exception.partial
+            self.assertEqual(got, b"" if missing > len(whole) else got)
+            self.assertEqual((got + whole[-missing:])[-40:], whole[-40:])
+        self.assertEqual(self.box.run("echo hi")[0], "hi\n")
+
     def test_an_end_in_the_middle_of_a_frame(self):
         self.start_fault(end=45)
         with self.box.start("echo hi") as stream:
