@@ -300,22 +300,6 @@ sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbo
     return outbound;
 }
 
-/// E2B's, which alone knows whether there is one: "base", "my-team/my-template", "id:tag".
-void require_template_name(const std::string& text, const std::string& origin)
-{
-    constexpr std::size_t longest = 128;
-    const bool is_plain = text.size() <= longest && text.front() != '/' && text.front() != '-' &&
-                          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz"
-                                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                 "0123456789-_./:@") == std::string::npos;
-    if (!is_plain) {
-        throw Error(ErrorCode::invalid_argument,
-                    "template \"" + text + "\" (" + origin +
-                        "): on the backend e2b it is the name or id of a template of E2B's",
-                    "E2B's dashboard shows yours; \"base\" is there for everybody.");
-    }
-}
-
 /// What it means is the backend's to say; of `local` it is a folder of this host.
 std::string pick_template(const Layers& layers, const Given& given)
 {

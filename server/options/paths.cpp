@@ -171,11 +171,21 @@ std::string resolve_source(const sandbox::Mount& mount, const std::string& origi
     return source.string();
 }
 
+namespace {
+
+[[noreturn]] void throw_no_template(const std::string& given, const std::string& origin,
+                                    const std::string& why, const std::string& hint)
+{
+    throw Error(ErrorCode::invalid_argument,
+                "template \"" + visible(given) + "\" (" + origin + "): " + why, hint);
+}
+
+} // namespace
+
 std::string resolve_template(const std::string& given, const std::string& origin)
 {
     const auto refuse_template = [&](const std::string& why, const std::string& hint) {
-        throw Error(ErrorCode::invalid_argument,
-                    "template \"" + visible(given) + "\" (" + origin + "): " + why, hint);
+        throw_no_template(given, origin, why, hint);
     };
     if (!given.starts_with('/') || !utf8::is_valid(given)) {
         refuse_template("it is not an absolute path",
@@ -196,6 +206,19 @@ std::string resolve_template(const std::string& given, const std::string& origin
                         "Of an archive or an image unpack it, and name the folder.");
     }
     return folder.string();
+}
+
+void require_template_name(const std::string& given, const std::string& origin)
+{
+    constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789-_.:/";
+    constexpr std::size_t longest = 256;
+    if (given.starts_with('/') || given.size() > longest ||
+        given.find_first_not_of(allowed) != std::string::npos) {
+        throw_no_template(given, origin, "it is not the name of a template of E2B's",
+                          "On the backend e2b a template is one of E2B's, by its name or id, e.g. "
+                          "base; a folder of this host is one for --backend local.");
+    }
 }
 
 } // namespace berth::server

@@ -20,7 +20,7 @@ class SettingsOnE2bTest(ParityTest):
         self.output("true")
         self.assertEqual(self.box()["templateID"], "base")
         said = json.loads(self.command_line("config", "--json", status=2, env={"BERTH_TEMPLATE": "/srv/debian"}))
-        self.assertIn("name or id of a template of E2B's", said["reason"])
+        self.assertIn("template of E2B's", said["reason"])
 
     def test_a_doctor_whose_key_is_refused_says_that_none_can_be_made(self):
         self.assertTrue(json.loads(self.command_line("doctor", "--json"))["available"])

@@ -409,37 +409,6 @@ TEST_CASE("a mount whose folder has gone is no matter for what only looks")
     CHECK_FALSE(bench.refusal().empty()); // a typing error is told at once
 }
 
-TEST_CASE("a template is an existing folder by its absolute path, without links")
-{
-    Bench bench;
-    CHECK(bench.make().sessions.template_name.empty());
-    const auto real = std::filesystem::canonical(bench.directory).string();
-    std::filesystem::create_directories(bench.directory + "/debian");
-    std::filesystem::create_symlink("debian", bench.directory + "/link");
-    bench.file("");
-    const auto give = [&](const std::string& value) {
-        bench.given.values["template"] = {.items = {value}, .origin = "flag --template"};
-    };
-    give(bench.directory + "/link");
-    CHECK(bench.make().sessions.template_name == real + "/debian");
-    CHECK(bench.make().sessions.asked.contains("template"));
-    for (const auto& [value, why] :
-         {std::pair<std::string, std::string>{"debian", "it is not an absolute path"},
-          {bench.directory + "/none", "No such file or directory"},
-          {bench.directory + "/berth.toml", "it is not a folder"},
-          {"/a\xff", "it is not an absolute path"}}) {
-        give(value);
-        CHECK(has(bench.refusal(), "(flag --template): " + why));
-    }
-    bench.given.only_looks = true; // one that has gone keeps nobody from looking
-    CHECK(bench.make().sessions.template_name == "/a\xff");
-    bench.given.only_looks = false;
-    give(""); // the host's own programs, whatever the file says
-    bench.file("template = \"" + bench.directory + "/debian\"\n");
-    CHECK(bench.make().sessions.template_name.empty());
-    CHECK(bench.make().sessions.asked.contains("template"));
-}
-
 TEST_CASE("what was asked for is what a flag, a variable or the file gave")
 {
     Bench bench;
