@@ -4,9 +4,9 @@
 #include "sandbox/late_words.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "sandbox/protocol/wire.hpp"
+#include "sandbox/watched_data.hpp"
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -24,8 +24,11 @@ constexpr std::chrono::seconds attend_time{1};
 constexpr std::chrono::seconds attend_again{1};
 
 /// Before another attempt to get one of the connections that the guest gives to all servers.
-void wait_for_room(const Error& refusal, const Deadline& patience)
+void wait_for_room(const Error& refusal, const Deadline& patience, const std::stop_token& stop)
 {
+    if (stop.stop_requested()) {
+        throw_not_begun();
+    }
     if (patience.expired()) {
         throw Error(ErrorCode::busy, refusal.what(),
                     "Other servers of this session use them all. Wait for their calls to end.");
@@ -91,6 +94,21 @@ constexpr std::array again_after{std::chrono::milliseconds(0), std::chrono::mill
                     .set_retryable(true));
 }
 
+/// Without a name, which a call needs that shall not be done twice.
+bool reads_alone(const Exchange& exchange) noexcept
+{
+    return exchange.name.empty() && protocol::only_reads(exchange.operation);
+}
+
+/// Of a call that only looks: whatever became of it, the sandbox is as it was, and may well live.
+[[noreturn]] void throw_not_read(const Error& error, Operation operation)
+{
+    throw Error(Error(ErrorCode::backend_error,
+                      std::string(name_of(operation)) + " was cut off: " + error.what(),
+                      "Nothing was changed in the sandbox: call again.")
+                    .set_retryable(true));
+}
+
 /// Nobody has cancelled it: the guest ended it for want of a connection, and says how far it was.
 [[noreturn]] void throw_broke_off(const Error& error, bool imports)
 {
@@ -101,33 +119,6 @@ constexpr std::array again_after{std::chrono::milliseconds(0), std::chrono::mill
                           "look, or load again."
                         : error.hint());
 }
-
-/// Remembers whether anything was taken from it.
-class WatchedSource {
-  public:
-    explicit WatchedSource(const DataSource* source)
-    {
-        if (source != nullptr) {
-            watched_ = [this, source] {
-                given_ = true;
-                return (*source)();
-            };
-        }
-    }
-
-    WatchedSource(const WatchedSource&) = delete;
-    WatchedSource& operator=(const WatchedSource&) = delete;
-    ~WatchedSource() = default;
-
-    /// Null where there is none.
-    [[nodiscard]] const DataSource* get() const noexcept { return watched_ ? &watched_ : nullptr; }
-
-    [[nodiscard]] bool given() const noexcept { return given_; }
-
-  private:
-    DataSource watched_;
-    std::atomic<bool> given_ = false;
-};
 
 } // namespace
 
@@ -242,7 +233,7 @@ std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop,
             if (!busy) {
                 throw;
             }
-            wait_for_room(error, patience);
+            wait_for_room(error, patience, stop);
         }
     }
 }
@@ -292,8 +283,11 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
         throw_not_begun();
     }
     const WatchedSource source(asked.source);
+    const WatchedSink sink(asked.sink);
     Exchange exchange = asked;
     exchange.source = source.get();
+    exchange.sink = sink.get();
+    const bool reads = !reach_.kept && reads_alone(asked); // one that is kept breaks with its guest
     const auto patience = Deadline::earlier(Deadline::after(patience_), exchange.deadline);
     Borrowed borrowed = borrow(/*fresh=*/false, exchange);
     for (std::size_t again = 0;; ++again) {
@@ -304,7 +298,11 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
             if (left(exchange)) {
                 throw_left(broken.begun());
             }
-            if (broken.begun()) {
+            const bool is_last = again == again_after.size();
+            if (reads && (sink.given() || (broken.begun() && is_last))) { // nothing takes it back
+                throw_not_read(broken, exchange.operation);
+            }
+            if (broken.begun() && !reads) {
                 if (exchange.name.empty() || !broken.repeats()) {
                     throw_lost(broken, exchange.operation);
                 }
@@ -314,10 +312,7 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
                 throw_data_lost();
             }
             if (broken.code() == ErrorCode::busy) { // refused with its hello
-                if (exchange.stop.stop_requested()) {
-                    throw_not_begun();
-                }
-                wait_for_room(broken, patience);
+                wait_for_room(broken, patience, exchange.stop);
                 again = 0;
                 borrowed = borrow(/*fresh=*/true, exchange);
                 continue;
@@ -327,7 +322,7 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
             }
             // A guest that has not had the whole frame has done nothing. The idle connection of a
             // guest that lives may have been closed; a new one tells.
-            if (again == again_after.size()) {
+            if (is_last) {
                 throw Unsent(broken);
             }
             std::this_thread::sleep_for(again_after.at(again));

@@ -45,6 +45,15 @@ inline constexpr const char* unknown_call = "unknown_call";
     return is_named(operation) || operation == Operation::info;
 }
 
+/// Whether a call of this operation changes nothing, so that it may be made again without a name.
+[[nodiscard]] constexpr bool only_reads(Operation operation) noexcept
+{
+    return operation == Operation::ping || operation == Operation::info ||
+           operation == Operation::read_file || operation == Operation::glob ||
+           operation == Operation::grep || operation == Operation::export_files ||
+           operation == Operation::job_output;
+}
+
 [[nodiscard]] inline bool is_call_name(std::string_view name) noexcept
 {
     return name.size() == CallName::size && std::all_of(name.begin(), name.end(), [](char c) {

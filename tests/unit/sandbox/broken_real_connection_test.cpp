@@ -14,6 +14,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -140,6 +141,37 @@ TEST_SUITE("sandbox/broken_real_connection")
         const auto ended = real.cut_at({.of_reply = true, .bytes = 5})->job_kill(kill, {});
         CHECK(ended.signalled > 0); // a second one would have found nothing
         CHECK_FALSE(ended.state.running);
+    }
+
+    TEST_CASE("the real guest: what only looks is asked for again where no connection is kept")
+    {
+        Real real;
+        (void)real.server->execute(command("seq 1000 >file; head -c 3000000 /dev/zero >large"), {});
+        protocol::ReadFileRequest read;
+        read.path = "file";
+        read.limit = read.budget = 10'000;
+        for (const auto& place : some_places) {
+            CAPTURE(place.of_reply);
+            CAPTURE(place.bytes);
+            CHECK(real.cut_at(place, /*kept=*/false)->read_file(read, {}).total_lines == 1000);
+            std::size_t taken = 0;
+            const auto out = real.cut_at(place, /*kept=*/false)
+                                 ->export_files({.path = "large", .max_bytes = 10'000'000},
+                                                [&](std::string_view data) { taken += data.size(); },
+                                                {});
+            CHECK(out.bytes == 3'000'000);
+            CHECK(taken > 3'000'000); // with their names
+            CHECK(taken < 3'010'000); // and once
+        }
+        // What was handed on cannot be taken back: whoever asked has to.
+        try {
+            (void)real.cut_at({.of_reply = true, .bytes = 1'000'000}, /*kept=*/false)
+                ->export_files({.path = "large", .max_bytes = 10'000'000}, [](auto) {}, {});
+            FAIL_CHECK("it was whole");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::backend_error);
+            CHECK(error.retryable());
+        }
     }
 
     TEST_CASE(
