@@ -47,6 +47,11 @@ class Channel {
     /// where it is known for certain, as LeftUnread.
     virtual std::size_t receive(char* data, std::size_t size, const Deadline& deadline) = 0;
 
+    /// The request of a call and its data have been sent: at most a cancel follows. A channel on
+    /// which the end of that may not arrive, and which knows, says so by the next receive() whose
+    /// deadline passes. By whoever sends.
+    virtual void sent_all() noexcept {}
+
     virtual void shutdown() noexcept = 0;
 
     /// Says that nothing more comes, and waits until the guest has closed its end as well: from

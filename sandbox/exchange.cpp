@@ -63,7 +63,10 @@ class Sender {
     {
         try {
             connection_.send_request(static_cast<std::uint16_t>(call.operation), call.request);
-            done_ = call.source == nullptr || send_data(*call.source);
+            if (call.source == nullptr || send_data(*call.source)) {
+                connection_.sent_all();
+                done_ = true;
+            }
         } catch (...) {
             if (!connection_.is_made()) {
                 error_ = std::current_exception(); // of which no receiver hears

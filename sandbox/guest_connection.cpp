@@ -153,6 +153,12 @@ void GuestConnection::send_data(std::string_view piece, bool last)
     flush_cancel();
 }
 
+void GuestConnection::sent_all()
+{
+    const std::lock_guard lock(send_mutex_);
+    channel_->sent_all();
+}
+
 void GuestConnection::send(protocol::FrameType type, std::string_view payload,
                            std::uint16_t operation, std::uint8_t flags)
 {

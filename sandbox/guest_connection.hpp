@@ -75,6 +75,9 @@ class GuestConnection {
     void send_request(std::uint16_t operation, std::string_view payload);
     void send_data(std::string_view piece, bool last);
 
+    /// See Channel.
+    void sent_all();
+
     /// A guest acts on whole frames only: while this is false, no call has begun. Also false after
     /// receive() found that the guest is gone and had not read the end of the request.
     [[nodiscard]] bool request_sent() const noexcept { return request_sent_; }

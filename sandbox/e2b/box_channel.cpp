@@ -151,6 +151,9 @@ try {
         return 0;
     }
     if (failure.cause() == HttpFailure::Cause::expired) {
+        if (lost_input()) {
+            throw lost("what was sent to the guest has not arrived");
+        }
         throw Error(ErrorCode::backend_error, "the sandbox did not answer in time");
     }
     throw lost(failure.what());
@@ -161,7 +164,7 @@ try {
 void BoxChannel::send(std::string_view bytes)
 {
     try {
-        if (!input_ && bytes.size() <= longest_frame) {
+        if ((!input_ || all_sent_) && bytes.size() <= longest_frame) {
             send_frame(bytes);
         } else {
             input().send(bytes, Deadline());
@@ -189,6 +192,23 @@ InputStream& BoxChannel::input()
         input_.emplace(envd_->stream_input(pid_));
     }
     return *input_;
+}
+
+/// The end of it is on its way when send() returns, and the guest is told nothing if that does not
+/// come: it would wait for half a minute.
+void BoxChannel::sent_all() noexcept
+{
+    const std::lock_guard lock(mutex_);
+    if (input_) {
+        all_sent_ = true;
+        input_->end();
+    }
+}
+
+bool BoxChannel::lost_input()
+{
+    const std::lock_guard lock(mutex_);
+    return input_ && all_sent_ && input_->was_lost();
 }
 
 void BoxChannel::shutdown() noexcept

@@ -32,6 +32,7 @@ class BoxChannel : public sandbox::Channel {
 
     void send(std::string_view bytes) override;
     std::size_t receive(char* data, std::size_t size, const Deadline& deadline) override;
+    void sent_all() noexcept override;
     void shutdown() noexcept override;
 
   private:
@@ -40,6 +41,7 @@ class BoxChannel : public sandbox::Channel {
     void take_complaint(std::string_view bytes);
     void send_frame(std::string_view bytes);
     [[nodiscard]] InputStream& input();
+    [[nodiscard]] bool lost_input();
     [[nodiscard]] bool is_shut() noexcept;
 
     const std::shared_ptr<EnvdClient> envd_;
@@ -51,6 +53,7 @@ class BoxChannel : public sandbox::Channel {
     std::atomic<bool> ended_ = false;
     std::mutex mutex_; ///< guards what follows, but that whoever sends may look at its own
     std::optional<InputStream> input_;
+    bool all_sent_ = false; ///< by it
     bool shut_ = false;
 };
 

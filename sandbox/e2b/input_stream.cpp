@@ -2,6 +2,7 @@
 
 #include "sandbox/e2b/envelope.hpp"
 
+#include <chrono>
 #include <utility>
 
 namespace berth::e2b {
@@ -50,6 +51,14 @@ void InputStream::finish(const Deadline& deadline, const std::stop_token& stop)
     if (!exchange_.sent()) {
         throw broken("came before it had all of the input");
     }
+}
+
+/// What envd says in a 200 is of a process that has ended, of which others tell.
+bool InputStream::was_lost()
+try {
+    return exchange_.head(Deadline::after(std::chrono::milliseconds(0))).status != 200;
+} catch (const HttpFailure& failure) {
+    return failure.cause() != HttpFailure::Cause::expired;
 }
 
 /// Throws what it tells.

@@ -30,6 +30,12 @@ class InputStream {
 
     void cut() noexcept { exchange_.cut(); }
 
+    /// As finish(), but waits for nothing.
+    void end() noexcept { exchange_.finish(); }
+
+    /// After end(): whether it is known by now that not all of it has arrived. For any thread.
+    [[nodiscard]] bool was_lost();
+
   private:
     void put(std::string_view message, const Deadline& deadline, const std::stop_token& stop);
     void take_answer(const Deadline& deadline, const std::stop_token& stop);

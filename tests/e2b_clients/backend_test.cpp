@@ -15,6 +15,7 @@
 #include <chrono>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,25 @@ TEST_CASE("what is too long for the beginning of a call comes behind it")
     write.content.assign(3U << 20U, 'x');
     CHECK(cloud.server->write_file(write, {}).bytes == write.content.size());
     CHECK(cloud.out_of("wc -c <large") == "3145728\n");
+}
+
+TEST_CASE("what came behind the beginning of a call and did not arrive is sent again soon")
+{
+    Cloudy cloud;
+    protocol::WriteFileRequest write;
+    write.content.assign(500'000, 'x');
+    write.mode = protocol::WriteMode::append;
+    for (const auto& fault : {json{{"drop", true}}, json{{"cut_request", 10'000}}, html(503)}) {
+        CAPTURE(fault.dump());
+        // All of it is in a pipe by the time that it breaks.
+        cloud.emulator.fault(
+            also(fault, {{"path", "/process.Process/StreamInput"}, {"delay", 0.2}}));
+        write.path = random_hex(4);
+        const auto began = std::chrono::steady_clock::now();
+        std::stop_source unused; // of a call that may be cancelled, as all of a client's
+        CHECK(cloud.server->write_file(write, unused.get_token()).size == write.content.size());
+        CHECK(std::chrono::steady_clock::now() - began < 15s);
+    }
 }
 
 TEST_CASE("a box that sleeps is woken by the next call, with all that was in it")
