@@ -7,6 +7,7 @@
 #include "sandbox/e2b/link.hpp"
 #include "sandbox/e2b/own_boxes.hpp"
 #include "sandbox/e2b/running_box.hpp"
+#include "sandbox/left_behind.hpp"
 
 #include <charconv>
 #include <chrono>
@@ -99,7 +100,9 @@ class E2bBackend : public sandbox::Backend {
     void set_network(BoxHome& home, const BoxNetwork& network, const Deadline& deadline);
     [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
                                                             const BoxHome& home);
-    void abandon(const std::string& id) noexcept;
+    [[nodiscard]] std::vector<BoxInfo> look_for(const std::string& generation,
+                                                const Deadline& deadline);
+    bool abandon(const std::string& id) noexcept;
     [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id);
     [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home);
     [[nodiscard]] bool is_proven(const BoxHome& home, EnvdClient& envd);
@@ -153,24 +156,42 @@ Box E2bBackend::make_box(const MachineSpec& spec)
     try {
         return link()->api.create(box_request(spec, owner(/*make=*/true)), deadline);
     } catch (const OutcomeUnknown& unknown) {
-        const auto found =
-            link()->api.list({{metadata_keys::generation, spec.generation}}, deadline);
+        const auto found = look_for(spec.generation, deadline);
         if (found.empty()) {
             throw Error(Error(ErrorCode::sandbox_unavailable, unknown.what(),
                               "E2B knows of none by now, so nothing is left there: try again.")
                             .set_retryable(true));
         }
-        return link()->api.connect(found.front().box.id, first_limit(spec), deadline).box;
+        try {
+            return link()->api.connect(found.front().box.id, first_limit(spec), deadline).box;
+        } catch (const Error& error) {
+            throw sandbox::LeftBehind(error);
+        }
     }
 }
 
-/// Of what came to nothing: what went wrong first is what is told.
-void E2bBackend::abandon(const std::string& id) noexcept
+/// Twice: what broke the answer before may have broken the connection that would be used again.
+std::vector<BoxInfo> E2bBackend::look_for(const std::string& generation, const Deadline& deadline)
+try {
+    const Metadata wanted{{metadata_keys::generation, generation}};
+    try {
+        return link()->api.list(wanted, deadline);
+    } catch (const HttpFailure&) {
+        return link()->api.list(wanted, deadline);
+    }
+} catch (const Error& error) {
+    throw sandbox::LeftBehind(error);
+}
+
+/// Of what came to nothing. False where it may be there still: its time runs out, and the books have
+/// its number for whoever comes next.
+bool E2bBackend::abandon(const std::string& id) noexcept
 {
     try {
         static_cast<void>(link_->api.kill(id, Deadline::after(api_time)));
+        return true;
     } catch (const std::exception&) {
-        return; // its time runs out, and the books have its number for whoever comes next
+        return false;
     }
 }
 
@@ -225,6 +246,11 @@ std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
                         .number = spec.generation,
                         .proof = {},
                         .network = network_body(box_network(spec.network, spec.outbound))});
+    } catch (const Error& error) { // what went wrong first is what is told
+        if (!abandon(box.id)) {
+            throw sandbox::LeftBehind(error);
+        }
+        throw;
     } catch (...) {
         abandon(box.id);
         throw;

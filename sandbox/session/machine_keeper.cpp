@@ -5,6 +5,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/guest_connection.hpp"
+#include "sandbox/left_behind.hpp"
 #include "sandbox/session/machine_end.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
@@ -50,12 +51,6 @@ std::string notice_of_home(const std::string& notice, bool had_record, bool made
     }
     return unnamed && notice == deleted_notice ? taken_notice : notice;
 }
-
-/// A machine was made for nothing, and could not be removed whole.
-class NotUndone : public Error {
-  public:
-    explicit NotUndone(const Error& cause) : Error(cause) {}
-};
 
 MachineKeeper::Seen seen_in(const Record& record)
 {
@@ -392,7 +387,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
             registry_.put(wanted.key, record);
         }
         obtained = create(wanted, record, {notice, before.has_value()}, lock);
-    } catch (const NotUndone&) {
+    } catch (const sandbox::LeftBehind&) {
         throw; // the books go on saying that there may be a machine: the next server clears it up
     } catch (...) {
         roll_back(wanted.key, std::move(before), lock);
@@ -401,13 +396,13 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     return obtained;
 }
 
-/// Of a machine that was made for nothing. Throws NotUndone where something of it stays.
+/// Of a machine that was made for nothing. Throws sandbox::LeftBehind where something of it stays.
 void MachineKeeper::undo(const sandbox::MachineRecord& machine, bool purge)
 {
     try {
         backend_.destroy(machine, purge);
     } catch (const Error& error) {
-        throw NotUndone(error);
+        throw sandbox::LeftBehind(error);
     }
 }
 
