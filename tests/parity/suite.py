@@ -90,8 +90,9 @@ class ParityTest(unittest.TestCase):
         self.addCleanup(self.end)
         self.berth = self.start("--session", "work")
 
-    def start(self, *arguments, env=None, structured=True, kind=None, **options):
-        """Structured, so that `data` has the bodies too. `kind`: of client."""
+    def start(self, *arguments, env=None, structured=True, kind=None, state=None, **options):
+        """Structured, so that `data` has the bodies too. `kind`: of client. `state`: another state
+        directory than the test's."""
         if structured:
             arguments += ("--structured-content",)
         kind = kind or (CheckedBerth if structured else Berth)
@@ -99,7 +100,7 @@ class ParityTest(unittest.TestCase):
         folders = list(filter(None, os.environ.get("BERTH_PARITY_CGROUPS", "").split(":")))
         program, *arguments = entering(f"server-{next(SERVERS)}", folders,
                                        [binary_path(BACKENDS[backend()]), *arguments])
-        berth = kind(*arguments, state=self.state, binary=shutil.which(program),
+        berth = kind(*arguments, state=state or self.state, binary=shutil.which(program),
                      env={**own_environment(), **self.leased(), **self.environment, **(env or {})},
                      **options)
         self.addCleanup(berth.__exit__, None, None, None)
