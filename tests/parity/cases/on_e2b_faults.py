@@ -1,0 +1,140 @@
+"""Each tool, and each way in which E2B or the line to it can fail a request of it."""
+
+import e2b
+from faulted import FIRST, START, STREAM, FaultedTest
+from suite import e2b_only
+from tables.e2b_calls import CALLS, SLOW_CALLS
+from tables.e2b_faults import (BROKEN, BROKEN_BODIES, LEAVING, LOST, MAKING, MEANWHILE, REFUSED, TURNED_AWAY,
+                               UNASKABLE)
+
+SENDING_MORE = tuple(call for call in CALLS if call.sends_more)
+
+
+def one_by_one(calls):
+    return [(call,) for call in calls]
+
+
+@e2b_only
+class FaultsTest(FaultedTest):
+    @staticmethod
+    def of(path, plane="envd"):
+        """Each of the calls meets it once."""
+        return lambda fault, calls: e2b.emulator().fault(plane=plane, path=path,
+                                                         **{"times": calls, **fault.rule})
+
+    def test_answers_that_break_anywhere(self):
+        self.make_ready(CALLS, BROKEN + LOST)
+        self.check(one_by_one(SENDING_MORE), BROKEN, self.of(START))
+        self.check(one_by_one(call for call in CALLS if not call.sends_more), BROKEN + LOST, self.of(START))
+        self.check_books()
+
+    def test_bodies_that_do_not_arrive(self):
+        self.make_ready(SENDING_MORE, BROKEN_BODIES)
+        self.check(one_by_one(SENDING_MORE), BROKEN_BODIES, self.of(STREAM))
+        self.check_books()
+
+    def test_refusals_of_all_calls_at_once(self):
+        self.make_ready(CALLS, REFUSED)
+        self.check([CALLS], REFUSED, self.of(START))
+        self.check_books()
+
+    def test_a_box_that_sleeps_and_a_control_plane_that_fails(self):
+        def asleep(fault, _):
+            e2b.emulator().do(self.box(), "pause")
+            e2b.emulator().fault(plane="api", **fault.rule)
+        self.make_ready(CALLS, UNASKABLE)
+        self.check([CALLS], UNASKABLE, asleep)
+        self.check_books()
+
+    def test_a_box_that_is_made_to_sleep_meanwhile(self):
+        self.make_ready(SLOW_CALLS, MEANWHILE)
+        self.check(one_by_one(SLOW_CALLS), MEANWHILE, self.of(START))
+        self.check_books()
+
+    def test_a_box_that_is_gone(self):
+        """Met by all tools at once: one fresh box, and their client is told once."""
+        self.make_ready(CALLS, ())
+        e2b.emulator().do(self.box(), "vanish")
+        notices = []
+        for call, pending in [(call, self.begin(call, FIRST)) for call in CALLS]:
+            with self.subTest(call.name):
+                result = pending.result()
+                notices += result.notices
+                if result.is_error:
+                    self.assertIn(result.error.get("code"), ("not_found", "session_lost"), result)
+        self.assertEqual(len(notices), 1, notices)
+        self.assertIn("a fresh one is in use", notices[0])
+        self.check_books(made=1)
+
+    def test_a_box_that_goes_in_the_middle_of_a_command(self):
+        self.make_ready(SLOW_CALLS, ())
+        e2b.emulator().fault(plane="envd", path=START, then="vanish", after=0.4)
+        result = self.begin(SLOW_CALLS[0], FIRST).result()
+        self.assertEqual(result.error.get("code"), "session_lost", result)
+        found = self.run_command("ls ~")
+        self.assertEqual(found.data["stdout"], "")  # it has not run there as well
+        self.check_books(made=1)
+
+    def test_each_step_of_making_a_box(self):
+        self.output("true")
+        for fault in MAKING:
+            with self.subTest(str(fault)):
+                e2b.emulator().do(self.box(), "vanish")
+                e2b.emulator().fault(**fault.rule)
+                result = self.berth.call_tool("bash_exec", {"command": "echo x >>count"})
+                e2b.emulator().clear_faults()
+                if result.is_error:
+                    self.assertIn(result.error.get("code"), fault.errors, result)
+                found = self.run_command("cat count 2>/dev/null | wc -l").data["stdout"]
+                self.assertEqual(found, "0\n" if result.is_error else "1\n")
+                self.made = len(e2b.emulator().books()["created"])
+                self.check_books()
+
+    def test_a_box_of_which_no_answer_came_is_ended_by_the_next_call(self):
+        """Though it could not be looked for then, or not be ended; the books keep its number."""
+        self.output("true")
+        looks = {"plane": "api", "method": "GET", "path": "/v2/sandboxes", "status": 500, "times": 0}
+        ends = {"plane": "api", "method": "DELETE", "path": "/sandboxes/{id}", "status": 500, "times": 0}
+        for faults in (({"plane": "api", "method": "POST", "path": "/v2/sandboxes", "end": 10}, looks),
+                       ({"plane": "envd", "path": "/files", "status": 500}, ends)):
+            with self.subTest(str(faults[0])):
+                e2b.emulator().do(self.box(), "vanish")
+                for fault in faults:
+                    e2b.emulator().fault(**fault)
+                result = self.berth.call_tool("bash_exec", {"command": "echo x >>count"})
+                self.assertTrue(result.is_error, result)
+                (left,) = e2b.boxes()
+                e2b.emulator().clear_faults()
+                self.assertEqual(self.output("cat count 2>/dev/null | wc -l"), "0\n")
+                self.assertNotEqual(self.box(), left)
+                self.made = len(e2b.emulator().books()["created"])
+                self.check_books()
+
+    def test_each_step_of_coming_to_a_box(self):
+        self.output("echo kept >file")
+        self.made = len(e2b.emulator().books()["created"])
+        for fault in TURNED_AWAY:
+            with self.subTest(str(fault)):
+                server = self.start("--session", "work")
+                e2b.emulator().fault(**fault.rule)
+                result = server.call_tool("bash_exec", {"command": "cat file; echo x >>count"})
+                e2b.emulator().clear_faults()
+                self.judge(result, fault.errors)
+                found = server.call_tool("bash_exec", {"command": "cat file; cat count | wc -l; rm -f count"})
+                self.assertEqual(found.data.get("stdout"), f"kept\n{0 if result.is_error else 1}\n", found)
+                server.close()
+        self.check_books()
+
+    def test_a_pause_at_the_end_of_a_turn_that_fails(self):
+        self.output("echo kept >file")
+        self.berth.close()
+        self.made = len(e2b.emulator().books()["created"])
+        for fault in LEAVING:
+            with self.subTest(str(fault)):
+                server = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
+                found = server.call_tool("bash_exec", {"command": "cat file"})
+                self.assertEqual((found.data.get("stdout"), found.notices), ("kept\n", []), found)
+                e2b.emulator().fault(plane="api", path="/sandboxes/{id}/pause", **fault.rule)
+                self.assertEqual(server.close(), 0)
+                e2b.emulator().clear_faults()
+        self.check_books()
