@@ -183,8 +183,8 @@ try {
     throw sandbox::LeftBehind(error);
 }
 
-/// Of what came to nothing. False where it may be there still: its time runs out, and the books have
-/// its number for whoever comes next.
+/// Of what came to nothing. False where it may be there still: its time runs out, and the books
+/// have its number for whoever comes next.
 bool E2bBackend::abandon(const std::string& id) noexcept
 {
     try {

@@ -83,12 +83,6 @@ std::string real_path(const std::string& path)
     return real.get();
 }
 
-bool is_folder_name(const std::string& name)
-{
-    return !name.empty() && name.size() <= 128 &&
-           name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string::npos;
-}
-
 class LocalBackend final : public sandbox::Backend {
   public:
     explicit LocalBackend(Settings settings)
@@ -196,7 +190,7 @@ std::string LocalBackend::machine_id(const std::string& key_hash)
 /// The record that a server did not live to write: whatever may exist of the key's machine.
 sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash)
 {
-    if (!is_folder_name(key_hash)) {
+    if (!SessionFolder::is_name(key_hash)) {
         return {};
     }
     const Host& here = host();
@@ -216,7 +210,7 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
 /// Not even a machine that no record tells of.
 bool LocalBackend::nothing_lives(const std::string& key_hash)
 {
-    if (!is_folder_name(key_hash)) {
+    if (!SessionFolder::is_name(key_hash)) {
         return false;
     }
     if (!sandbox::find_state_directory(settings_.state_directory)) {
@@ -387,7 +381,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
 
 std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpec& spec)
 {
-    if (!is_folder_name(spec.key_hash)) {
+    if (!SessionFolder::is_name(spec.key_hash)) {
         throw Error(ErrorCode::invalid_argument, "the session's key hash is no folder name");
     }
     try {
@@ -446,7 +440,7 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
 sandbox::ChangedLimits LocalBackend::change_limits(const std::string& key_hash,
                                                    const sandbox::Limits& limits)
 {
-    if (!is_folder_name(key_hash)) {
+    if (!SessionFolder::is_name(key_hash)) {
         return {};
     }
     const Host& here = host();
@@ -468,7 +462,8 @@ void LocalBackend::collect(const Deadline& deadline)
 
 std::string LocalBackend::find_home(const std::string& key_hash)
 {
-    if (!is_folder_name(key_hash) || !sandbox::find_state_directory(settings_.state_directory)) {
+    if (!SessionFolder::is_name(key_hash) ||
+        !sandbox::find_state_directory(settings_.state_directory)) {
         return {};
     }
     return SessionFolder::find_home(host().state, key_hash);
@@ -478,7 +473,7 @@ std::string LocalBackend::find_home(const std::string& key_hash)
 std::unique_ptr<sandbox::Machine> LocalBackend::adopt(const std::string& id,
                                                       const sandbox::MachineSpec& spec)
 {
-    if (!is_folder_name(id) || !is_folder_name(spec.key_hash)) {
+    if (!SessionFolder::is_name(id) || !SessionFolder::is_name(spec.key_hash)) {
         throw Error(ErrorCode::invalid_argument, "a session's key is no folder name");
     }
     const Host& here = host();

@@ -134,6 +134,13 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
     give_part(folder_.get(), outputs, uid, gid);
 }
 
+bool SessionFolder::is_name(const std::string& name)
+{
+    constexpr std::size_t longest = 128;
+    return !name.empty() && name.size() <= longest &&
+           name.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string::npos;
+}
+
 bool SessionFolder::has_home() const
 {
     return owner_of(folder_.get(), home).has_value();

@@ -22,6 +22,9 @@ class SessionFolder {
     /// Throws std::system_error.
     SessionFolder(const std::string& state, const std::string& name);
 
+    /// Whether a folder may be called so: a key, and nothing that leads elsewhere.
+    [[nodiscard]] static bool is_name(const std::string& name);
+
     [[nodiscard]] static std::string path_of(const std::string& state, const std::string& name)
     {
         return state + "/sessions/" + name;

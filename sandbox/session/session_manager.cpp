@@ -7,8 +7,8 @@
 #include "sandbox/session/late_teller.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
+#include "sandbox/session/make_registry.hpp"
 #include "sandbox/session/record_state.hpp"
-#include "sandbox/session/redis_registry.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/slot.hpp"
@@ -28,14 +28,6 @@ namespace {
 constexpr std::chrono::seconds touch_interval{30};
 constexpr std::chrono::seconds collect_time{10};
 constexpr std::chrono::seconds close_time{1};
-
-std::unique_ptr<Registry> make_registry(const Settings& settings)
-{
-    if (!settings.redis) {
-        return make_file_registry(settings.state_directory);
-    }
-    return make_redis_registry(*settings.redis, own_name(settings));
-}
 
 } // namespace
 
@@ -89,7 +81,6 @@ class SessionManager::Implementation {
     std::shared_ptr<Slot> slot_with(const std::string& key);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
     void obtain(Slot& slot, const std::stop_token& stop);
-    void end_unnamed(Slot& slot) noexcept;
 
     Settings settings_;
     std::shared_ptr<sandbox::Backend> backend_;
@@ -315,23 +306,6 @@ void SessionManager::Implementation::start_collector(const Homes& homes)
     });
 }
 
-void SessionManager::Implementation::end_unnamed(Slot& slot) noexcept
-{
-    try {
-        // A creation in flight is given a moment; what it leaves, the next server collects.
-        const std::unique_lock making(slot.making, close_time);
-        if (making && slot.claim) {
-            // What is to be saved of it has no time now: its home stays for the next collection.
-            keeper_.end(
-                slot.key,
-                {.purge = true, .files = AtEnd::leave, .deadline = Deadline::after(close_time)});
-            slot.claim.reset();
-        }
-    } catch (const std::exception&) {
-        return; // its record stays, its claim ends with this process
-    }
-}
-
 void SessionManager::Implementation::leave_commands() noexcept
 {
     leaving_ = true; // before the look at the slots: what obtain() makes after it sees this
@@ -361,7 +335,7 @@ void SessionManager::Implementation::close() noexcept
     const auto patience = Deadline::after(close_time);
     for (const auto& slot : slots) {
         if (slot->unnamed) {
-            end_unnamed(*slot);
+            slot->end_unnamed(keeper_, close_time);
         } else {
             slot->settle_told(keeper_, patience);
             slot->depart(keeper_, settings_.on_disconnect);

@@ -58,4 +58,20 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect policy) noexcept
     }
 }
 
+void Slot::end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience) noexcept
+{
+    try {
+        // A creation in flight is given a moment; what it leaves, the next server collects.
+        const std::unique_lock in_making(making, patience);
+        if (in_making && claim) {
+            // What is to be saved of it has no time now: its home stays for the next collection.
+            keeper.end(
+                key, {.purge = true, .files = AtEnd::leave, .deadline = Deadline::after(patience)});
+            claim.reset();
+        }
+    } catch (const std::exception&) {
+        return; // its record stays, its claim ends with this process
+    }
+}
+
 } // namespace berth::session

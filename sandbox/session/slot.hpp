@@ -55,6 +55,9 @@ struct Slot {
     /// ended where `policy` is that.
     void depart(MachineKeeper& keeper, protocol::OnDisconnect policy) noexcept;
 
+    /// At the end of the server, of a session without a name: it ends with it.
+    void end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience) noexcept;
+
     /// What is known without the books; nothing where there is no sandbox, nor was one.
     [[nodiscard]] std::optional<Record> remembered()
     {

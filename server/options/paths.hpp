@@ -38,8 +38,8 @@ namespace berth::server {
 /// path, or there is no such folder.
 [[nodiscard]] std::string resolve_template(const std::string& given, const std::string& origin);
 
-/// Of one of E2B's, which are found there. Throws Error(invalid_argument): it can be none, such as a
-/// folder that was meant for another backend.
+/// Of one of E2B's, which are found there. Throws Error(invalid_argument): it can be none, such as
+/// a folder that was meant for another backend.
 void require_template_name(const std::string& given, const std::string& origin);
 
 } // namespace berth::server

@@ -1,6 +1,7 @@
 #include "sandbox/guest/microvm/resident.hpp"
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/io.hpp"
@@ -18,7 +19,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <system_error>
 
@@ -114,12 +114,19 @@ UniqueFd lock_folder(const std::string& path)
     return folder;
 }
 
-/// Of an earlier machine: nobody can ask for it any more. A link that a command has left in its
-/// place is removed, and not what it leads to.
+/// Of an earlier machine: nobody can ask for it any more. Where a command has left a link in its
+/// place nothing is removed of what that leads to. What stays takes room on the disk, and does no
+/// other harm.
 void remove_outputs(const protocol::GuestConfig& config)
 {
-    std::error_code ignored; // what stays takes room on the disk and does no other harm
-    std::filesystem::remove_all(config.spill_directory, ignored);
+    const UniqueFd folder(
+        ::open(config.spill_directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder) {
+        return;
+    }
+    for (const auto& name : directory_names(folder.get())) {
+        ::unlinkat(folder.get(), name.c_str(), 0);
+    }
 }
 
 struct Descriptors {

@@ -155,10 +155,10 @@ TEST_SUITE("sandbox/broken_real_connection")
             CAPTURE(place.bytes);
             CHECK(real.cut_at(place, /*kept=*/false)->read_file(read, {}).total_lines == 1000);
             std::size_t taken = 0;
-            const auto out = real.cut_at(place, /*kept=*/false)
-                                 ->export_files({.path = "large", .max_bytes = 10'000'000},
-                                                [&](std::string_view data) { taken += data.size(); },
-                                                {});
+            const auto out =
+                real.cut_at(place, /*kept=*/false)
+                    ->export_files({.path = "large", .max_bytes = 10'000'000},
+                                   [&](std::string_view data) { taken += data.size(); }, {});
             CHECK(out.bytes == 3'000'000);
             CHECK(taken > 3'000'000); // with their names
             CHECK(taken < 3'010'000); // and once

@@ -51,8 +51,8 @@ TEST_CASE("a template of E2B's is a name, which is looked up there")
         give(name);
         CHECK(bench.make().sessions.template_name == name);
     }
-    for (const auto& none : {bench.directory, std::string("two words"), std::string("a\xff"),
-                             std::string(257, 'a')}) {
+    for (const auto& none :
+         {bench.directory, std::string("two words"), std::string("a\xff"), std::string(257, 'a')}) {
         give(none);
         CHECK(has(bench.refusal(), "(flag --template): it is not the name of a template of E2B's"));
     }

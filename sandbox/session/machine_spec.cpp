@@ -1,0 +1,43 @@
+// The part of the keeper that says what a machine shall be.
+
+#include "sandbox/base/random.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+
+namespace berth::session {
+
+/// Of a machine that nobody knows yet: whose it is, and nothing of what it shall have.
+sandbox::MachineSpec MachineKeeper::fresh_spec(const std::string& key, const std::string& session,
+                                               const Registry::Hold& lock)
+{
+    sandbox::MachineSpec spec;
+    spec.lock = lock.descriptor();
+    spec.key_hash = key;
+    spec.session = session;
+    spec.generation = random_hex(16);
+    spec.token = random_hex(32);
+    return spec;
+}
+
+sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& record,
+                                            const Registry::Hold& lock) const
+{
+    auto spec = fresh_spec(wanted.key, wanted.id.session, lock);
+    spec.generation = record.machine.generation; // which is in the books already
+    spec.token = record.token;
+    spec.home = record.machine.home;
+    spec.template_name = settings_.template_name;
+    spec.mounts = settings_.mounts;
+    spec.network = settings_.network;
+    spec.outbound = settings_.outbound;
+    spec.limits = settings_.limits;
+    spec.path_policy = settings_.path_policy;
+    spec.ends_with_server = wanted.unnamed;
+    spec.idle_pause = settings_.idle_pause;
+    if (!wanted.unnamed) {
+        spec.idle_end = settings_.ttl;
+        spec.on_disconnect = settings_.on_disconnect;
+    }
+    return spec;
+}
+
+} // namespace berth::session

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "sandbox/session/registry.hpp"
+#include "sandbox/session/settings.hpp"
+
+#include <memory>
+
+namespace berth::session {
+
+/// The books that the operator chose: files of this host, or a Redis. Asks nobody yet.
+[[nodiscard]] std::unique_ptr<Registry> make_registry(const Settings& settings);
+
+} // namespace berth::session
