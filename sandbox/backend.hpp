@@ -83,6 +83,9 @@ struct MachineSpec {
     /// An unnamed session ends with its server: the guest holds the read end of a pipe whose write
     /// end only this server has.
     bool ends_with_server = false;
+    /// Something of its home is to be saved when it has ended, by whoever clears up: it must be
+    /// there then.
+    bool owes_files = false;
     std::chrono::milliseconds idle_end{0};   ///< the guest ends itself after so long without use
     std::chrono::milliseconds idle_pause{0}; ///< and pauses after so long without call and job
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
@@ -294,12 +297,14 @@ class Backend {
         return {};
     }
 
-    /// Has a living machine reach what is said, from now on, and notes it in `record`. False: not
-    /// while it lives. Throws Error: what it can reach is not known then.
-    [[nodiscard]] virtual bool change_network(MachineRecord& /*record*/, Network /*network*/,
-                                              const Outbound& /*outbound*/)
+    /// Whether change_network() can do it.
+    [[nodiscard]] virtual bool changes_networks() const noexcept { return false; }
+
+    /// Has a living machine reach what is said, from now on. Throws Error: what it can reach is not
+    /// known then.
+    virtual void change_network(const MachineRecord& /*record*/, Network /*network*/,
+                                const Outbound& /*outbound*/)
     {
-        return false;
     }
 
     /// The home that a key has on this host, as people look for it; empty where there is none.
@@ -317,6 +322,13 @@ class Backend {
         throw Error(ErrorCode::unsupported,
                     "the backend " + std::string(name()) + " cannot take over " + id,
                     "Copy what is needed through the workspace.");
+    }
+
+    /// MachineRecord::home of a record, also where an earlier release has written none.
+    [[nodiscard]] virtual std::map<std::string, std::string>
+    home_of(const MachineRecord& record) const
+    {
+        return record.home;
     }
 
     /// Removes what dead machines left that no record tells of. Never touches a living one's, nor

@@ -19,12 +19,15 @@ class Unsent : public Error {
   public:
     enum class Of : unsigned char {
         gone,     ///< the machine: the same call may be made on another one
+        replaced, ///< the same; another one is in its place
         way_there ///< the machine may well be there, and must not be replaced
     };
 
     explicit Unsent(const Error& cause, Of of = Of::gone) : Error(cause), of_(of) {}
 
-    [[nodiscard]] bool is_of_gone() const noexcept { return of_ == Of::gone; }
+    [[nodiscard]] bool is_of_gone() const noexcept { return of_ != Of::way_there; }
+
+    [[nodiscard]] bool is_of_replaced() const noexcept { return of_ == Of::replaced; }
 
   private:
     Of of_;

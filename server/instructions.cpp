@@ -90,9 +90,9 @@ std::string named_lifetime(const session::Settings& settings, protocol::OnDiscon
     using protocol::OnDisconnect;
     if (on_disconnect == OnDisconnect::kill) {
         return std::string("The machine ends, with all that runs in it, when the last server of "
-                           "this session leaves: with this conversation if no other goes on") +
-               (backend.keeps_homes() ? "; its home is kept" + retention(settings.home_retention)
-                                      : "; so do its files");
+                           "this session leaves: with this conversation if no other goes on; its "
+                           "home is kept") +
+               retention(settings.home_retention);
     }
     return std::string("The machine stays between conversations of this session") +
            (on_disconnect == OnDisconnect::now

@@ -158,7 +158,7 @@ class DirectBackend : public sandbox::Backend {
 
     [[nodiscard]] std::string find_home(const std::string& key_hash) override
     {
-        auto path = home_of(key_hash);
+        auto path = home_path(key_hash);
         return std::filesystem::exists(path) ? path : std::string();
     }
 
@@ -167,7 +167,7 @@ class DirectBackend : public sandbox::Backend {
     {
         std::error_code error;
         std::filesystem::create_directories(state_directory_ + "/" + spec.key_hash, error);
-        std::filesystem::rename(home_of(id), home_of(spec.key_hash), error);
+        std::filesystem::rename(home_path(id), home_path(spec.key_hash), error);
         if (error) {
             throw Error(ErrorCode::backend_error, "the home cannot be moved: " + error.message());
         }
@@ -181,7 +181,7 @@ class DirectBackend : public sandbox::Backend {
     }
 
   private:
-    [[nodiscard]] std::string home_of(const std::string& key_hash) const
+    [[nodiscard]] std::string home_path(const std::string& key_hash) const
     {
         return state_directory_ + "/" + key_hash + "/home";
     }

@@ -52,6 +52,9 @@ BoxInfo info_in(const json& value)
     if (state == "running" || state == "paused") {
         info.state = state == "running" ? BoxState::running : BoxState::paused;
     }
+    if (const auto found = value.find("lifecycle"); found != value.end() && found->is_object()) {
+        info.ends_at_limit = text_at(*found, "onTimeout") == "kill";
+    }
     if (const auto found = value.find("metadata"); found != value.end() && found->is_object()) {
         for (const auto& [key, text] : found->items()) {
             if (text.is_string()) {

@@ -50,8 +50,9 @@ enum class BoxState : unsigned char { running, paused, other };
 struct BoxInfo {
     Box box; ///< in a list without token and domain
     BoxState state = BoxState::other;
-    std::string started_at{}; ///< RFC 3339, as it came
-    std::string end_at{};     ///< the same; of a paused one, when it was paused
+    bool ends_at_limit = false; ///< and is not paused then, as far as is told
+    std::string started_at{};   ///< RFC 3339, as it came
+    std::string end_at{};       ///< the same; of a paused one, when it was paused
     Metadata metadata{};
 };
 

@@ -18,8 +18,8 @@ constexpr std::size_t longest_complaint = 2048;
 constexpr std::size_t longest_frame = 64;
 constexpr std::chrono::seconds frame_time{10};
 constexpr std::chrono::milliseconds end_time{100};
-/// What a shell, and what envd starts commands by, say of a program that is not there.
-constexpr int cannot_run = 126;
+/// What a shell, and what envd starts commands by, say of a program that is not there. (126 is said
+/// for want of memory too, and tells nothing of the guest.)
 constexpr int not_there = 127;
 
 Error lost(const std::string& why)
@@ -27,9 +27,10 @@ Error lost(const std::string& why)
     return {ErrorCode::session_lost, "the connection to the sandbox broke: " + why};
 }
 
-[[noreturn]] void throw_unsent(const std::string& why)
+[[noreturn]] void throw_unsent(const std::string& why,
+                               sandbox::Unsent::Of of = sandbox::Unsent::Of::gone)
 {
-    throw sandbox::Unsent(Error(ErrorCode::session_lost, why));
+    throw sandbox::Unsent(Error(ErrorCode::session_lost, why), of);
 }
 
 } // namespace
@@ -114,7 +115,7 @@ void BoxChannel::take_end(const ProcessEnded& end)
     case ConnectorEnd::closed:
         return;
     case ConnectorEnd::not_opened:
-        throw_unsent("the sandbox has the guest of another machine");
+        throw_unsent("the sandbox has the guest of another machine", sandbox::Unsent::Of::replaced);
     case ConnectorEnd::nobody_there:
         throw_unsent("no guest is in the sandbox any more");
     case ConnectorEnd::left_unread:
@@ -125,7 +126,7 @@ void BoxChannel::take_end(const ProcessEnded& end)
     case ConnectorEnd::failed:
         break;
     }
-    if (end.exit_code == cannot_run || end.exit_code == not_there) {
+    if (end.exit_code == not_there) {
         throw_unsent("the sandbox has no connector: " + quotable(complaint_, {}));
     }
     throw lost("its connector failed: " + quotable(complaint_, {}));

@@ -9,7 +9,6 @@ namespace {
 constexpr const char* id_key = "box";
 constexpr const char* number_key = "number";
 constexpr const char* proof_key = "proof";
-constexpr const char* network_key = "network";
 
 std::string text_at(const std::map<std::string, std::string>& texts, const char* key)
 {
@@ -25,9 +24,6 @@ std::map<std::string, std::string> encode(const BoxHome& home)
     if (!home.proof.empty()) {
         texts.emplace(proof_key, home.proof);
     }
-    if (!home.network.empty()) {
-        texts.emplace(network_key, home.network);
-    }
     return texts;
 }
 
@@ -35,8 +31,7 @@ std::optional<BoxHome> home_in(const std::map<std::string, std::string>& home)
 {
     BoxHome found{.id = text_at(home, id_key),
                   .number = text_at(home, number_key),
-                  .proof = text_at(home, proof_key),
-                  .network = text_at(home, network_key)};
+                  .proof = text_at(home, proof_key)};
     const bool named = !found.id.empty() && !(found.number.empty() && found.proof.empty());
     return named ? std::optional(std::move(found)) : std::nullopt;
 }
@@ -52,8 +47,22 @@ std::optional<BoxHome> home_of(const sandbox::MachineRecord& record)
                : std::optional(BoxHome{.id = record.id, .number = record.generation, .proof = {}});
 }
 
+Error ends_at_its_limit(const std::string& id)
+{
+    return {
+        ErrorCode::conflict,
+        "E2B ends the sandbox " + id +
+            " when its time limit runs out, with all files, and nobody can change that any more",
+        "A session's sandbox has to sleep then: make it with autoPause (in E2B's clients "
+        "lifecycle, on_timeout = pause), as berth makes those of sessions that have a name. Or "
+        "take what is needed out of it first."};
+}
+
 BoxHome home_for_adoption(const BoxInfo& box)
 {
+    if (box.ends_at_limit) {
+        throw ends_at_its_limit(box.box.id);
+    }
     BoxHome home{
         .id = box.box.id, .number = text_at(box.metadata, metadata_keys::generation), .proof = {}};
     if (home.number.empty()) {

@@ -19,7 +19,6 @@ struct BoxHome {
     /// Of one that was taken over: what was left in it then (guest_install.hpp). Whoever can write
     /// in shared books could else have anybody's sandbox be used, or ended.
     std::string proof;
-    std::string network = {}; ///< what it may reach, as it was last asked for; empty: not known
 };
 
 /// As MachineRecord::home.
@@ -36,8 +35,11 @@ struct BoxHome {
 [[nodiscard]] bool is_of(const BoxInfo& box, const BoxHome& home);
 
 /// Of a sandbox that a session is to have from now on. Throws Error(busy) where a berth with other
-/// books seems to use it.
+/// books seems to use it, Error(conflict) as ends_at_its_limit().
 [[nodiscard]] BoxHome home_for_adoption(const BoxInfo& box);
+
+/// Of one that would not be there for a session that has a name.
+[[nodiscard]] Error ends_at_its_limit(const std::string& id);
 
 /// Of one without its proof.
 [[nodiscard]] Error no_longer_ours(const BoxHome& home);

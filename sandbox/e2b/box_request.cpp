@@ -62,8 +62,9 @@ BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owne
     if (!owner.empty()) {
         request.metadata.emplace(metadata_keys::owner, owner);
     }
-    // One that is a server's alone ends at its limit, when that was killed. Others sleep.
-    request.auto_pause = !spec.ends_with_server;
+    // One that is a server's alone ends at its limit, when that was killed, unless somebody is to
+    // save something of it. Others sleep.
+    request.auto_pause = !spec.ends_with_server || spec.owes_files;
     auto network = box_network(spec.network, spec.outbound);
     if (!network.internet) {
         request.internet = false;

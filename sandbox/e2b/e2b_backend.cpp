@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -77,8 +78,17 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] std::optional<std::chrono::seconds>
     unused_for(const MachineRecord& record) override;
 
-    [[nodiscard]] bool change_network(MachineRecord& record, sandbox::Network network,
-                                      const sandbox::Outbound& outbound) override;
+    [[nodiscard]] bool changes_networks() const noexcept override { return true; }
+
+    void change_network(const MachineRecord& record, sandbox::Network network,
+                        const sandbox::Outbound& outbound) override;
+
+    [[nodiscard]] std::map<std::string, std::string>
+    home_of(const MachineRecord& record) const override
+    {
+        const auto home = e2b::home_of(record);
+        return home ? encode(*home) : std::map<std::string, std::string>();
+    }
 
     [[nodiscard]] std::string description() const override
     {
@@ -96,8 +106,10 @@ class E2bBackend : public sandbox::Backend {
 
     [[nodiscard]] GuestProgram program();
     [[nodiscard]] Box make_box(const MachineSpec& spec);
-    [[nodiscard]] std::optional<std::pair<Box, BoxHome>> open_home(const MachineSpec& spec);
-    void set_network(BoxHome& home, const BoxNetwork& network, const Deadline& deadline);
+    [[nodiscard]] std::optional<Box> open_home(const MachineSpec& spec);
+    void set_network(const std::string& id, const BoxNetwork& network);
+    [[nodiscard]] Box wake_own(const BoxHome& home, const BoxInfo& found,
+                               std::chrono::seconds limit);
     [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
                                                             const BoxHome& home);
     [[nodiscard]] std::vector<BoxInfo> look_for(const std::string& generation,
@@ -105,9 +117,8 @@ class E2bBackend : public sandbox::Backend {
     bool abandon(const std::string& id) noexcept;
     [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id);
     [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home);
-    [[nodiscard]] bool is_proven(const BoxHome& home, EnvdClient& envd);
-    void put_to_rest(const BoxInfo& box);
-    void end(const BoxHome& home);
+    void put_to_rest(const BoxHome& home, const BoxInfo& box);
+    void end(const BoxHome& home, const BoxInfo& box);
 
     const BackendOptions options_;
     std::shared_ptr<Link> link_; ///< null where there is trouble
@@ -196,21 +207,51 @@ bool E2bBackend::abandon(const std::string& id) noexcept
 }
 
 /// The sandbox that has the files of the session's last machine; nothing: there is none any more.
-std::optional<std::pair<Box, BoxHome>> E2bBackend::open_home(const MachineSpec& spec)
+std::optional<Box> E2bBackend::open_home(const MachineSpec& spec)
 {
-    auto home = home_in(spec.home);
-    if (!home || !find(*home)) {
+    const auto home = home_in(spec.home);
+    const auto found = home ? find(*home) : std::nullopt;
+    if (!found) {
         return std::nullopt;
     }
-    const auto deadline = Deadline::after(api_time);
-    auto box = link_->api.connect(home->id, first_limit(spec), deadline).box;
-    RunningBox running(link_, box, first_limit(spec), idle_time(spec));
-    if (!is_proven(*home, *running.awake(deadline))) {
-        throw no_longer_ours(*home);
-    }
+    auto box = wake_own(*home, *found, first_limit(spec));
     // Before anything is started in it: it has what its last machine's server asked for.
-    set_network(*home, box_network(spec.network, spec.outbound), deadline);
-    return std::pair(std::move(box), *std::move(home));
+    set_network(home->id, box_network(spec.network, spec.outbound));
+    return box;
+}
+
+/// A server of E2B's that cannot change it has none that is kept from anything after it was made
+/// with all.
+void E2bBackend::set_network(const std::string& id, const BoxNetwork& network)
+{
+    constexpr int unknown_method = 405;
+    try {
+        link_->api.set_network(id, network, Deadline::after(api_time));
+    } catch (const StatusError& error) {
+        const bool is_all =
+            network.internet && network.allow_out.empty() && network.deny_out.empty();
+        if (error.status() != unknown_method || !is_all) {
+            throw;
+        }
+    }
+}
+
+/// Of one that is not known to be ours by its metadata what is in it says so; else it is left as it
+/// was, but for what nobody can see without waking it.
+Box E2bBackend::wake_own(const BoxHome& home, const BoxInfo& found, std::chrono::seconds limit)
+{
+    const auto deadline = Deadline::after(api_time);
+    auto box = link_->api.connect(home.id, limit, deadline).box;
+    if (home.number.empty()) {
+        RunningBox running(link_, box, limit, {});
+        if (!has_proof(*running.if_awake(), home.proof, deadline)) {
+            if (found.state == BoxState::paused) {
+                static_cast<void>(link_->api.pause(home.id, deadline));
+            }
+            throw no_longer_ours(home);
+        }
+    }
+    return box;
 }
 
 std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, const Box& box,
@@ -236,16 +277,12 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
 std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
 {
     static_cast<void>(program()); // nothing is made where that is missing
-    if (const auto opened = open_home(spec)) {
-        return install(spec, opened->first, opened->second);
+    if (const auto box = open_home(spec)) {
+        return install(spec, *box, home_in(spec.home).value());
     }
     const auto box = make_box(spec);
     try {
-        return install(spec, box,
-                       {.id = box.id,
-                        .number = spec.generation,
-                        .proof = {},
-                        .network = network_body(box_network(spec.network, spec.outbound))});
+        return install(spec, box, {.id = box.id, .number = spec.generation, .proof = {}});
     } catch (const Error& error) { // what went wrong first is what is told
         if (!abandon(box.id)) {
             throw sandbox::LeftBehind(error);
@@ -276,15 +313,9 @@ std::optional<BoxInfo> E2bBackend::find(const BoxHome& home)
     return box && is_of(*box, home) ? std::move(box) : std::nullopt;
 }
 
-/// Its metadata says so of one that berth has made; of another nothing but what is in it.
-bool E2bBackend::is_proven(const BoxHome& home, EnvdClient& envd)
-{
-    return !home.number.empty() || has_proof(envd, home.proof, Deadline::after(api_time));
-}
-
 std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record)
 {
-    const auto home = home_of(record);
+    const auto home = e2b::home_of(record);
     const auto found = home ? find(*home) : std::nullopt;
     if (!found) {
         return nullptr;
@@ -302,42 +333,41 @@ std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record
 
 /// With its files, and without what ran in it: of one that sleeps that has stopped already, and the
 /// next guest ends it before anything else.
-void E2bBackend::put_to_rest(const BoxInfo& box)
+void E2bBackend::put_to_rest(const BoxHome& home, const BoxInfo& box)
 {
     const auto deadline = Deadline::after(api_time);
     if (box.state != BoxState::running) {
         return;
     }
+    const RunningBox running(link_, box.box, RunningBox::margin, {});
+    const auto envd = running.if_awake();
+    if (home.number.empty() && !has_proof(*envd, home.proof, deadline)) {
+        throw no_longer_ours(home);
+    }
     try {
-        const RunningBox running(link_, box.box, RunningBox::margin, {});
-        static_cast<void>(end_guest(*running.if_awake(), deadline));
+        static_cast<void>(end_guest(*envd, deadline));
     } catch (const Error&) {
         // It stops with the pause, whatever it is that does not answer.
     }
-    static_cast<void>(link_->api.pause(box.box.id, deadline));
+    static_cast<void>(link_->api.pause(home.id, deadline));
 }
 
-void E2bBackend::end(const BoxHome& home)
+void E2bBackend::end(const BoxHome& home, const BoxInfo& box)
 {
-    const auto deadline = Deadline::after(api_time);
     if (home.number.empty()) {
-        const auto woken = link()->api.connect(home.id, RunningBox::margin, deadline).box;
-        RunningBox running(link_, woken, RunningBox::margin, {});
-        if (!is_proven(home, *running.if_awake())) {
-            throw no_longer_ours(home);
-        }
+        static_cast<void>(wake_own(home, box, RunningBox::margin));
     }
-    static_cast<void>(link()->api.kill(home.id, deadline));
+    static_cast<void>(link_->api.kill(home.id, Deadline::after(api_time)));
 }
 
 void E2bBackend::destroy(const MachineRecord& record, bool purge)
 {
-    const auto home = home_of(record);
+    const auto home = e2b::home_of(record);
     if (const auto box = home ? find(*home) : std::nullopt) {
         if (purge) {
-            end(*home);
+            end(*home, *box);
         } else {
-            put_to_rest(*box);
+            put_to_rest(*home, *box);
         }
         return;
     }
@@ -354,14 +384,17 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
 
 bool E2bBackend::is_gone(const MachineRecord& record)
 {
-    const auto home = home_of(record);
+    const auto home = e2b::home_of(record);
     return home && !find(*home);
 }
 
 /// Of a session its home is in the books, and nothing is to be done here.
 std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const MachineSpec& spec)
 {
-    if (home_in(spec.home)) {
+    if (const auto own = home_in(spec.home)) {
+        if (const auto found = find(*own); found && found->ends_at_limit) {
+            throw ends_at_its_limit(own->id); // it was a session's without a name
+        }
         return nullptr;
     }
     const auto box = info_of(id);
@@ -380,33 +413,21 @@ std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const
 }
 
 /// Awake, which E2B wants for it.
-bool E2bBackend::change_network(MachineRecord& record, sandbox::Network network,
+void E2bBackend::change_network(const MachineRecord& record, sandbox::Network network,
                                 const sandbox::Outbound& outbound)
 {
-    auto home = home_of(record);
-    if (!home || !find(*home)) {
-        return false; // what became of it the call finds out
+    const auto home = e2b::home_of(record);
+    const auto found = home ? find(*home) : std::nullopt;
+    if (!found) {
+        return; // what became of it the call finds out
     }
-    const auto deadline = Deadline::after(api_time);
-    static_cast<void>(link_->api.connect(home->id, RunningBox::margin, deadline));
-    set_network(*home, box_network(network, outbound), deadline);
-    record.home = encode(*home);
-    return true;
-}
-
-void E2bBackend::set_network(BoxHome& home, const BoxNetwork& network, const Deadline& deadline)
-{
-    auto wanted = network_body(network);
-    if (home.network == wanted) {
-        return;
-    }
-    link_->api.set_network(home.id, network, deadline);
-    home.network = std::move(wanted);
+    static_cast<void>(wake_own(*home, *found, RunningBox::margin));
+    set_network(home->id, box_network(network, outbound));
 }
 
 std::optional<std::chrono::seconds> E2bBackend::unused_for(const MachineRecord& record)
 {
-    const auto home = home_of(record);
+    const auto home = e2b::home_of(record);
     const auto box = home ? find(*home) : std::nullopt;
     return box ? slept(*box, std::chrono::system_clock::now()) : std::chrono::seconds::max();
 }

@@ -37,9 +37,8 @@ std::string make_session_directory(const std::string& base, const CgroupSpec& sp
         }
         require(errno == EEXIST && i < tries, step, "make cgroup " + session);
         kill_cgroup(session);
-        remove_cgroup(session, Deadline::after(std::chrono::seconds(2)));
-        make_directory(session);
-        break;
+        require(remove_cgroup(session, Deadline::after(std::chrono::seconds(2))), step,
+                "remove the cgroup that is left, " + session);
     }
     return session;
 }

@@ -77,12 +77,11 @@ void take_conditions(SessionFacts& facts, ToldMachine machine, const Conditions&
 }
 
 /// Where a machine ends when it is left, nothing else that would end it comes first.
-std::string end_at_leaving(bool keeps_home, std::optional<std::chrono::seconds> retention)
+std::string end_at_leaving(std::optional<std::chrono::seconds> retention)
 {
-    return std::string("it ends, with all that runs in it") +
-           (keeps_home ? "" : " and with its files") +
-           ", when its last server leaves (session.on_disconnect = kill)" +
-           (keeps_home ? "; its home is kept" + for_how_long(retention) : "");
+    return "it ends, with all that runs in it, when its last server leaves "
+           "(session.on_disconnect = kill); its home is kept" +
+           for_how_long(retention);
 }
 
 /// What comes before its end.
@@ -160,7 +159,7 @@ FactFinder::Look FactFinder::look_at(Record of) const
     } else if (running) {
         facts.why = record.unnamed ? "it ends, with its files, when its server stops"
                     : in_force.on_disconnect == protocol::OnDisconnect::kill
-                        ? end_at_leaving(backend_.keeps_homes(), retention_of(settings_, record))
+                        ? end_at_leaving(retention_of(settings_, record))
                         : sleep_at_leaving(in_force.on_disconnect) + end_sentence(record, in_force);
     }
     if (is_elsewhere(settings_.place, record)) {

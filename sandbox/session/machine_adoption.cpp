@@ -110,7 +110,37 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
 bool MachineKeeper::has_home_of(const std::string& key, const std::optional<Record>& record) const
 {
     return backend_.is_bound_to_host() ? !backend_.find_home(key).empty()
-                                       : record && !record->machine.home.empty();
+                                       : record && !backend_.home_of(record->machine).empty();
+}
+
+/// Two sessions in one sandbox would end each other's commands, and either the other's files.
+void MachineKeeper::require_nobody_s(const std::string& id) const
+{
+    const auto has_it = [&](const Record& record) {
+        return record.machine.id == id ||
+               std::ranges::any_of(record.machine.home,
+                                   [&](const auto& part) { return part.second == id; });
+    };
+    for (const auto& key : registry_.keys()) {
+        const auto record = registry_.find(key);
+        if (record && has_it(*record)) {
+            throw Error(ErrorCode::conflict,
+                        "the sandbox " + id + " is that of session " + name_of(key, record),
+                        "`berth sessions adopt " + key + "` takes the session itself.");
+        }
+    }
+}
+
+/// What nobody has said of it: its maker, not this server. It is kept until somebody removes it.
+void MachineKeeper::set_unknown_conditions(Record& record) const
+{
+    auto& made = record.made_with.emplace(settings_);
+    made.network = sandbox::Network::host;
+    made.outbound = {};
+    made.template_name.clear();
+    made.home_retention = {};
+    made.save_on_end = {};
+    record.network_unsure = true;
 }
 
 Adopted MachineKeeper::adopt_machine(const std::string& id, const Adoption& adoption)
@@ -119,6 +149,7 @@ Adopted MachineKeeper::adopt_machine(const std::string& id, const Adoption& adop
     try {
         const auto lock = this->lock(to, adoption.deadline);
         require_free(to, registry_.find(to), adoption.to);
+        require_nobody_s(id);
         auto spec = fresh_spec(to, adoption.to.session, *lock);
         spec.limits = settings_.limits;
         spec.path_policy = settings_.path_policy;
@@ -130,6 +161,7 @@ Adopted MachineKeeper::adopt_machine(const std::string& id, const Adoption& adop
         record.machine.data["key_hash"] = to;
         record.token = spec.token;
         record.adopting.clear();
+        set_unknown_conditions(record);
         record.last_used = record.created;
         record.used = HostTime::now();
         registry_.put(to, record);
@@ -154,6 +186,10 @@ void MachineKeeper::finish_adoption(const std::string& to, Record record)
         record.machine.data["home"] = home;
     }
     const auto old = registry_.find(from);
+    if (!backend_.is_bound_to_host() && old && !has_no_machine(*old)) {
+        forget(to); // whoever began this died, and the old one was used since: it has the home
+        return;
+    }
     if (!old || (has_no_machine(*old) && backend_.find_home(from).empty())) {
         forget(from);
     }
@@ -321,7 +357,9 @@ Record MachineKeeper::record_of_adopted(const std::string& from, const std::opti
     record.id = to;
     record.unnamed = false;
     record.machine = interrupted(key_hash(to));
-    record.machine.home = found ? found->machine.home : record.machine.home;
+    if (found) {
+        record.machine.home = backend_.home_of(found->machine);
+    }
     record.token.clear();
     record.owner = own_name(settings_);
     record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;

@@ -222,7 +222,10 @@ bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
     }
     {
         const auto lock = this->lock(key, Deadline::after({}));
-        if (is_known()) {
+        // It may have been woken, or taken over by its id, since it was listed.
+        const auto unused = backend_.unused_for(found.record);
+        if (is_known() || is_of_another(found.record) || !unused ||
+            *unused < instead.value_or(usual.ttl + usual.home_retention)) {
             return false;
         }
         backend_.destroy(found.record, /*purge=*/true);

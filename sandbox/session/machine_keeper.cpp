@@ -21,6 +21,8 @@ constexpr const char* replaced_notice =
     "the sandbox was replaced by a fresh one meanwhile; files in the home are kept";
 constexpr const char* deleted_notice =
     "the session was deleted with its files; a fresh one is in use";
+constexpr const char* vanished_notice = "the sandbox is not there any more, nor are the files that "
+                                        "were in it; a fresh one is in use";
 constexpr const char* forgotten_notice =
     "the sandbox was replaced by a fresh one meanwhile, since the books of the sessions had lost "
     "its record; files in the home are kept";
@@ -41,13 +43,14 @@ bool came_to_nothing(const Record& record)
 
 /// `notice` of a machine that was replaced, by what has shown of its home: whether it was made
 /// anew.
-std::string notice_of_home(const std::string& notice, bool had_record, bool made_home, bool unnamed)
+std::string notice_of_home(const std::string& notice, bool had_record, bool made_home, bool unnamed,
+                           bool bound)
 {
     if (notice == deleted_notice && !made_home) {
         return forgotten_notice;
     }
     if (had_record) { // and where the home is gone whoever removed it was stopped before the record
-        return made_home ? deleted_notice : notice;
+        return !made_home ? notice : bound ? deleted_notice : vanished_notice;
     }
     return unnamed && notice == deleted_notice ? taken_notice : notice;
 }
@@ -58,7 +61,7 @@ MachineKeeper::Seen seen_in(const Record& record)
 }
 
 /// Of a machine that is not what this server was told to make; empty when all is well.
-std::string settings_notice(const Settings& settings, const Record& record)
+std::string settings_notice(const Settings& settings, const Record& record, bool renews)
 {
     const auto keys =
         record.made_with ? joined(differences(settings, *record.made_with)) : std::string();
@@ -67,7 +70,10 @@ std::string settings_notice(const Settings& settings, const Record& record)
                : "the sandbox was made with other settings than this server asks for (" + keys +
                      "); those it was made with stay in force until it ends. `berth sessions "
                      "kill " +
-                     record.machine.id + "` on the host ends it and keeps its home";
+                     record.machine.id +
+                     (renews ? "` on the host ends it and keeps its home"
+                             : "` ends it and keeps its files; another template takes --purge, "
+                               "which ends those too");
 }
 
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
@@ -81,6 +87,14 @@ bool tell_unseen(MachineKeeper::Obtained& obtained)
     } catch (const sandbox::OtherVersion&) {
         throw;
     } catch (const sandbox::Unsent& error) {
+        if (error.is_of_replaced()) {
+            throw Error(
+                ErrorCode::busy,
+                "the session's sandbox has another machine than the books know, so they may "
+                "have come back as they were a while ago, or another server has just made it",
+                "Try again. Where that does not help, `berth sessions kill` ends what is "
+                "there and keeps its files.");
+        }
         return obtained.sandbox->machine().reach().kept || !error.is_of_gone();
     } catch (const std::exception&) {
         return true;
@@ -141,7 +155,7 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key,
 {
     auto machine = interrupted(key);
     machine.generation = record.machine.generation;
-    machine.home = record.machine.home;
+    machine.home = backend_.home_of(record.machine);
     return machine;
 }
 
@@ -149,7 +163,7 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key,
 sandbox::MachineRecord MachineKeeper::any_of(const std::string& key, const Record& record) const
 {
     auto machine = interrupted(key);
-    machine.home = record.machine.home;
+    machine.home = backend_.home_of(record.machine);
     return machine;
 }
 
@@ -198,11 +212,13 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     if (!machine) {
         return std::nullopt;
     }
-    change_network(wanted.key, record, lock);
-    require_no_excess(record);
     Obtained obtained;
     obtained.seen = seen_in(record);
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
+    if (!change_network(wanted.key, record, *obtained.sandbox, lock)) {
+        return std::nullopt;
+    }
+    require_no_excess(record);
     change_terms(wanted.key, record, *obtained.sandbox, lock);
     // Once for each machine: a connection that broke is no news.
     const bool is_first = wanted.seen.generation != obtained.seen.generation;
@@ -217,7 +233,8 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
                                                : record.found_home ? forgotten_notice
                                                                    : deleted_notice);
         }
-        if (auto notice = settings_notice(settings_, record); !notice.empty()) {
+        if (auto notice = settings_notice(settings_, record, backend_.renews_machines());
+            !notice.empty()) {
             obtained.told.notices.push_back(std::move(notice));
         }
     }
@@ -341,6 +358,29 @@ void MachineKeeper::give_to(const Wanted& wanted, Record& record)
     record.unnamed = wanted.unnamed;
 }
 
+/// The record of a machine that is about to be made, in the home of the last one if there was any.
+void MachineKeeper::begin_machine(const Wanted& wanted, Record& record) const
+{
+    apply(record, Event::create);
+    record.last_used = std::chrono::system_clock::now();
+    record.used = HostTime::now();
+    give_to(wanted, record);
+    record.machine = interrupted(wanted.key, record);
+    record.machine.generation = random_hex(16);
+    record.token = random_hex(32);
+    const auto made_of = record.made_with ? record.made_with->template_name : std::string();
+    record.made_with = static_cast<const Conditions&>(settings_);
+    if (!backend_.renews_machines() && !record.machine.home.empty()) {
+        record.made_with->template_name = made_of; // unless the home has gone, see create()
+    }
+    record.network_unsure = false;
+    record.owner = own_name(settings_);
+    record.saving.due = true;
+    record.adopting.clear();
+    record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;
+    ++record.epoch;
+}
+
 MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::optional<Record> before,
                                                const Registry::Hold& lock)
 {
@@ -365,19 +405,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     if (!notice.empty()) {
         record.news = notice;
     }
-    apply(record, Event::create);
-    record.last_used = std::chrono::system_clock::now();
-    record.used = HostTime::now();
-    give_to(wanted, record);
-    record.machine = interrupted(wanted.key, record);
-    record.machine.generation = random_hex(16);
-    record.token = random_hex(32);
-    record.made_with = static_cast<const Conditions&>(settings_);
-    record.owner = own_name(settings_);
-    record.saving.due = true;
-    record.adopting.clear();
-    record.place = backend_.is_bound_to_host() ? settings_.place : std::nullopt;
-    ++record.epoch;
+    begin_machine(wanted, record);
     Obtained obtained;
     try {
         // Written before the machine is made: who finds it knows that there may be one.
@@ -413,6 +441,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     record.machine = machine->record();
     record.machine.data["key_hash"] = wanted.key;
     if (record.machine.made_home) {
+        record.made_with->template_name = settings_.template_name;
         // The folder is that of the home which is gone: another session may have it by now.
         record.saving.folder.clear();
         if (record.epoch > 1) { // nor is it the home of whoever saw the session before
@@ -421,8 +450,8 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         }
     }
     if (!news.notice.empty()) {
-        record.news =
-            notice_of_home(news.notice, news.had_record, record.machine.made_home, wanted.unnamed);
+        record.news = notice_of_home(news.notice, news.had_record, record.machine.made_home,
+                                     wanted.unnamed, backend_.is_bound_to_host());
     }
     Obtained obtained;
     obtained.untold = Untold(record, /*knows=*/false, obtained.told);
@@ -436,8 +465,11 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         registry_.put(wanted.key, record);
     } catch (...) {
         // A machine that no book knows could never be ended, nor a home be found. Whoever has the
-        // lock by now may have given that home to another machine.
-        undo(record.machine, record.machine.made_home && !has_passed_on(lock));
+        // lock by now may have given that home to another machine, and where it is no folder of
+        // this host that one would be ended.
+        if (!has_passed_on(lock) || backend_.is_bound_to_host() || record.machine.made_home) {
+            undo(record.machine, record.machine.made_home && !has_passed_on(lock));
+        }
         throw;
     }
     obtained.seen = seen_in(record);

@@ -168,6 +168,10 @@ class MachineKeeper {
     /// Does not wait for a lock: throws Error(busy) when the session is locked.
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
+    /// Whether the machine of that key has a network that may be more than this server asks for,
+    /// and could be kept from it: the next obtain() does.
+    [[nodiscard]] bool needs_other_network(const std::string& key) const noexcept;
+
     /// Ends a machine that the backend has found asleep and no record names: one that runs may be
     /// in use by a server that has yet to write its record again. Its files go with it, so not
     /// before a session's would: `instead`, or after this server's time to live and retention.
@@ -223,9 +227,13 @@ class MachineKeeper {
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
-    void change_network(const std::string& key, Record& record, const Registry::Hold* lock);
-    [[nodiscard]] bool settle_network(const std::string& key, Record& record);
+    [[nodiscard]] bool change_network(const std::string& key, Record& record,
+                                      sandbox::Sandbox& sandbox, const Registry::Hold* lock);
+    void settle_network(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
+    void require_nobody_s(const std::string& id) const;
+    void set_unknown_conditions(Record& record) const;
     static void give_to(const Wanted& wanted, Record& record);
+    void begin_machine(const Wanted& wanted, Record& record) const;
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
     [[nodiscard]] std::unique_ptr<Registry::Hold> lock_books(const std::string& key,

@@ -175,6 +175,23 @@ json parse(std::string_view text)
     }
 }
 
+/// What the session's next machine is to tell.
+void add_told(json& text, const Record& record)
+{
+    if (!record.news.empty()) {
+        text["news"] = record.news;
+    }
+    if (!record.untold.empty()) {
+        auto& untold = text["untold"] = json::array();
+        for (const auto& notice : record.untold) { // which quotes what commands have printed
+            untold.push_back(utf8::sanitize(notice));
+        }
+    }
+    for (const auto& [generation, why] : record.past) {
+        text["past"].push_back({{"generation", generation}, {"why", why}});
+    }
+}
+
 } // namespace
 
 std::string encode(const Record& record)
@@ -200,20 +217,12 @@ std::string encode(const Record& record)
     if (record.found_home) {
         text["found_home"] = true;
     }
-    if (!record.news.empty()) {
-        text["news"] = record.news;
-    }
-    if (!record.untold.empty()) {
-        auto& untold = text["untold"] = json::array();
-        for (const auto& notice : record.untold) { // which quotes what commands have printed
-            untold.push_back(utf8::sanitize(notice));
-        }
-    }
-    for (const auto& [generation, why] : record.past) {
-        text["past"].push_back({{"generation", generation}, {"why", why}});
-    }
+    add_told(text, record);
     if (record.ending) {
         text["ending"] = true;
+    }
+    if (record.network_unsure) {
+        text["network_unsure"] = true;
     }
     if (!record.adopting.empty()) {
         text["adopting"] = record.adopting;
@@ -258,6 +267,7 @@ try {
     }
     record.found_home = value.value("found_home", false);
     record.ending = value.value("ending", false);
+    record.network_unsure = value.value("network_unsure", false);
     record.news = value.value("news", "");
     record.untold = value.value("untold", std::vector<std::string>());
     for (const auto& earlier : value.value("past", json::array())) {

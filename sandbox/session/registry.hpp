@@ -52,6 +52,8 @@ struct Record {
     /// The key of a session whose home this one is about to have, or has while the books still tell
     /// of both (docs/adr/0023-adopt.md); empty: none.
     std::string adopting;
+    /// A server was about to change what its machine can reach, and has not said how that ended.
+    bool network_unsure = false;
     std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
     std::string owner;       ///< the server that made the machine, for people
     /// Of a machine that is bound to a host, in books that several hosts write in.

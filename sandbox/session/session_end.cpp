@@ -127,7 +127,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
         save(key, record, manner.stop, lock, result);
         if (manner.purge && result.trouble.empty()) {
             // As above: by the key where the books are elsewhere, which may name another machine.
-            destroy(known && !are_books_elsewhere() ? record.machine : interrupted(key), true,
+            destroy(known && !are_books_elsewhere() ? record.machine : any_of(key, record), true,
                     lock);
             forget(key);
         }
@@ -286,7 +286,7 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
     registry_.put(key, record);
     // It has nothing but the home: what its session was given says nothing of it.
     auto spec = fresh_spec(key, record.id.session, lock);
-    spec.home = record.machine.home;
+    spec.home = backend_.home_of(record.machine);
     spec.limits = record.made_with->limits;
     spec.limits.quota = 0; // nothing is written
     spec.ends_with_server = true;

@@ -146,6 +146,11 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     }
     lease.sandbox = Use::sandbox_of(std::make_shared<Use>(slot, registry_, std::move(sandbox)));
     if (touch) {
+        if (keeper_.needs_other_network(slot->key)) { // another server has changed it meanwhile
+            const std::lock_guard lock(slot->mutex);
+            slot->sandbox.reset();
+            return std::nullopt;
+        }
         registry_->touch(slot->key);
     }
     tell_of_mounts(*slot, lease);

@@ -113,64 +113,6 @@ void MachineKeeper::change_terms(const std::string& key, Record& record, sandbox
     }
 }
 
-namespace {
-
-/// What of the network this server asks for, and the machine has not.
-bool has_other_network(const Settings& settings, const Record& record)
-{
-    constexpr std::array<std::string_view, 3> of_network{"e2b.allow_out", "e2b.deny_out",
-                                                         "network"};
-    const auto keys =
-        record.made_with ? differences(settings, *record.made_with) : std::vector<std::string>();
-    return std::find_first_of(keys.begin(), keys.end(), of_network.begin(), of_network.end()) !=
-           keys.end();
-}
-
-} // namespace
-
-/// The server that came last decides, and its call does not begin before that holds: it may have
-/// been started to keep a model from a network. Throws Error where it cannot be done, and another
-/// server's right to make or end the machine counts as that.
-void MachineKeeper::change_network(const std::string& key, Record& record,
-                                   const Registry::Hold* lock)
-{
-    if (!has_other_network(settings_, record)) {
-        return;
-    }
-    if (lock != nullptr) {
-        (void)settle_network(key, record);
-        return;
-    }
-    auto found = lock_existing(key, Deadline::after(settings_.lock_wait));
-    if (found && found->record.state == State::running &&
-        found->record.machine.generation == record.machine.generation &&
-        settle_network(key, found->record)) {
-        record.made_with = found->record.made_with;
-    }
-}
-
-/// Under the session's lock. The books are told last: where this server dies in between the next
-/// one that asks finds them different, and sets it again.
-bool MachineKeeper::settle_network(const std::string& key, Record& record)
-{
-    if (!has_other_network(settings_, record)) {
-        return true; // another server was quicker
-    }
-    const auto asks = [&](std::string_view name) { return settings_.asked.contains(name); };
-    auto& made = *record.made_with;
-    const auto network = asks("network") ? settings_.network : made.network;
-    sandbox::Outbound outbound = made.outbound;
-    outbound.allow = asks("e2b.allow_out") ? settings_.outbound.allow : outbound.allow;
-    outbound.deny = asks("e2b.deny_out") ? settings_.outbound.deny : outbound.deny;
-    if (!backend_.change_network(record.machine, network, outbound)) {
-        return false;
-    }
-    made.network = network;
-    made.outbound = std::move(outbound);
-    registry_.put(key, record);
-    return true;
-}
-
 /// Under the session's lock, with the record as it is.
 void MachineKeeper::settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox)
 {

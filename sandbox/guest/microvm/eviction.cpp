@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 namespace berth::guest {
 namespace {
@@ -35,11 +36,14 @@ std::string read_of(pid_t process, const char* file)
     }
 }
 
-/// Guest and shims have the arguments of who started the guest, since no program was started anew.
+/// Guest and shims have the arguments of who started the guest, since no program was started anew,
+/// and are that one's. A command that calls itself so, to be spared, is somebody else's.
 bool was_started_for(const std::string& folder, pid_t process)
 {
     using namespace std::string_literals;
-    return read_of(process, "cmdline").ends_with("\0reside\0"s + folder + '\0');
+    const auto own = "\nUid:\t" + std::to_string(::getuid()) + '\t';
+    return read_of(process, "cmdline").ends_with("\0reside\0"s + folder + '\0') &&
+           read_of(process, "status").find(own) != std::string::npos;
 }
 
 /// Those who have commands below them.
@@ -111,6 +115,9 @@ void evict_guests(const std::string& folder)
             signal_process(guest, SIGSTOP); // it starts nothing from here on
         }
         kill_commands(masters, deadline);
+        for (const auto& shim : masters.shims) {
+            signal_process(shim, SIGCONT); // a command that became root may have stopped it
+        }
         for (const auto& guest : masters.guests) {
             signal_process(guest, SIGKILL);
         }

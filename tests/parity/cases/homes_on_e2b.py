@@ -92,7 +92,15 @@ class HomesOnE2bTest(ParityTest):
         e2b.emulator().do(self.box(), "vanish")
         found = self.run_command("ls")
         self.assertEqual(found.data["stdout"], "")
-        self.assertTrue(any("files" in line and "fresh" in line for line in found.notices), found)
+        self.assertTrue(any("not there any more" in line for line in found.notices), found)
+
+    def test_a_command_that_calls_itself_a_shim_is_ended_like_any_other(self):
+        self.call("bash_exec", background=True, command=(
+            "exec bash -c 'printf berth-shim >/proc/$$/comm; while :; do date +%s%N >tick; sleep 0.05; done' "
+            "reside /run/berth"))
+        self.wait_until(lambda: self.berth.call_tool("bash_exec", {"command": "cat tick"}).data["stdout"], 10, "it")
+        self.command_line("sessions", "kill", "work")
+        self.assert_it_stands()
 
     def test_a_home_goes_when_its_time_is_over(self):
         self.output("true")
@@ -123,10 +131,11 @@ class HomesOnE2bTest(ParityTest):
         self.assertEqual(self.state_of(box), "paused")
 
     @contextlib.contextmanager
-    def made_elsewhere(self, metadata=None):
+    def made_elsewhere(self, metadata=None, sleeps=True):
         emulator = e2b.emulator()
         box = Box(emulator, api(emulator, "POST", "/v2/sandboxes",
-                                {"templateID": "base", "timeout": 300, "metadata": metadata or {}}).json)
+                                {"templateID": "base", "timeout": 300, "metadata": metadata or {},
+                                 "autoPause": sleeps}).json)
         try:
             yield box
         finally:
@@ -145,6 +154,35 @@ class HomesOnE2bTest(ParityTest):
             self.adopt(box.id, "again", status=1)  # it is a session's, which is in use
             self.command_line("sessions", "kill", "kept", "--purge")
             self.assertEqual(self.state_of(box.id), "killed")
+
+    def test_a_box_that_ends_at_its_limit_is_not_taken(self):
+        with self.made_elsewhere(sleeps=False) as box:
+            self.assertEqual(self.adopt(box.id, status=1)["code"], "conflict")
+            self.assertEqual(self.state_of(box.id), "running")
+
+    def test_a_box_is_one_session_s(self):
+        self.output("echo mine >file")
+        box = self.box()
+        self.berth.close()
+        self.adopt("work")
+        self.command_line("sessions", "gc")
+        self.assertEqual(self.adopt(box, "again", status=1)["code"], "conflict")
+        self.berth = self.start("--session", "kept")
+        self.assertEqual(self.output("cat file"), "mine\n")
+
+    def test_a_record_of_before_homes_leads_to_its_box(self):
+        self.output("echo mine >file")
+        box = self.box()
+        self.berth.close()
+        (record,) = (self.state.path / "sessions").glob("*/record.json")
+        written = json.loads(record.read_text(encoding="utf-8"))
+        del written["machine"]["home"]
+        record.write_text(json.dumps(written), encoding="utf-8")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.state_of(box), "paused")
+        self.berth = self.start("--session", "work")
+        self.assertEqual(self.output("cat file"), "mine\n")
+        self.assertEqual(self.box(), box)
 
     def test_a_box_without_its_proof_is_neither_used_nor_ended(self):
         with self.made_elsewhere() as box:

@@ -114,6 +114,31 @@ class SettingsOnE2bTest(ParityTest):
         self.output("true")
         self.assertEqual(self.network(), (False, {}))
 
+    def test_a_server_that_keeps_from_a_network_is_not_overruled_while_it_is_there(self):
+        self.berth = self.start("--session", "other", "--network", "none")
+        self.output("true")
+        wider = self.start("--session", "other", "--network", "host")
+        found = wider.call_tool("bash_exec", {"command": "true"})
+        self.assertTrue(any("network" in line for line in found.notices), found)
+        self.assertEqual(self.network()[0], False)
+
+    def test_saving_what_a_session_leaves_does_not_change_its_network(self):
+        env = {"BERTH_SESSION_SAVE_ON_END": "out"}
+        self.berth = self.start("--session", "other", "--network", "host", env=env)
+        self.output("mkdir out; echo kept >out/file")
+        self.berth.close()
+        self.assertEqual(json.loads(self.command_line("sessions", "kill", "other", "--json", env=env))["saved"]["files"], 1)
+        self.berth = self.start("--session", "other", "--network", "host", env=env)
+        self.output("true")
+        self.assertEqual(self.network()[0], True)
+
+    def test_a_box_that_was_made_elsewhere_has_the_network_that_is_asked_for(self):
+        said = api(e2b.emulator(), "POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300, "autoPause": True})
+        self.command_line("sessions", "adopt", said.json["sandboxID"], "--session", "taken")
+        self.berth = self.start("--session", "taken", "--network", "none")
+        self.output("true")
+        self.assertEqual(self.network()[0], False)
+
     def test_lists_without_a_network_or_without_e2b_are_refused(self):
         for env, word in (({"BERTH_NETWORK": "none"}, "there is none"),
                           ({"BERTH_NETWORK": "host", "BERTH_BACKEND": "local"}, "kept by E2B alone")):

@@ -1,0 +1,111 @@
+// The part of the keeper that has a living machine reach what its servers ask for, where its host
+// can change that (docs/adr/0026-home-on-e2b.md).
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+namespace berth::session {
+namespace {
+
+constexpr std::chrono::seconds look_time{5};
+constexpr std::array<std::string_view, 3> of_network{"e2b.allow_out", "e2b.deny_out", "network"};
+
+bool asks_for_network(const Settings& settings)
+{
+    return std::ranges::any_of(of_network, [&](auto key) { return settings.asked.contains(key); });
+}
+
+/// What of the network this server asks for, and the machine has not, or may not have.
+bool has_other_network(const Settings& settings, const Record& record)
+{
+    if (!record.made_with || !asks_for_network(settings)) {
+        return false;
+    }
+    const auto keys = differences(settings, *record.made_with);
+    return record.network_unsure || std::find_first_of(keys.begin(), keys.end(), of_network.begin(),
+                                                       of_network.end()) != keys.end();
+}
+
+/// Nobody works there who may have been kept from more.
+bool nobody_works_in(sandbox::Sandbox& sandbox)
+{
+    const auto info = sandbox.look(Deadline::after(look_time));
+    return info.calls == 0 && info.jobs.empty() && info.pause && info.pause->clients == 0;
+}
+
+} // namespace
+
+bool MachineKeeper::needs_other_network(const std::string& key) const noexcept
+{
+    if (!backend_.changes_networks() || !asks_for_network(settings_)) {
+        return false;
+    }
+    try {
+        const auto record = registry_.find(key);
+        return record && record->state == State::running && record->made_with &&
+               record->made_with->network != sandbox::Network::none &&
+               has_other_network(settings_, *record);
+    } catch (const std::exception&) {
+        return false; // the books cannot be asked now: what was so stays so
+    }
+}
+
+/// A call does not begin before it holds what its server asks for, which may have been started to
+/// keep a model from a network. False: there is another machine by now. Throws Error where it
+/// cannot be done.
+bool MachineKeeper::change_network(const std::string& key, Record& record,
+                                   sandbox::Sandbox& sandbox, const Registry::Hold* lock)
+{
+    if (!backend_.changes_networks() || !has_other_network(settings_, record)) {
+        return true;
+    }
+    if (lock != nullptr) {
+        settle_network(key, record, sandbox);
+        return true;
+    }
+    auto found = lock_existing(key, Deadline::after(settings_.lock_wait));
+    if (!found || found->record.state != State::running ||
+        found->record.machine.generation != record.machine.generation) {
+        return false;
+    }
+    settle_network(key, found->record, sandbox);
+    record.made_with = found->record.made_with;
+    record.network_unsure = found->record.network_unsure;
+    return true;
+}
+
+/// Under the session's lock. That nobody knows what it can reach is in the books before it is
+/// changed, for a server that dies meanwhile: whoever asks next sets it again. None is for all who
+/// work there; more is given where nobody does, and else told as different.
+void MachineKeeper::settle_network(const std::string& key, Record& record,
+                                   sandbox::Sandbox& sandbox)
+{
+    if (!has_other_network(settings_, record)) {
+        return; // another server was quicker
+    }
+    const auto asks = [&](std::string_view name) { return settings_.asked.contains(name); };
+    auto& made = *record.made_with;
+    const auto network = asks("network") ? settings_.network : made.network;
+    sandbox::Outbound outbound = made.outbound;
+    outbound.allow = asks("e2b.allow_out") ? settings_.outbound.allow : outbound.allow;
+    outbound.deny = asks("e2b.deny_out") ? settings_.outbound.deny : outbound.deny;
+    if (network != sandbox::Network::none && !nobody_works_in(sandbox)) {
+        return;
+    }
+    record.network_unsure = true;
+    registry_.put(key, record);
+    backend_.change_network(record.machine, network, outbound);
+    made.network = network;
+    made.outbound = std::move(outbound);
+    record.network_unsure = false;
+    registry_.put(key, record);
+}
+
+} // namespace berth::session
