@@ -402,7 +402,7 @@ void Sandbox::tell_host_pause(protocol::InfoReply& info) const
     }
     const auto time = machine_->sleeps_in();
     if (!time) {
-        info.pause.reset();
+        info.pause->why = protocol::paused_by_host;
     } else if (info.calls == 0 && info.jobs.empty()) {
         info.pause->pauses_in = static_cast<std::uint64_t>(time->count());
     }

@@ -84,7 +84,7 @@ class Sandbox {
     [[nodiscard]] protocol::InfoReply look(const Deadline& deadline);
 
     /// What `info` tells of pauses, of a machine whose host has it sleep and whose guest does not
-    /// know when: `pause` is the host's then, and absent where that is not known.
+    /// know when: `pause` is the host's then, and says no more than that where it is not known.
     void tell_host_pause(protocol::InfoReply& info) const;
 
     /// From now on, until this is destroyed, the guest knows that somebody works here, whether or

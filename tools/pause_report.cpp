@@ -72,7 +72,9 @@ std::string pause_text(const protocol::InfoReply& info)
     for (const auto& reason : awake_by(info)) {
         text += (text.empty() ? "kept awake by " : "; ") + reason;
     }
-    return text.empty() ? "not by itself" : text;
+    return !text.empty()                                 ? text
+           : info.pause->why == protocol::paused_by_host ? "when its time limit runs out"
+                                                         : "not by itself";
 }
 
 nlohmann::json pause_data(const protocol::InfoReply& info)

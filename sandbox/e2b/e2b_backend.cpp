@@ -384,8 +384,14 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
 
 bool E2bBackend::is_gone(const MachineRecord& record)
 {
-    const auto home = e2b::home_of(record);
-    return home && !find(*home);
+    if (const auto home = e2b::home_of(record)) {
+        return !find(*home);
+    }
+    return !record.generation.empty() &&
+           link()
+               ->api
+               .list({{metadata_keys::generation, record.generation}}, Deadline::after(api_time))
+               .empty();
 }
 
 /// Of a session its home is in the books, and nothing is to be done here.

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <system_error>
+#include <utility>
 
 namespace berth::local {
 namespace {
@@ -45,10 +46,11 @@ bool answers(const MachineFacts& facts)
 std::unique_ptr<sandbox::Machine> attach_machine(const std::string& state,
                                                  const sandbox::MachineRecord& record)
 {
-    const MachineFacts facts = facts_from(record);
+    auto present = with_present_socket(record, state);
+    const MachineFacts facts = facts_from(present);
     const bool seen = !is_of_copy(facts, state) && is_seen(facts);
     if (seen && answers(facts)) {
-        return make_machine(record);
+        return make_machine(std::move(present));
     }
     try {
         require_none_unseen(state, record);

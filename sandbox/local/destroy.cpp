@@ -55,7 +55,7 @@ void end_processes(const MachineFacts& facts, bool latest)
 /// have root remove any socket, file or cgroup of the host, which only who is root may.
 MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& state)
 {
-    MachineFacts facts = facts_from(record);
+    MachineFacts facts = facts_from(with_present_socket(record, state));
     if (is_of_copy(facts, state)) { // what runs is the original's
         MachineFacts files;
         files.folder = facts.folder;

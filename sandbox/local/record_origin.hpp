@@ -7,9 +7,15 @@
 namespace berth::local {
 
 /// Whether the record is a copy's: the state directory that it names is another than `state`, where
-/// it was found, and is there. Its machine and its home are the original's, which somebody who
-/// tries a copy out, or a backup, must not end or remove. One that was moved, or is mounted
-/// elsewhere, has no other.
+/// it was found with a home, and is there. Its machine and its home are the original's, which
+/// somebody who tries a copy out, or a backup, must not end or remove. One that was moved, or is
+/// mounted elsewhere, has no other; and a machine of another state directory that shared books tell
+/// of has no home here.
 [[nodiscard]] bool is_of_copy(const MachineFacts& facts, const std::string& state);
+
+/// Of one that was moved its socket went with it, where that is in the state directory: the record
+/// with the path that it has now.
+[[nodiscard]] sandbox::MachineRecord with_present_socket(const sandbox::MachineRecord& record,
+                                                         const std::string& state);
 
 } // namespace berth::local

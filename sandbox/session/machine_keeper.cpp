@@ -79,7 +79,7 @@ std::string settings_notice(const Settings& settings, const Record& record, bool
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong. False: there is certainly none any more, which
 /// nobody sees from without where a machine is not of this host.
-bool tell_unseen(MachineKeeper::Obtained& obtained)
+bool tell_unseen(MachineKeeper::Obtained& obtained, bool locked)
 {
     try {
         obtained.told.add(claim_unseen(*obtained.sandbox));
@@ -87,13 +87,13 @@ bool tell_unseen(MachineKeeper::Obtained& obtained)
     } catch (const sandbox::OtherVersion&) {
         throw;
     } catch (const sandbox::Unsent& error) {
-        if (error.is_of_replaced()) {
+        if (error.is_of_replaced() && locked) { // else another server may just have made it
             throw Error(
                 ErrorCode::busy,
                 "the session's sandbox has another machine than the books know, so they may "
-                "have come back as they were a while ago, or another server has just made it",
-                "Try again. Where that does not help, `berth sessions kill` ends what is "
-                "there and keeps its files.");
+                "have come back as they were a while ago",
+                "Where trying again does not help, `berth sessions kill` ends what is there and "
+                "keeps its files.");
         }
         return obtained.sandbox->machine().reach().kept || !error.is_of_gone();
     } catch (const std::exception&) {
@@ -239,7 +239,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
         }
     }
     obtained.untold = Untold(record, knows, obtained.told);
-    if (!tell_unseen(obtained)) {
+    if (!tell_unseen(obtained, lock != nullptr)) {
         return std::nullopt;
     }
     registry_.touch(wanted.key);

@@ -42,6 +42,43 @@ bool may_be_machine(const sandbox::Backend& backend, const std::string& id)
            id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz-") == std::string::npos;
 }
 
+/// Nothing where nobody knows of any.
+std::optional<session::Adopted> machine_by_id(session::SessionManager& sessions,
+                                              const std::string& id,
+                                              const session::Adoption& adoption)
+{
+    try {
+        return sessions.adopt_machine(id, adoption);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::not_found) {
+            throw;
+        }
+        return std::nullopt;
+    }
+}
+
+/// `what`: the key of the session whose home it was; nothing: a machine was taken by its id.
+void print_adopted(const Asked& asked, const session::SessionId& to,
+                   const std::optional<std::string>& what, const session::Adopted& adopted)
+{
+    if (asked.json) {
+        print_json({{"session", to.session},
+                    {"principal", to.principal},
+                    {"key", adopted.key},
+                    {"from", what.value_or(asked.name)},
+                    {"from_session", adopted.from.session},
+                    {"home", adopted.home},
+                    {"ended_machine", adopted.ended_machine}});
+    } else if (!what) {
+        print("session " + one_line(to.session) + " has the sandbox " + one_line(asked.name) +
+              ", with all that is in it");
+    } else {
+        print("session " + one_line(to.session) + " has the home of " + one_line(asked.name) +
+              (adopted.ended_machine ? ", whose machine was ended for it" : "") +
+              "; its next call makes a machine with it");
+    }
+}
+
 } // namespace
 
 int adopt_session(session::SessionManager& sessions, const Asked& asked,
@@ -59,32 +96,21 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
         what = key_of_name(sessions, asked, adoption);
     }
     const bool by_id = !what && may_be_machine(sessions.backend(), asked.name);
-    if (!what && !by_id) {
+    std::optional<session::Adopted> adopted;
+    if (what || by_id) {
+        adopted =
+            by_id ? machine_by_id(sessions, asked.name, adoption) : sessions.adopt(*what, adoption);
+    }
+    if (!adopted) {
         say_why(
             asked, ErrorCode::not_found,
             "there is no session \"" + one_line(asked.name) + "\" of " +
-                one_line(asked.id.principal) + ", and no home of that key",
+                one_line(asked.id.principal) + ", and no home of that key" +
+                (by_id ? ", nor a machine of that id" : ""),
             advice_on_missing(sessions, asked.id, "adopt", " --session " + shell_word(to.session)));
         return 1;
     }
-    const auto adopted =
-        by_id ? sessions.adopt_machine(asked.name, adoption) : sessions.adopt(*what, adoption);
-    if (asked.json) {
-        print_json({{"session", to.session},
-                    {"principal", to.principal},
-                    {"key", adopted.key},
-                    {"from", what.value_or(asked.name)},
-                    {"from_session", adopted.from.session},
-                    {"home", adopted.home},
-                    {"ended_machine", adopted.ended_machine}});
-    } else if (by_id) {
-        print("session " + one_line(to.session) + " has the sandbox " + one_line(asked.name) +
-              ", with all that is in it");
-    } else {
-        print("session " + one_line(to.session) + " has the home of " + one_line(asked.name) +
-              (adopted.ended_machine ? ", whose machine was ended for it" : "") +
-              "; its next call makes a machine with it");
-    }
+    print_adopted(asked, to, what, *adopted);
     return 0;
 }
 

@@ -263,6 +263,7 @@ TEST_CASE("a box that is gone is lost for certain, and a machine that may live i
     {
         auto other = cloud.record;
         other.generation = random_hex(16);
+        other.home["number"] = other.generation;
         CHECK(cloud.backend->attach(other) == nullptr);
         cloud.backend->destroy(other, true);
         CHECK(cloud.out_of("echo there") == "there\n");

@@ -16,6 +16,14 @@ NOT_HERE = {
     "search.": "compares with programs of the host on a tree of the host, which is mounted",
     "isolation.SecretsTest": "gives the server other credentials of E2B's, which must reach nobody",
     "edits.EditsTest.test_a_patch_that_fails_changes_nothing": "a home of E2B's is not empty",
+    # Of its home only the books say which box it is; who has lost them takes it by its id (homes_on_e2b.py).
+    "adoption.AdoptionTest.test_a_home_that_no_book_knows": "its key leads to no box",
+    "terms.ShownTest.test_of_one_of_which_nothing_is_known": "a record without content leads to no box",
+    # A box whose guest has died is like one that lives, until a call goes there.
+    "save_on_end.SaveOnEndTest.test_a_lost_one_too_and_a_server_does_it_at_its_start": "nobody sees it before",
+    "adoption.AdoptionTest.test_an_unnamed_session_is_taken_from_its_server":
+        "its box ends at its limit, so it is refused",
+    "adoption.AdoptionTest.test_what_nobody_was_told_of_goes_with_the_home": "waits for the end of a connection",
     # Until a command ends a machine cannot know that its server was killed: its connector stays.
     "outcomes.OutcomesTest.test_a_command_whose_server_was_killed_goes_on": "it is told when it has ended",
     # Its envd answers for a guest that is stopped: nobody asks the guest.

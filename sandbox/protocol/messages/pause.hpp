@@ -10,6 +10,9 @@
 
 namespace berth::protocol {
 
+/// PauseState::why of a machine that is not paused, whose host will do it: said by no guest.
+inline constexpr const char* paused_by_host = "host";
+
 /// Whether the machine is paused, and what will change that. Part of InfoReply.
 struct PauseState {
     bool paused = false;

@@ -127,7 +127,7 @@ class SetupTest(ParityTest):
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual([result.data["stdout"] for result in results], ["once\n"] * 3)
+        self.assertEqual([result.data.get("stdout", result.error) for result in results], ["once\n"] * 3)
         self.assertEqual(sum(len(result.notices) for result in results), 1)
 
     def test_from_a_variable_a_line_each(self):

@@ -221,6 +221,17 @@ class FakeBackend : public sandbox::Backend {
         return adopts_living ? create(spec) : nullptr;
     }
 
+    [[nodiscard]] std::optional<std::chrono::seconds>
+    unused_for(const sandbox::MachineRecord& record) override
+    {
+        for (const auto& machine : machines) {
+            if (machine.record.generation == record.generation) {
+                return machine.slept;
+            }
+        }
+        return std::nullopt;
+    }
+
     [[nodiscard]] std::string description() const override { return "a fake"; }
 
     [[nodiscard]] std::string alive(const std::string& key) const
