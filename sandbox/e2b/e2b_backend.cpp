@@ -45,6 +45,16 @@ std::chrono::milliseconds idle_of(const MachineRecord& record)
     return std::chrono::milliseconds(error == std::errc() ? count : 0);
 }
 
+/// False also where whatever it is does not answer.
+bool is_ended(EnvdClient& envd, const Deadline& deadline)
+{
+    try {
+        return end_guest(envd, deadline);
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 class E2bBackend : public sandbox::Backend {
   public:
     explicit E2bBackend(BackendOptions options);
@@ -344,11 +354,7 @@ void E2bBackend::put_to_rest(const BoxHome& home, const BoxInfo& box)
     if (home.number.empty() && !has_proof(*envd, home.proof, deadline)) {
         throw no_longer_ours(home);
     }
-    try {
-        static_cast<void>(end_guest(*envd, deadline));
-    } catch (const Error&) {
-        // It stops with the pause, whatever it is that does not answer.
-    }
+    static_cast<void>(is_ended(*envd, deadline)); // else it stops with the pause
     static_cast<void>(link_->api.pause(home.id, deadline));
 }
 
