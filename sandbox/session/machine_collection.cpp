@@ -14,7 +14,7 @@ namespace {
 
 /// Whether it is the machine of that record, or one that its home was with: the record may know
 /// more of that.
-bool names(const Record& record, const sandbox::MachineRecord& machine)
+bool is_named_by(const Record& record, const sandbox::MachineRecord& machine)
 {
     const auto& known = record.machine.home;
     return record.machine.generation == machine.generation ||
@@ -195,7 +195,7 @@ bool MachineKeeper::is_of_another(const sandbox::MachineRecord& machine)
     return std::ranges::any_of(registry_.keys(), [&](const std::string& key) {
         try {
             const auto record = registry_.find(key);
-            return record && names(*record, machine);
+            return record && is_named_by(*record, machine);
         } catch (const DamagedRecord&) {
             return true; // it may be this one's
         }
@@ -215,7 +215,7 @@ bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
     const auto& key = found.record.data.at("key_hash");
     const auto is_known = [&] {
         const auto record = registry_.find(key);
-        return record && names(*record, found.record);
+        return record && is_named_by(*record, found.record);
     };
     if (!is_key(key) || is_known() || is_of_another(found.record)) {
         return false;

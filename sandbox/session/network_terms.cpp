@@ -14,7 +14,7 @@
 namespace berth::session {
 namespace {
 
-constexpr std::chrono::seconds look_time{5};
+constexpr std::chrono::seconds network_look_time{5};
 constexpr std::array<std::string_view, 3> of_network{"e2b.allow_out", "e2b.deny_out", "network"};
 
 bool asks_for_network(const Settings& settings)
@@ -36,7 +36,7 @@ bool has_other_network(const Settings& settings, const Record& record)
 /// Nobody works there who may have been kept from more.
 bool nobody_works_in(sandbox::Sandbox& sandbox)
 {
-    const auto info = sandbox.look(Deadline::after(look_time));
+    const auto info = sandbox.look(Deadline::after(network_look_time));
     return info.calls == 0 && info.jobs.empty() && info.pause && info.pause->clients == 0;
 }
 
