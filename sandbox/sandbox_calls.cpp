@@ -282,8 +282,8 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
     if (asked.stop.stop_requested()) {
         throw_not_begun();
     }
-    const WatchedSource source(asked.source);
-    const WatchedSink sink(asked.sink);
+    const Watched<DataSource> source(asked.source);
+    const Watched<DataSink> sink(asked.sink);
     Exchange exchange = asked;
     exchange.source = source.get();
     exchange.sink = sink.get();

@@ -1,64 +1,44 @@
 #pragma once
 
-#include "sandbox/sandbox.hpp"
-
 #include <atomic>
-#include <string_view>
+#include <functional>
+#include <utility>
 
 namespace berth::sandbox {
 
-/// Remembers whether anything was taken from it.
-class WatchedSource {
+/// Stands in for a source or a sink of data (sandbox/sandbox.hpp), and remembers whether anything
+/// went through it.
+template <class Function>
+class Watched;
+
+template <class Result, class... Arguments>
+class Watched<std::function<Result(Arguments...)>> {
   public:
-    explicit WatchedSource(const DataSource* source)
+    using Function = std::function<Result(Arguments...)>;
+
+    /// `function` outlives it; may be null.
+    explicit Watched(const Function* function)
     {
-        if (source != nullptr) {
-            watched_ = [this, source] {
+        if (function != nullptr) {
+            watched_ = [this, function](Arguments... arguments) {
                 given_ = true;
-                return (*source)();
+                return (*function)(std::forward<Arguments>(arguments)...);
             };
         }
     }
 
-    WatchedSource(const WatchedSource&) = delete;
-    WatchedSource& operator=(const WatchedSource&) = delete;
-    ~WatchedSource() = default;
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    ~Watched() = default;
 
     /// Null where there is none.
-    [[nodiscard]] const DataSource* get() const noexcept { return watched_ ? &watched_ : nullptr; }
+    [[nodiscard]] const Function* get() const noexcept { return watched_ ? &watched_ : nullptr; }
 
     [[nodiscard]] bool given() const noexcept { return given_; }
 
   private:
-    DataSource watched_;
+    Function watched_;
     std::atomic<bool> given_ = false;
-};
-
-/// Remembers whether anything was handed on to it.
-class WatchedSink {
-  public:
-    explicit WatchedSink(const DataSink* sink)
-    {
-        if (sink != nullptr) {
-            watched_ = [this, sink](std::string_view data) {
-                given_ = true;
-                (*sink)(data);
-            };
-        }
-    }
-
-    WatchedSink(const WatchedSink&) = delete;
-    WatchedSink& operator=(const WatchedSink&) = delete;
-    ~WatchedSink() = default;
-
-    /// Null where there is none.
-    [[nodiscard]] const DataSink* get() const noexcept { return watched_ ? &watched_ : nullptr; }
-
-    [[nodiscard]] bool given() const noexcept { return given_; }
-
-  private:
-    DataSink watched_;
-    bool given_ = false; ///< by the thread that waits for the answer
 };
 
 } // namespace berth::sandbox

@@ -78,14 +78,14 @@ std::string create_body(const BoxRequest& request, ApiVersion version)
     if (!request.environment.empty()) {
         body["envVars"] = request.environment;
     }
-    if (request.internet) {
-        body["allow_internet_access"] = *request.internet;
+    if (!request.network.internet) {
+        body["allow_internet_access"] = false;
     }
-    if (!request.allow_out.empty()) {
-        body["network"]["allowOut"] = request.allow_out;
+    if (!request.network.allow_out.empty()) {
+        body["network"]["allowOut"] = request.network.allow_out;
     }
-    if (!request.deny_out.empty()) {
-        body["network"]["denyOut"] = request.deny_out;
+    if (!request.network.deny_out.empty()) {
+        body["network"]["denyOut"] = request.network.deny_out;
     }
     if (version == ApiVersion::v1) {
         // Without it whoever guesses the id has a shell in it: its envd asks for no token then.

@@ -5,11 +5,17 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace berth::e2b {
+
+/// What a sandbox may reach, whole.
+struct BoxNetwork {
+    bool internet = true;
+    std::vector<std::string> allow_out{}; ///< addresses, ranges, domains
+    std::vector<std::string> deny_out{};
+};
 
 /// A sandbox that is to be made.
 struct BoxRequest {
@@ -17,17 +23,8 @@ struct BoxRequest {
     std::chrono::seconds timeout{300}; ///< until it is paused or ended, whatever happens in it
     Metadata metadata{};
     std::map<std::string, std::string> environment{};
-    bool auto_pause = false;              ///< paused at the timeout, not ended
-    std::optional<bool> internet{};       ///< nothing: as E2B has it
-    std::vector<std::string> allow_out{}; ///< addresses, ranges, domains
-    std::vector<std::string> deny_out{};
-};
-
-/// What a sandbox may reach, whole.
-struct BoxNetwork {
-    bool internet = true;
-    std::vector<std::string> allow_out{};
-    std::vector<std::string> deny_out{};
+    bool auto_pause = false; ///< paused at the timeout, not ended
+    BoxNetwork network{};
 };
 
 /// What it takes to reach a sandbox.

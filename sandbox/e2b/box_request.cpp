@@ -5,7 +5,6 @@
 #include "sandbox/spec_for_guest.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace berth::e2b {
 namespace {
@@ -65,12 +64,7 @@ BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owne
     // One that is a server's alone ends at its limit, when that was killed, unless somebody is to
     // save something of it. Others sleep.
     request.auto_pause = !spec.ends_with_server || spec.owes_files;
-    auto network = box_network(spec.network, spec.outbound);
-    if (!network.internet) {
-        request.internet = false;
-    }
-    request.allow_out = std::move(network.allow_out);
-    request.deny_out = std::move(network.deny_out);
+    request.network = box_network(spec.network, spec.outbound);
     return request;
 }
 

@@ -32,9 +32,11 @@ bool KeyFinder::is_named(const std::string& key, const std::string& shown) const
 std::optional<std::string> KeyFinder::listed(const std::string& shown) const
 {
     const auto keys = registry_.keys();
-    const auto key = std::find_if(keys.begin(), keys.end(), [&](const std::string& each) {
-        return each == shown || is_shown_as(each, shown);
-    });
+    auto key = std::find(keys.begin(), keys.end(), shown); // which takes no look at the records
+    if (key == keys.end()) {
+        key = std::find_if(keys.begin(), keys.end(),
+                           [&](const std::string& each) { return is_shown_as(each, shown); });
+    }
     return key == keys.end() ? std::nullopt : std::optional(*key);
 }
 

@@ -95,15 +95,14 @@ using Lines = std::vector<std::string>;
 TEST_CASE("a sandbox is made as the official client makes it")
 {
     Fixture e2b([](const WireRequest&) { return reply(201, golden::box); });
-    const auto box = e2b.client.create({.template_id = "base",
-                                        .timeout = 120s,
-                                        .metadata = {{"a", "b c"}},
-                                        .environment = {{"FOO", "bar"}},
-                                        .auto_pause = true,
-                                        .internet = false,
-                                        .allow_out = {"1.1.1.1"},
-                                        .deny_out = {"0.0.0.0/0"}},
-                                       soon());
+    const auto box = e2b.client.create(
+        {.template_id = "base",
+         .timeout = 120s,
+         .metadata = {{"a", "b c"}},
+         .environment = {{"FOO", "bar"}},
+         .auto_pause = true,
+         .network = {.internet = false, .allow_out = {"1.1.1.1"}, .deny_out = {"0.0.0.0/0"}}},
+        soon());
     CHECK(box.id == id);
     CHECK(box.envd_version == "0.6.13");
     CHECK(box.envd_token == "ea_93d6cf6d66c2900e6b07642dca728ab6");
