@@ -22,6 +22,16 @@ std::uint64_t QuotaLevel::allowed() const noexcept
     return *level_ > limit_ ? *level_ + slack : limit_;
 }
 
+std::optional<std::uint64_t> QuotaLevel::rest_of_slack(std::uint64_t used)
+{
+    if (used <= limit_) {
+        full_.reset();
+        return std::nullopt;
+    }
+    full_ = std::min(full_.value_or(used), used);
+    return *full_ + slack - std::min(*full_ + slack, used);
+}
+
 QuotaLevel::Verdict QuotaLevel::judge(std::uint64_t used)
 {
     if (!level_) {

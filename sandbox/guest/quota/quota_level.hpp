@@ -39,11 +39,17 @@ class QuotaLevel {
 
     [[nodiscard]] Verdict judge(std::uint64_t used);
 
+    /// Of a home that has more than its limit, what it may still grow by until it has less again:
+    /// the slack, once, and not with each command that is over before it is judged. Nothing of one
+    /// that has room.
+    [[nodiscard]] std::optional<std::uint64_t> rest_of_slack(std::uint64_t used);
+
   private:
     [[nodiscard]] std::uint64_t allowed() const noexcept;
 
     std::uint64_t limit_;
     std::optional<std::uint64_t> level_; ///< at least the limit
+    std::optional<std::uint64_t> full_;  ///< what it had when it was first found to have too much
     bool doubt_ = false;
 };
 

@@ -14,6 +14,10 @@ constexpr std::chrono::milliseconds first_look{50};
 /// Glances between two counts: what the kernel tells that commands have written costs little.
 constexpr int glances = 10;
 
+/// With none at all a command could not write to /tmp either what it takes to make room: a list of
+/// files, a here-document.
+constexpr std::uint64_t smallest_file_limit = 4096;
+
 /// A command is stopped within two seconds, or its stop is given up.
 constexpr std::chrono::seconds stop_patience{5};
 
@@ -67,9 +71,11 @@ void QuotaWatch::go_on()
     }
 }
 
-std::uint64_t QuotaWatch::file_limit() const
+std::uint64_t QuotaWatch::file_limit()
 {
-    return quota_->state().used.value_or(0) > quota_->limit() ? QuotaLevel::slack : 0;
+    level_.set_limit(quota_->limit());
+    const auto rest = level_.rest_of_slack(quota_->state().used.value_or(0));
+    return rest ? std::max(*rest, smallest_file_limit) : 0;
 }
 
 void QuotaWatch::look_in(BootClock::duration time)

@@ -49,7 +49,7 @@ class QuotaWatch {
 
     /// Of a command that begins now, the largest file that it may write; 0: no limit. A home that
     /// is too large would else get larger with each command that is over before it can be stopped.
-    [[nodiscard]] std::uint64_t file_limit() const;
+    [[nodiscard]] std::uint64_t file_limit();
 
     /// While the session is paused nothing is counted: nothing can write.
     void hold();

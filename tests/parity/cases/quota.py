@@ -58,6 +58,16 @@ class QuotaTest(ParityTest):
         self.assertEqual(self.output("ls; rm large"), "large\n")
         self.call("write_file", path="note", content="x")
 
+    def test_commands_that_are_over_before_anybody_looks_do_not_add_up(self):
+        self.run_command(f"head -c {LIMIT + 1000} /dev/zero >base")
+        for number in range(30):
+            self.run_command(f"head -c 1000k /dev/zero >more{number}")
+        used = int(self.output("du -s --block-size=1 . | cut -f1"))
+        self.assertLess(used, LIMIT + 4 * MEBIBYTE)
+        # Who has made room may write again.
+        self.output("rm base more*")
+        self.assertEqual(self.output("head -c 2M /dev/zero >more; stat -c %s more"), "2097152\n")
+
     def test_a_job_says_why_it_ended(self):
         job = self.run_command("head -c 400M /dev/zero > large; sleep 60", background=True).data["job_id"]
         self.wait_until(lambda: self.call("bash_output", job_id=job).data["status"] == "ended", 30,

@@ -90,3 +90,20 @@ TEST_CASE("the same limit again changes nothing")
     level.set_limit(limit);
     CHECK(level.judge(2 * limit) == Verdict::doubtful);
 }
+
+TEST_CASE("a home that is too large grows by the slack once, until it has room again")
+{
+    QuotaLevel level(limit);
+    CHECK_FALSE(level.rest_of_slack(limit));
+    const auto full = limit + 1000;
+    CHECK(level.rest_of_slack(full) == QuotaLevel::slack);
+    // Each of these is a command that was over before it was judged.
+    CHECK(level.rest_of_slack(full + 1000) == QuotaLevel::slack - 1000);
+    CHECK(level.rest_of_slack(full + QuotaLevel::slack) == 0);
+    CHECK(level.rest_of_slack(full + 3 * QuotaLevel::slack) == 0);
+    // What was removed may come back, and no more.
+    CHECK(level.rest_of_slack(limit + 500) == QuotaLevel::slack);
+    CHECK(level.rest_of_slack(full) == QuotaLevel::slack - 500);
+    CHECK_FALSE(level.rest_of_slack(limit));
+    CHECK(level.rest_of_slack(full) == QuotaLevel::slack);
+}
