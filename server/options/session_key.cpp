@@ -159,15 +159,20 @@ bool KeyTemplate::uses(std::string_view variable) const
 
 session::SessionId KeyTemplate::apply(const std::string& principal, const std::string& name) const
 {
-    if (is_default_ || (name.empty() && uses("session"))) {
+    if (name.empty() && uses("session")) {
         return {principal, name, {}};
     }
     if (only_looks_ && (!missing().empty() || (principal.empty() && uses("principal")))) {
         return {principal, name, "unset"}; // no template makes that key
     }
     if (principal.empty() && uses("principal")) {
-        throw Error(ErrorCode::invalid_argument, origin_ + ": {principal} is not set",
-                    "Name one with --principal.");
+        // A launcher whose own variable is empty would else have all its users in one machine.
+        throw Error(
+            ErrorCode::invalid_argument, origin_ + ": {principal} is not set",
+            "Name one with --principal (BERTH_PRINCIPAL), or leave the session's name out.");
+    }
+    if (is_default_) {
+        return {principal, name, {}};
     }
     auto values = values_;
     values["global"] = "global";

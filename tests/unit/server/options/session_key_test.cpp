@@ -50,7 +50,9 @@ TEST_CASE("the default template is principal and session, as they are")
     const auto keys = make("{principal}/{session}");
     CHECK(keys.apply("ann", "work") == session::SessionId{"ann", "work", {}});
     CHECK(keys.apply("ann", "") == session::SessionId{"ann", "", {}});
-    CHECK(keys.apply("", "work") == session::SessionId{"", "work", {}});
+    CHECK(keys.apply("", "") == session::SessionId{"", "", {}});
+    // Those of all who are nobody would be one.
+    CHECK_THROWS_AS((void)keys.apply("", "work"), Error);
 }
 
 TEST_CASE("a variable keeps sessions of one name apart")
