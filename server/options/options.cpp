@@ -5,6 +5,7 @@
 #include "server/options/command_variables.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/mount_roots.hpp"
+#include "server/options/outbound.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
 
@@ -297,6 +298,7 @@ sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbo
                         ") are of a network, and there is none (network = \"none\")",
                     "Say --network host, which on E2B is the internet, or leave them out.");
     }
+    require_outbound(outbound, raw.origin);
     return outbound;
 }
 

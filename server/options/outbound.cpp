@@ -1,0 +1,105 @@
+#include "server/options/outbound.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+namespace berth::server {
+namespace {
+
+constexpr std::string_view everything = "0.0.0.0/0";
+
+/// With `/bits` or without.
+bool is_range(const std::string& text)
+{
+    const auto slash = text.find('/');
+    const auto address = text.substr(0, slash);
+    std::array<unsigned char, sizeof(in6_addr)> bytes{};
+    const bool v4 = ::inet_pton(AF_INET, address.c_str(), bytes.data()) == 1;
+    if (!v4 && ::inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) {
+        return false;
+    }
+    if (slash == std::string::npos) {
+        return true;
+    }
+    const std::string_view digits = std::string_view(text).substr(slash + 1);
+    unsigned bits = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
+    return error == std::errc() && end == digits.data() + digits.size() &&
+           bits <= (v4 ? 32U : 128U);
+}
+
+bool is_label(std::string_view text)
+{
+    constexpr std::size_t longest = 63;
+    return !text.empty() && text.size() <= longest && text.front() != '-' && text.back() != '-' &&
+           std::ranges::all_of(text, [](char c) {
+               return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '-' || c == '_';
+           });
+}
+
+/// `*.` in front stands for all below it. What ends in a number is an address that was mistyped.
+bool is_domain(std::string_view text)
+{
+    constexpr std::size_t longest = 253;
+    if (text.starts_with("*.")) {
+        text.remove_prefix(2);
+    }
+    if (text.empty() || text.size() > longest) {
+        return false;
+    }
+    for (;;) {
+        const auto dot = text.find('.');
+        const auto label = text.substr(0, dot);
+        if (!is_label(label)) {
+            return false;
+        }
+        if (dot == std::string_view::npos) {
+            return label.find_first_not_of("0123456789") != std::string_view::npos;
+        }
+        text.remove_prefix(dot + 1);
+    }
+}
+
+[[noreturn]] void refuse_list(const std::string& what, const std::string& origin, std::string hint)
+{
+    throw Error(ErrorCode::invalid_argument, what + " (" + origin + ")", std::move(hint));
+}
+
+} // namespace
+
+void require_outbound(const sandbox::Outbound& outbound, const std::string& origin)
+{
+    bool any_domain = false;
+    for (const auto& each : outbound.allow) {
+        const bool range = is_range(each);
+        if (!range && !is_domain(each)) {
+            refuse_list("e2b.allow_out has \"" + each + "\", which is no address, range or domain",
+                        origin, "Write it as 203.0.113.7, 203.0.113.0/24, pypi.org or *.pypi.org.");
+        }
+        any_domain = any_domain || !range;
+    }
+    for (const auto& each : outbound.deny) {
+        if (!is_range(each)) {
+            refuse_list("e2b.deny_out has \"" + each + "\", which is no address and no range",
+                        origin,
+                        "Write it as 203.0.113.7 or 203.0.113.0/24; E2B denies no names. To let "
+                        "commands reach some names alone, put those in e2b.allow_out.");
+        }
+    }
+    if (any_domain && !outbound.deny.empty() &&
+        std::ranges::find(outbound.deny, everything) == outbound.deny.end()) {
+        refuse_list("e2b.allow_out has a domain, and e2b.deny_out does not deny the rest", origin,
+                    "Add \"0.0.0.0/0\" to e2b.deny_out, as E2B wants it beside domains, or leave "
+                    "e2b.deny_out out, which means the same.");
+    }
+}
+
+} // namespace berth::server
