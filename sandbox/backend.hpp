@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,9 +84,6 @@ struct MachineSpec {
     /// An unnamed session ends with its server: the guest holds the read end of a pipe whose write
     /// end only this server has.
     bool ends_with_server = false;
-    /// Something of its home is to be saved when it has ended, by whoever clears up: it must be
-    /// there then.
-    bool owes_files = false;
     std::chrono::milliseconds idle_end{0};   ///< the guest ends itself after so long without use
     std::chrono::milliseconds idle_pause{0}; ///< and pauses after so long without call and job
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
@@ -159,9 +157,12 @@ class Machine {
     /// what connects. `token`: the guest's secret, for a way that others can read. Throws Unsent
     /// where it is certain that the guest has had none of it; any other Error leaves that open.
     /// Nobody asks such a guest whether it is there: what this returns breaks by itself when the
-    /// way to it is dead.
-    [[nodiscard]] virtual std::unique_ptr<Channel>
-    open(const Deadline& deadline, std::string_view opening, const std::string& /*token*/)
+    /// way to it is dead. After a stop request nothing is sent any more, which is Unsent too; what
+    /// was sent by then is not taken back.
+    [[nodiscard]] virtual std::unique_ptr<Channel> open(const Deadline& deadline,
+                                                        std::string_view opening,
+                                                        const std::string& /*token*/,
+                                                        const std::stop_token& /*stop*/)
     {
         auto channel = connect(deadline);
         channel->send(opening);
@@ -173,7 +174,7 @@ class Machine {
     [[nodiscard]] virtual std::unique_ptr<Channel>
     open_awake(const Deadline& deadline, std::string_view opening, const std::string& token)
     {
-        return open(deadline, opening, token);
+        return open(deadline, opening, token, {});
     }
 
     /// It will be used for so long from now, by a call or a job: a machine that somebody else stops
@@ -209,8 +210,9 @@ struct Check {
 
 struct Availability {
     bool available = false;
-    std::string reason; ///< when not: what blocks it
-    std::string remedy; ///< and the exact line that would help
+    std::string reason;                              ///< when not: what blocks it
+    std::string remedy;                              ///< and the exact line that would help
+    ErrorCode code = ErrorCode::sandbox_unavailable; ///< of a call that wants a machine then
 };
 
 /// A machine that was found without the books.

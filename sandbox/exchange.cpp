@@ -283,6 +283,7 @@ Answer exchange(GuestConnection& connection, const Exchange& call)
         auto frame = Receiver(connection, call, sender ? &*sender : nullptr, stopped).run();
         return {.is_error = frame.type == FrameType::error,
                 .reusable = !sender || sender->done(),
+                .unseen = (frame.flags & protocol::flag_unseen) != 0,
                 .payload = std::move(frame.payload)};
     } catch (const Error& error) {
         if (sender) {

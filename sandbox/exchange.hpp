@@ -36,6 +36,7 @@ struct Exchange {
 struct Answer {
     bool is_error = false;
     bool reusable = false; ///< all that had to be sent was
+    bool unseen = false;   ///< see protocol::flag_unseen
     std::string payload;   ///< of the reply or the error frame
 };
 

@@ -349,7 +349,7 @@ std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
         last = words_->size() <= LateWords::most; // what a hello has room for
         // Until then it is here: what it has yet to say would be taken for what it did not have.
         introduction.lease = last ? std::chrono::milliseconds(0) : reach_.lease;
-        const auto connection = connect_later(deadline, introduction, /*wakes=*/false);
+        const auto connection = connect_later(deadline, introduction, {}, /*wakes=*/false);
         const auto info = info_in(ask_on(*connection, Operation::info, deadline));
         if (info.pause) {
             others = info.pause->clients;
@@ -379,7 +379,7 @@ void Sandbox::say_words(const Deadline& deadline) noexcept
         auto introduction = this->introduction();
         introduction.lease.reset(); // a server that is idle is here for no longer than it was
         for (auto left = words_->size(); left > 0;) {
-            const auto connection = connect_later(deadline, introduction, /*wakes=*/false);
+            const auto connection = connect_later(deadline, introduction, {}, /*wakes=*/false);
             (void)ask_on(*connection, Operation::ping, deadline);
             const auto before = std::exchange(left, words_->size());
             left = left < before ? left : 0; // those that came meanwhile have their own time

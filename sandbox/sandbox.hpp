@@ -153,6 +153,11 @@ class Sandbox {
     /// kept, whose end says the same. Wakes no machine.
     std::optional<std::uint32_t> leave(const Deadline& deadline);
 
+    /// Whether an answer has said since the last time that there are outcomes which nobody was told
+    /// of: of another server's commands, that was killed meanwhile, or of calls of this one that
+    /// were given up. info() with claim_unseen has them.
+    [[nodiscard]] bool take_unseen() noexcept { return unseen_.exchange(false); }
+
     // ---- of a machine to which no connection is kept; of others there is nothing to say late
 
     /// When it must be said of answers that they were had, should no call come before and take that
@@ -177,9 +182,11 @@ class Sandbox {
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& asked);
     [[nodiscard]] Answered take_answer(std::unique_ptr<GuestConnection> connection,
-                                       const Exchange& exchange) const;
-    [[nodiscard]] std::unique_ptr<GuestConnection>
-    connect_later(const Deadline& deadline, const Introduction& introduction, bool wakes = true);
+                                       const Exchange& exchange);
+    [[nodiscard]] std::unique_ptr<GuestConnection> connect_later(const Deadline& deadline,
+                                                                 const Introduction& introduction,
+                                                                 const std::stop_token& stop,
+                                                                 bool wakes = true);
     [[nodiscard]] Answered repeat(const Exchange& first, const Error& cause, bool data_given);
     [[nodiscard]] std::unique_ptr<GuestConnection>
     connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until);
@@ -204,6 +211,7 @@ class Sandbox {
     const Reach reach_;
     const std::chrono::milliseconds patience_;
     std::atomic<bool> leaving_ = false;
+    std::atomic<bool> unseen_ = false; ///< see take_unseen()
     Turns calls_{most_calls};
     Turns commands_{most_commands};
     std::shared_ptr<LateWords> words_; ///< null where connections are kept

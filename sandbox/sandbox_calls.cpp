@@ -181,11 +181,12 @@ Introduction Sandbox::introduction() const
 }
 
 /// A connection that is made with the request, and what is to be said late with it.
-std::unique_ptr<GuestConnection>
-Sandbox::connect_later(const Deadline& deadline, const Introduction& introduction, bool wakes)
+std::unique_ptr<GuestConnection> Sandbox::connect_later(const Deadline& deadline,
+                                                        const Introduction& introduction,
+                                                        const std::stop_token& stop, bool wakes)
 {
-    auto opening = [this, deadline, wakes](std::string_view first) {
-        return wakes ? machine_->open(deadline, first, token_)
+    auto opening = [this, deadline, stop, wakes](std::string_view first) {
+        return wakes ? machine_->open(deadline, first, token_, stop)
                      : machine_->open_awake(deadline, first, token_);
     };
     auto connection = std::make_unique<GuestConnection>(std::move(opening), reach_.opening);
@@ -243,7 +244,7 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadlin
                                                          const std::stop_token& stop)
 {
     if (!reach_.kept) {
-        return connect_later(deadline, introduction);
+        return connect_later(deadline, introduction, stop);
     }
     try {
         auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
@@ -332,10 +333,13 @@ Sandbox::Answered Sandbox::ask(const Exchange& asked)
 }
 
 Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connection,
-                                       const Exchange& exchange) const
+                                       const Exchange& exchange)
 {
     try {
         auto answer = sandbox::exchange(*connection, exchange);
+        if (answer.unseen) {
+            unseen_ = true;
+        }
         if (words_) {
             words_->renewed(); // the guest counts from here as well
         }
@@ -344,6 +348,9 @@ Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connecti
         }
         return {std::move(answer), std::move(connection)};
     } catch (const Unsent&) {
+        if (exchange.stop.stop_requested()) {
+            throw_not_begun();
+        }
         throw;
     } catch (const Refused& refusal) {
         throw Broken(refusal, /*begun=*/false, connection->repeats());

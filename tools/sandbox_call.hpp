@@ -26,16 +26,21 @@ template <class Call>
 auto with_sandbox(Context& context, Call call)
 {
     auto lease = lease_sandbox(context);
+    const auto made = [&] {
+        auto answer = call(*lease.sandbox);
+        context.told.add(session::SessionManager::unseen_since(lease));
+        return answer;
+    };
     try {
         try {
-            return call(*lease.sandbox);
+            return made();
         } catch (const sandbox::Unsent& error) {
             if (!error.is_of_gone()) {
                 throw;
             }
             context.sessions.report_lost(context.session, lease);
             lease = lease_sandbox(context);
-            return call(*lease.sandbox);
+            return made();
         }
     } catch (const sandbox::Unsent& error) {
         refuse_unsent(context, lease, error);

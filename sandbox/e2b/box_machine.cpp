@@ -1,13 +1,15 @@
 #include "sandbox/e2b/box_machine.hpp"
 
 #include "sandbox/e2b/box_channel.hpp"
+#include "sandbox/e2b/retry.hpp"
 #include "sandbox/protocol/opening.hpp"
 #include "sandbox/protocol/opening_variables.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
-#include <thread>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -45,8 +47,10 @@ class BoxMachine : public sandbox::Machine {
         throw Error(ErrorCode::internal, "no connection to a sandbox of E2B is kept");
     }
 
-    [[nodiscard]] std::unique_ptr<sandbox::Channel>
-    open(const Deadline& deadline, std::string_view opening, const std::string& token) override;
+    [[nodiscard]] std::unique_ptr<sandbox::Channel> open(const Deadline& deadline,
+                                                         std::string_view opening,
+                                                         const std::string& token,
+                                                         const std::stop_token& stop) override;
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> open_awake(const Deadline& deadline,
                                                                std::string_view opening,
@@ -76,7 +80,8 @@ class BoxMachine : public sandbox::Machine {
     }
 
   private:
-    [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline);
+    [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline,
+                                                    const std::stop_token& stop);
     [[nodiscard]] ProcessStart connector(std::string_view opening, const std::string& token) const;
     [[nodiscard]] std::unique_ptr<BoxChannel>
     start(std::shared_ptr<EnvdClient> envd, const ProcessStart& process, const Deadline& deadline);
@@ -89,11 +94,15 @@ class BoxMachine : public sandbox::Machine {
 };
 
 /// Waking it is no part of the call: what fails here has given the guest nothing.
-std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline)
+std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline, const std::stop_token& stop)
 {
     using Of = sandbox::Unsent::Of;
     try {
-        return box_->awake(deadline);
+        auto envd = box_->awake(deadline, stop);
+        if (stop.stop_requested()) { // a cancel comes behind the request, which would be done
+            throw Error(ErrorCode::cancelled, "the call was cancelled while its sandbox woke");
+        }
+        return envd;
     } catch (const StatusError& error) { // a 404 of the control plane is the proof
         throw sandbox::Unsent(error,
                               error.code() == ErrorCode::session_lost ? Of::gone : Of::way_there);
@@ -118,17 +127,20 @@ ProcessStart BoxMachine::connector(std::string_view opening, const std::string& 
             .user = "root"};
 }
 
-std::unique_ptr<sandbox::Channel>
-BoxMachine::open(const Deadline& deadline, std::string_view opening, const std::string& token)
+std::unique_ptr<sandbox::Channel> BoxMachine::open(const Deadline& deadline,
+                                                   std::string_view opening,
+                                                   const std::string& token,
+                                                   const std::stop_token& stop)
 {
     const auto process = connector(opening, token);
     std::optional<Error> last;
+    std::chrono::milliseconds asked_for{0};
     for (const auto rest : rests) {
-        std::this_thread::sleep_for(rest);
-        if (last && deadline.expired()) {
+        wait_for(std::max(rest, asked_for), stop);
+        if (last && (deadline.expired() || stop.stop_requested())) {
             break;
         }
-        auto envd = awake(deadline);
+        auto envd = awake(deadline, stop);
         try {
             return start(envd, process, deadline);
         } catch (const StatusError& refusal) {
@@ -136,11 +148,16 @@ BoxMachine::open(const Deadline& deadline, std::string_view opening, const std::
                 throw sandbox::Unsent(refusal, sandbox::Unsent::Of::way_there);
             }
             last = refusal;
+            asked_for = refusal.retry_after().value_or(std::chrono::seconds(0));
+            if (const int left = deadline.poll_timeout(); left >= 0 && asked_for.count() > left) {
+                break; // earlier it would be refused again
+            }
         } catch (const HttpFailure& failure) {
             if (!failure.unsent()) {
                 throw Error(ErrorCode::session_lost, failure.what(), failure.hint());
             }
             last = failure;
+            asked_for = {};
         }
     }
     throw sandbox::Unsent(*last, sandbox::Unsent::Of::way_there);

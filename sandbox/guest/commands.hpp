@@ -100,6 +100,9 @@ class Commands {
     /// Its result has reached whoever asked for the command (ExecuteRequest::acknowledge).
     void acknowledge(const std::string& id);
 
+    /// Whether any is marked as unseen, or was and is forgotten, and nobody is about to tell it.
+    [[nodiscard]] bool has_unseen() const noexcept;
+
     /// Somebody tells the agent of all jobs that are marked as unseen.
     void seen_all();
 

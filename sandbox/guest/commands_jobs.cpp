@@ -284,6 +284,14 @@ std::vector<UnseenMark*> Commands::State::marks()
     return all;
 }
 
+bool Commands::State::has_unseen() const noexcept
+{
+    return forgotten.untold() > 0 ||
+           std::ranges::any_of(ended, [](const EndedJob& job) { return job.unseen.is_set(); }) ||
+           std::ranges::any_of(commands,
+                               [](const auto& each) { return each.second->unseen().is_set(); });
+}
+
 /// What is lent is another's to tell.
 void Commands::State::seen_all()
 {
@@ -399,6 +407,11 @@ Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, Ki
 void Commands::seen_all()
 {
     state_->seen_all();
+}
+
+bool Commands::has_unseen() const noexcept
+{
+    return state_->has_unseen();
 }
 
 std::uint64_t Commands::lend_unseen()

@@ -122,6 +122,7 @@ struct Commands::State {
     void remember(EndedJob job);
     /// Whoever asks for a job knows of it.
     void seen(const std::string& job_id);
+    [[nodiscard]] bool has_unseen() const noexcept;
     void seen_all();
     [[nodiscard]] UnseenMark::Claim lend_unseen();
     void settle_claim(UnseenMark::Claim claim, bool told);

@@ -361,7 +361,7 @@ void Connection::finish(const Call& call, protocol::FrameType type, std::string 
         after_sent_ = std::move(after_sent);
     }
     const bool large = payload.size() >= trim_size;
-    output_.push(type, std::move(payload));
+    output_.push(type, std::move(payload), owner_.has_unseen() ? protocol::flag_unseen : 0);
     send();
     if (large && output_.empty()) {
         ::malloc_trim(0);

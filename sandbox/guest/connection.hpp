@@ -47,6 +47,9 @@ class ConnectionOwner {
     /// Whoever asked for it has had the answer of a call.
     virtual void seen(const Call& /*call*/) {}
 
+    /// Whether there are outcomes that nobody was told of.
+    [[nodiscard]] virtual bool has_unseen() const noexcept { return false; }
+
     /// False once the guest is about to end: what is not read by then stays unread, which whoever
     /// sent it can see and so knows that it has not begun.
     [[nodiscard]] virtual bool is_reading() const noexcept { return true; }

@@ -223,6 +223,7 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
                       exit.now());
     life = &lifetime;
     server.on_clients_changed(hearer_of_clients(lifetime, pauses));
+    server.on_unseen_wanted([&] { return commands->has_unseen(); });
     tell_ready(config.ready_fd);
     release_setup_memory();
     loop.run();

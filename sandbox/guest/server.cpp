@@ -248,6 +248,11 @@ Server::room_for(const protocol::FrameReader::Announced& request, EventLoop::Tas
     return budget_.ask(request.operation, request.size, std::move(granted));
 }
 
+bool Server::has_unseen() const noexcept
+{
+    return has_unseen_ && has_unseen_();
+}
+
 void Server::closed(Connection& connection) noexcept
 {
     const auto found =

@@ -56,6 +56,11 @@ class Server : public ConnectionOwner {
     /// case.
     void on_clients_changed(std::function<void()> changed) { changed_ = std::move(changed); }
 
+    /// `any`: whether there are outcomes that nobody was told of; each reply says that.
+    void on_unseen_wanted(std::function<bool()> any) { has_unseen_ = std::move(any); }
+
+    [[nodiscard]] bool has_unseen() const noexcept override;
+
     /// From now on nothing is read any more, of no connection; answers are still sent. For a guest
     /// that ends as soon as it has told somebody that it will.
     void stop_reading() noexcept { reading_ = false; }
@@ -93,6 +98,7 @@ class Server : public ConnectionOwner {
     const Credentials credentials_;
     const Handler handler_;
     std::function<void()> changed_;
+    std::function<bool()> has_unseen_;
     PayloadBudget budget_;
     NamedCalls named_;
     Leases leases_;

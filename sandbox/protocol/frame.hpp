@@ -47,6 +47,9 @@ inline constexpr std::size_t max_payload_size = 64UL * 1024 * 1024;
 inline constexpr std::size_t max_hello_size = 4096;
 
 inline constexpr std::uint8_t flag_last = 1; ///< on data: nothing follows
+/// On a reply: there are outcomes that nobody was told of (InfoRequest::claim_unseen). A server
+/// that was there before the one which asked for them was killed learns of them so.
+inline constexpr std::uint8_t flag_unseen = 2;
 
 struct Frame {
     FrameType type = FrameType::error;

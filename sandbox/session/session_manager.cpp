@@ -154,7 +154,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         registry_->touch(slot->key);
     }
     tell_of_mounts(*slot, lease);
-    if (doubtful) {
+    if (lease.sandbox->take_unseen() || doubtful) {
         lease.add(claim_doubtful(*lease.sandbox));
     }
     // Last: a call that hangs at the books or at a mount's disk must not have taken them along.
@@ -372,6 +372,11 @@ std::string SessionManager::why_ended(const SessionId& id, const Lease& lease)
 {
     return implementation_->keeper().why_ended(implementation_->key_of(id),
                                                lease.sandbox->machine().record().generation);
+}
+
+Told SessionManager::unseen_since(const Lease& lease) noexcept
+{
+    return lease.sandbox->take_unseen() ? claim_doubtful(*lease.sandbox) : Told();
 }
 
 void SessionManager::report_doubt(const SessionId& id, const Lease& lease)

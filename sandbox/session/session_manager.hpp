@@ -51,6 +51,10 @@ class SessionManager {
     /// tell of what ended meanwhile.
     void report_doubt(const SessionId& id, const Lease& lease);
 
+    /// What has come to light in the call that was made in `lease`: outcomes that reached nobody,
+    /// as of another server of the session that was killed.
+    [[nodiscard]] static Told unseen_since(const Lease& lease) noexcept;
+
     /// What a lease told, and nobody has heard: the next lease has it.
     void tell_again(const SessionId& id, Told told);
 

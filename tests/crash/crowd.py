@@ -243,11 +243,11 @@ class FootprintTest(Crowd):
         self.tool("sessions", "kill", "work")
         self.assertEqual(self.changes(self.first), [])
         for path in cgroups[-1:]:
-            os.mkdir(path)
+            os.makedirs(path)  # what was above it may have gone with the last machine
             try:
                 self.assertEqual(self.told(), [f"cgroup is left: {path}"])
             finally:
-                os.rmdir(path)
+                os.removedirs(path)
 
     def test_mounts(self):
         """Root has some of its own here (apart.py), and others can leave none."""

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from base import CrashTest
-from books import Books
+from books import Books, told_jobs
 from load import REFUSALS, Load, pause
 from rest import Rest
 from settings import SEED, kills, told
@@ -99,20 +99,33 @@ class UnderLoadTest(Killing):
         with contextlib.suppress(EOFError):
             command.answered = not pending.result(5).is_error
 
+    def hear(self, world, notices):
+        """What a server that was there all the time was told of the one that was killed. Returns whether it
+        was told of some by their number alone."""
+        named, more, wrong = told_jobs(notices, world)
+        self.assertEqual(wrong, [], f"after {self.killed} kills, seed {SEED}")
+        for token, job in named.items():
+            command = world.commands[token]
+            self.unseen += not (command.answered or command.job)
+            self.twice += command.answered
+            command.job = command.job or job
+        return more > 0
+
     def round(self, world, server):
-        """Ends with `server` killed."""
+        """Ends with `server` killed. Returns whether somebody was told what cannot be known."""
         pick = world.random
         servers = [server]
         if pick.random() < 0.3:
             servers.append(self.serve("work"))  # that goes on, and had its first call before
             told_first = servers[1].call_tool("bash_exec", {"command": ": check; true"})
             self.assertEqual((told_first.is_error, told_first.notices), (False, []))
-        load = Load(world, self.state, "work")
+        load = Load(world, self.state, "work", tells=len(servers) > 1)
         load.begin(servers, pick.choice((1, WORKERS, WORKERS)))
         time.sleep(pick.choice((pick.uniform(0, 0.1), pick.uniform(0, 0.4))))
         self.kill(server, load)
         for bystander in servers[1:]:
             self.leave(bystander)
+        return self.hear(world, load.told or [])
 
     def sleep(self, pick):
         """What may happen while there is no server."""
@@ -130,9 +143,9 @@ class UnderLoadTest(Killing):
         server = self.look(world, "work")
         guest, rest = self.the_guest(), Rest(self.state)
         while self.killed < kills() * 3 // 4:
-            self.round(world, server)
-            whispered = world.random.random() < 0.15
-            if whispered:
+            whispered = self.round(world, server)
+            if world.random.random() < 0.15:
+                whispered = True
                 self.kill_at_once(world)
             self.sleep(world.random)
             server = self.look(world, "work", whispered, rest)

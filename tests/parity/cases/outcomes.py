@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import os
 import re
 import select
@@ -56,6 +57,11 @@ class OutcomesTest(ParityTest):
         self.assertEqual(self.told(), [])
         (ended,) = self.call("session_info").data["ended_jobs"]
         self.assertEqual(ended["job_id"], job)
+
+    def jobs_shown(self):
+        """By who is told nothing."""
+        shown = json.loads(self.command_line("sessions", "show", "work", "--json"))
+        return [job["command"] for job in shown["jobs"]]
 
     def unread(self, command, tool="bash_exec", arguments=None):
         """A server with an answer that its client does not read."""
@@ -126,25 +132,34 @@ class OutcomesTest(ParityTest):
         self.assertEqual(self.output("cat log"), "once\n")
         self.assertEqual(self.told(), [])
 
-    def test_a_command_that_ended_after_its_server_was_killed(self):
+    def test_a_server_that_was_there_before_is_told_by_its_next_result(self):
         command = "echo b >begun; read line <gate; echo once >>log; echo printed; exit 4"
         server, _ = self.begun(command)
         server.kill()
-        self.assertEqual(self.run_command("echo >gate").notices, [])  # it came before
-        self.wait_until(lambda: not self.call("session_info").data["jobs"], 10, "its end")
-        self.wait_for_its_lease()
-        self.check_told(command, "exit 4", "printed\n", 4)
+        told = self.run_command("echo >gate").notices
+        self.wait_until(lambda: told or told.extend(self.run_command("true").notices) or told, 20,
+                        "it is told")
+        (notice,) = told
+        self.assertIn("`" + command[:60], notice)
+        output = self.call("bash_output", job_id=self.job_in(notice), wait=10).data
+        self.assertEqual((output["stdout"], output["exit_code"]), ("printed\n", 4))
+        self.assertEqual(self.output("cat log"), "once\n")
+        self.assertEqual(self.run_command("true").notices, [])
+        self.assertEqual(self.told(), [])
 
     def test_what_a_killed_machine_has_not_told(self):
         """Neither what had ended nor what ran; told with the next machine's first result."""
         command = "echo b >begun; read line <gate; echo once >>log; echo printed; exit 4"
         server, _ = self.begun(command)
+        running = self.start("--session", "work")
+        running.call_async("bash_exec", {"command": "echo b >also; sleep 300"})
+        self.wait_until(lambda: self.output("cat also || true"), 10, "the other's beginning")
+        home = self.home()
+        self.berth.close()  # who is there would be told
         server.kill()
-        self.run_command("echo >gate; rm begun gate")
-        self.wait_until(lambda: not self.call("session_info").data["jobs"], 10, "its end")
-        running, _ = self.begun("echo b >begun; sleep 300")
         running.kill()
-        self.wait_until(lambda: self.call("session_info").data["jobs"], 10, "its job")
+        (home / "gate").write_text("\n")
+        self.wait_until(lambda: self.jobs_shown() == ["echo b >also; sleep 300"], 10, "its end")
         self.command_line("sessions", "kill", "work")
         notices = self.told()
         self.assertEqual(len(notices), 4, notices)
@@ -265,7 +280,7 @@ class OutcomesTest(ParityTest):
             self.kill(server)
             with contextlib.suppress(EOFError):
                 told[n] = pending.result(5).data["exit_code"]
-            self.wait_until(lambda: not self.call("session_info").data["jobs"], 5, "its end")
+            self.wait_until(lambda: not self.jobs_shown(), 5, "its end")
             successor = self.start("--session", "work")
             notices = successor.call_tool("bash_exec", {"command": "true"}).notices
             for notice in notices:

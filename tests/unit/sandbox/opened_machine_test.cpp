@@ -42,7 +42,8 @@ class OpenedMachine : public test::FakeMachine {
 
     [[nodiscard]] std::unique_ptr<Channel> open(const Deadline& /*deadline*/,
                                                 std::string_view opening,
-                                                const std::string& /*token*/) override
+                                                const std::string& /*token*/,
+                                                const std::stop_token& /*stop*/) override
     {
         return open_(opened_++, opening);
     }

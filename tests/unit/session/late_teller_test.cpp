@@ -44,7 +44,7 @@ class FarMachine : public test::FakeMachine {
             throw sandbox::Unsent(Error(ErrorCode::sandbox_unavailable, "it may sleep"),
                                   sandbox::Unsent::Of::way_there);
         }
-        return open(deadline, opening, token);
+        return open(deadline, opening, token, {});
     }
 
     [[nodiscard]] sandbox::Reach reach() const noexcept override
