@@ -124,6 +124,14 @@ std::string advice(const mcp::Catalog& catalog)
            "to one that says they end; any other such line is output.";
 }
 
+/// Which shares no memory and no processor with the server's host.
+bool is_machine_of_its_own(const std::vector<sandbox::Layer>& layers)
+{
+    return std::ranges::any_of(layers, [](const sandbox::Layer& layer) {
+        return layer.name == "microvm" && layer.in_force;
+    });
+}
+
 /// Names only what holds: a model that is told of a limit plans with it.
 std::string limits_sentence(const sandbox::Limits& limits,
                             const std::vector<sandbox::Layer>& layers)
@@ -143,7 +151,8 @@ std::string limits_sentence(const sandbox::Limits& limits,
                 (memory ? "CPU time"
                  : cpus ? "memory"
                         : "memory and CPU time") +
-                " here: they share the host's with others.";
+                (is_machine_of_its_own(layers) ? " but what the machine has."
+                                               : " here: they share the host's with others.");
     }
     return text;
 }

@@ -18,12 +18,18 @@ void report_lost(Context& context, const session::Lease& lease, const Error& cau
 {
     context.sessions.report_lost(context.session, lease);
     const auto ended = context.sessions.why_ended(context.session, lease);
+    const bool keeps_home = context.sessions.backend().is_bound_to_host();
     throw Error(ErrorCode::session_lost,
                 (ended.empty() ? std::string("the sandbox was lost during this call: ")
                                : "the sandbox has ended during this call (" + ended + "): ") +
                     cause.what(),
-                "What the call did before is not known. The next call gets a fresh sandbox: its "
-                "processes and what was outside the home are gone, so look before you go on.");
+                keeps_home
+                    ? "What the call did before is not known. The next call gets a fresh sandbox: "
+                      "its processes and what was outside the home are gone, so look before you go "
+                      "on."
+                    : "What the call did before is not known. The next call gets a fresh sandbox, "
+                      "and says whether the files of this one are still there: look before you go "
+                      "on.");
 }
 
 void refuse_unsent(Context& context, const session::Lease& lease, const sandbox::Unsent& cause)

@@ -19,13 +19,8 @@ double random_part()
     return std::uniform_real_distribution<double>(0, 1)(engine);
 }
 
-void wait_for_real(std::chrono::milliseconds time, const std::stop_token& stop)
-{
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, stop, time, [] { return false; });
-}
+/// Of a proxy that has waited long enough: the server that it asked goes on.
+constexpr int gateway_timeout = 504;
 
 bool is_success(int status) noexcept
 {
@@ -53,11 +48,11 @@ std::string_view bare(std::string_view id)
     return id.substr(0, id.find('-'));
 }
 
-OutcomeUnknown made_perhaps(const Error& cause)
+OutcomeUnknown made_perhaps(const Error& cause, bool late)
 {
     return OutcomeUnknown(cause,
                           "it is not known whether E2B has made the sandbox that it was asked for",
-                          "Look for it by its metadata before another one is made.");
+                          "Look for it by its metadata before another one is made.", late);
 }
 
 } // namespace
@@ -69,7 +64,7 @@ ApiClient::ApiClient(HttpClient& http, Settings settings, Pacing pacing)
         pacing_.random = &random_part;
     }
     if (!pacing_.rest) {
-        pacing_.rest = &wait_for_real;
+        pacing_.rest = &wait_for;
     }
 }
 
@@ -92,19 +87,19 @@ Box ApiClient::create(const BoxRequest& request, const Deadline& deadline,
         if (failure.unsent()) {
             throw;
         }
-        throw made_perhaps(failure);
+        throw made_perhaps(failure, /*late=*/true);
     }
     if (!is_success(reply.status)) {
         const auto error = error_of(newer, reply, false);
         if (reply.status >= 500) {
-            throw made_perhaps(error);
+            throw made_perhaps(error, /*late=*/reply.status == gateway_timeout);
         }
         throw StatusError(error);
     }
     try {
         return parse_box(reply.body);
     } catch (const Error& error) {
-        throw made_perhaps(error);
+        throw made_perhaps(error, /*late=*/false);
     }
 }
 

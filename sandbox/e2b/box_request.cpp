@@ -61,9 +61,9 @@ BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owne
     if (!owner.empty()) {
         request.metadata.emplace(metadata_keys::owner, owner);
     }
-    // One that is a server's alone ends at its limit, when that was killed, unless somebody is to
-    // save something of it. Others sleep.
-    request.auto_pause = !spec.ends_with_server || spec.owes_files;
+    // Also of a server's alone, which would else lose its files as soon as its client thinks for
+    // longer than the limit. It is ended with its server, or by whoever clears up after that.
+    request.auto_pause = true;
     request.network = box_network(spec.network, spec.outbound);
     return request;
 }

@@ -6,6 +6,7 @@
 #include "sandbox/e2b/guest_install.hpp"
 #include "sandbox/e2b/link.hpp"
 #include "sandbox/e2b/own_boxes.hpp"
+#include "sandbox/e2b/retry.hpp"
 #include "sandbox/e2b/running_box.hpp"
 #include "sandbox/left_behind.hpp"
 
@@ -72,7 +73,10 @@ class E2bBackend : public sandbox::Backend {
         if (!trouble_) {
             return {.available = true, .reason = {}, .remedy = {}};
         }
-        return {.available = false, .reason = trouble_->what(), .remedy = trouble_->hint()};
+        return {.available = false,
+                .reason = trouble_->what(),
+                .remedy = trouble_->hint(),
+                .code = trouble_->code()};
     }
 
     [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override { return box_layers(); }
@@ -122,7 +126,7 @@ class E2bBackend : public sandbox::Backend {
                                std::chrono::seconds limit);
     [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
                                                             const BoxHome& home);
-    [[nodiscard]] std::vector<BoxInfo> look_for(const std::string& generation,
+    [[nodiscard]] std::vector<BoxInfo> look_for(const std::string& generation, bool late,
                                                 const Deadline& deadline);
     bool abandon(const std::string& id) noexcept;
     [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id);
@@ -177,11 +181,12 @@ Box E2bBackend::make_box(const MachineSpec& spec)
     try {
         return link()->api.create(box_request(spec, owner(/*make=*/true)), deadline);
     } catch (const OutcomeUnknown& unknown) {
-        const auto found = look_for(spec.generation, deadline);
-        if (found.empty()) {
-            throw Error(Error(ErrorCode::sandbox_unavailable, unknown.what(),
-                              "E2B knows of none by now, so nothing is left there: try again.")
-                            .set_retryable(true));
+        const auto found = look_for(spec.generation, unknown.is_late(), deadline);
+        if (found.empty()) { // by then; the books keep its number, by which a later one is ended
+            throw sandbox::LeftBehind(Error(ErrorCode::sandbox_unavailable, unknown.what(),
+                                            "E2B knows of none by now: try again. One that comes "
+                                            "late is ended before another is made.")
+                                          .set_retryable(true));
         }
         try {
             return link()->api.connect(found.front().box.id, first_limit(spec), deadline).box;
@@ -191,14 +196,24 @@ Box E2bBackend::make_box(const MachineSpec& spec)
     }
 }
 
-/// Twice: what broke the answer before may have broken the connection that would be used again.
-std::vector<BoxInfo> E2bBackend::look_for(const std::string& generation, const Deadline& deadline)
+/// One of which nobody has said that it failed may come for as long as E2B works at it: whoever
+/// looked once only would make a second one, and leave the first to run.
+std::vector<BoxInfo> E2bBackend::look_for(const std::string& generation, bool late,
+                                          const Deadline& deadline)
 try {
     const Metadata wanted{{metadata_keys::generation, generation}};
-    try {
-        return link()->api.list(wanted, deadline);
-    } catch (const HttpFailure&) {
-        return link()->api.list(wanted, deadline);
+    std::vector<BoxInfo> found;
+    std::chrono::milliseconds waited{0};
+    for (std::chrono::milliseconds rest{500};; waited += rest, rest *= 2) {
+        try {
+            found = link()->api.list(wanted, deadline);
+        } catch (const HttpFailure&) { // of the connection that broke before, perhaps
+            found = link()->api.list(wanted, deadline);
+        }
+        if (!found.empty() || !late || waited >= options_.late_boxes || deadline.expired()) {
+            return found;
+        }
+        wait_for(rest, {});
     }
 } catch (const Error& error) {
     throw sandbox::LeftBehind(error);

@@ -18,6 +18,8 @@ struct BackendOptions {
     /// A server that has made no call for so long is taken for gone.
     std::chrono::milliseconds lease{60'000};
     EnvdTimes times{};
+    /// For how long a machine is looked for of whose making no answer came.
+    std::chrono::milliseconds late_boxes{15'000};
     /// Whose the machines are, in a list with those of other installations; `make`: where nobody
     /// has said that yet. Empty, or nothing: nobody's, and none is found without the books.
     std::function<std::string(bool make)> owner{};

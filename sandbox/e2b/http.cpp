@@ -74,11 +74,16 @@ bool is_of_connecting(Code error)
 }
 
 /// Only what is known to come before a request is told as such.
-void tell_failure(HttpTransfer& transfer, httplib::Error error)
+void tell_failure(HttpTransfer& transfer, httplib::Error error, bool proxied)
 {
     using Cause = HttpFailure::Cause;
     const auto name = " (" + httplib::to_string(error) + ")";
-    if (is_of_tls(error)) {
+    if (is_of_tls(error) && proxied) { // as the library also has it where the proxy refuses
+        transfer.fail(Cause::unconnected, "no TLS connection through the proxy" + name,
+                      "Look whether the proxy (HTTPS_PROXY) lets this host connect there, or leave "
+                      "it out (NO_PROXY); then at the clock and the certificates of this host "
+                      "(ca-certificates; SSL_CERT_FILE names others).");
+    } else if (is_of_tls(error)) {
         transfer.fail(Cause::unconnected, "no TLS connection that can be trusted" + name,
                       "Look at the clock and the certificates of this host (ca-certificates; "
                       "SSL_CERT_FILE names others), and whether a proxy is between.");
@@ -256,7 +261,7 @@ bool HttpConnection::exchange(HttpTransfer& transfer)
     // Half a body is on it.
     closed_ = closed_ || (transfer.request().streamed && !transfer.sent());
     if (!done) {
-        tell_failure(transfer, error);
+        tell_failure(transfer, error, proxied);
         return false;
     }
     if (proxied && response.status == 407) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <condition_variable>
+#include <mutex>
 
 namespace berth::e2b {
 namespace {
@@ -23,6 +25,14 @@ std::chrono::milliseconds backoff(unsigned failures, double random) noexcept
         std::min(std::max(failures, 1U), 8U); // beyond the longest in any case
     const auto bound = std::min(shortest_backoff * (1U << doublings), longest_backoff);
     return shortest_backoff + part_of(bound - shortest_backoff, random);
+}
+
+void wait_for(std::chrono::milliseconds time, const std::stop_token& stop)
+{
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, stop, time, [] { return false; });
 }
 
 std::optional<std::chrono::seconds> parse_retry_after(std::string_view value) noexcept

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 
 namespace berth::e2b {
@@ -13,6 +14,9 @@ inline constexpr std::chrono::milliseconds longest_backoff{60'000};
 /// bound that doubles with each, 6 s at first and 60 s at most, so that a thousand clients that
 /// lost the same server do not come back in the same second. `random`: from 0 to 1.
 [[nodiscard]] std::chrono::milliseconds backoff(unsigned failures, double random) noexcept;
+
+/// Until so much time is over, or a stop request comes.
+void wait_for(std::chrono::milliseconds time, const std::stop_token& stop);
 
 /// The value of Retry-After in whole seconds; nothing for a date, a fraction or a word, as the
 /// official clients have it, and for more than a day.

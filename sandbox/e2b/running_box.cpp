@@ -44,7 +44,7 @@ void RunningBox::take(const Box& box, std::chrono::seconds limit)
         link_->times);
 }
 
-std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline)
+std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline, const std::stop_token& stop)
 {
     {
         const std::lock_guard lock(mutex_);
@@ -64,7 +64,7 @@ std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline)
         limit = limit_for(std::chrono::ceil<std::chrono::milliseconds>(needed), idle_);
     }
     Connected connected;
-    const auto given = extend(limit, connected, deadline);
+    const auto given = extend(limit, connected, deadline, stop);
     const std::lock_guard lock(mutex_);
     if (given < limit) { // else each call would ask for what is refused
         idle_ = std::min<std::chrono::milliseconds>(idle_, most_idle_then);
@@ -86,17 +86,17 @@ std::shared_ptr<EnvdClient> RunningBox::if_awake() const
 
 /// What the plan does not allow is not known before it is asked for.
 std::chrono::seconds RunningBox::extend(std::chrono::seconds limit, Connected& connected,
-                                        const Deadline& deadline)
+                                        const Deadline& deadline, const std::stop_token& stop)
 {
     try {
-        connected = link_->api.connect(id_, limit, deadline);
+        connected = link_->api.connect(id_, limit, deadline, stop);
         return limit;
     } catch (const StatusError& refusal) {
         if (refusal.status() != 400 || limit <= most_of_every_plan) {
             throw;
         }
     }
-    connected = link_->api.connect(id_, most_of_every_plan, deadline);
+    connected = link_->api.connect(id_, most_of_every_plan, deadline, stop);
     return most_of_every_plan;
 }
 

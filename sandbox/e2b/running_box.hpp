@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 namespace berth::e2b {
@@ -36,7 +37,8 @@ class RunningBox {
 
     /// Its envd, once it is awake. Asks the control plane only where what is known is not enough:
     /// where nothing is expected, that it runs at the moment. Throws as ApiClient::connect().
-    [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline);
+    [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline,
+                                                    const std::stop_token& stop = {});
 
     /// Its envd, where it certainly runs at the moment; null: it may sleep. Asks nobody.
     [[nodiscard]] std::shared_ptr<EnvdClient> if_awake() const;
@@ -66,7 +68,8 @@ class RunningBox {
     [[nodiscard]] bool is_awake() const noexcept;
     void take(const Box& box, std::chrono::seconds limit);
     [[nodiscard]] std::chrono::seconds extend(std::chrono::seconds limit, Connected& connected,
-                                              const Deadline& deadline);
+                                              const Deadline& deadline,
+                                              const std::stop_token& stop);
 
     const std::shared_ptr<Link> link_;
     const std::string id_;

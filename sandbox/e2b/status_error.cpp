@@ -164,36 +164,7 @@ Meaning unknown_user()
     return {ErrorCode::invalid_argument, "The sandbox has no such user."};
 }
 
-} // namespace
-
-StatusError::StatusError(ErrorCode code, int status, std::string word, const std::string& message,
-                         std::string hint)
-    : Error(code, message, std::move(hint)), status_(status), word_(std::move(word))
-{
-}
-
-OutcomeUnknown::OutcomeUnknown(const Error& cause, const std::string& message, std::string hint)
-    : Error(cause.code(), message + " (" + cause.what() + ")", std::move(hint))
-{
-    set_retryable(false);
-}
-
-StatusError control_plane_error(const Asked& asked, const HttpReply& reply, bool of_sandbox)
-{
-    const auto said = said_in(reply.body, asked.secrets);
-    const auto message = message_of(asked, std::to_string(reply.status), said);
-    if (reply.status == 404) {
-        return made(of_sandbox
-                        ? Meaning{ErrorCode::session_lost, "It has ended; a new one can be made."}
-                        : Meaning{ErrorCode::not_found,
-                                  "Look at the name of the template and at E2B_API_URL."},
-                    reply.status, said, message);
-    }
-    return made(meaning_of(reply.status, said, retry_after_of(reply).has_value()), reply.status,
-                said, message);
-}
-
-StatusError envd_error(const Asked& asked, const HttpReply& reply)
+StatusError envd_error_of(const Asked& asked, const HttpReply& reply)
 {
     const auto said = said_in(reply.body, asked.secrets);
     const auto message = message_of(asked, std::to_string(reply.status), said);
@@ -221,6 +192,43 @@ StatusError envd_error(const Asked& asked, const HttpReply& reply)
         return made(meaning_of(reply.status, said, retry_after_of(reply).has_value()), reply.status,
                     said, message);
     }
+}
+
+} // namespace
+
+StatusError::StatusError(ErrorCode code, int status, std::string word, const std::string& message,
+                         std::string hint)
+    : Error(code, message, std::move(hint)), status_(status), word_(std::move(word))
+{
+}
+
+OutcomeUnknown::OutcomeUnknown(const Error& cause, const std::string& message, std::string hint,
+                               bool late)
+    : Error(cause.code(), message + " (" + cause.what() + ")", std::move(hint)), late_(late)
+{
+    set_retryable(false);
+}
+
+StatusError control_plane_error(const Asked& asked, const HttpReply& reply, bool of_sandbox)
+{
+    const auto said = said_in(reply.body, asked.secrets);
+    const auto message = message_of(asked, std::to_string(reply.status), said);
+    if (reply.status == 404) {
+        return made(of_sandbox
+                        ? Meaning{ErrorCode::session_lost, "It has ended; a new one can be made."}
+                        : Meaning{ErrorCode::not_found,
+                                  "Look at the name of the template and at E2B_API_URL."},
+                    reply.status, said, message);
+    }
+    return made(meaning_of(reply.status, said, retry_after_of(reply).has_value()), reply.status,
+                said, message);
+}
+
+StatusError envd_error(const Asked& asked, const HttpReply& reply)
+{
+    auto error = envd_error_of(asked, reply);
+    error.set_retry_after(retry_after_of(reply));
+    return error;
 }
 
 std::optional<StatusError> stream_error(const Asked& asked, std::string_view payload)

@@ -23,15 +23,31 @@ class StatusError : public Error {
 
     [[nodiscard]] const std::string& word() const noexcept { return word_; }
 
+    /// As envd, or a proxy before it, has asked.
+    [[nodiscard]] std::optional<std::chrono::seconds> retry_after() const noexcept
+    {
+        return retry_after_;
+    }
+
+    void set_retry_after(std::optional<std::chrono::seconds> time) noexcept { retry_after_ = time; }
+
   private:
     int status_;
     std::string word_;
+    std::optional<std::chrono::seconds> retry_after_;
 };
 
 /// It may have been done, or not, and cannot be asked again without risk: look for it.
 class OutcomeUnknown : public Error {
   public:
-    explicit OutcomeUnknown(const Error& cause, const std::string& message, std::string hint);
+    /// `late`: whoever was asked may still be at it: nobody has said that it failed.
+    explicit OutcomeUnknown(const Error& cause, const std::string& message, std::string hint,
+                            bool late);
+
+    [[nodiscard]] bool is_late() const noexcept { return late_; }
+
+  private:
+    bool late_;
 };
 
 /// What was asked, for messages, and what must not be in one.

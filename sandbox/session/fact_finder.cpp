@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <tuple>
 #include <utility>
 
@@ -121,6 +122,20 @@ std::string FactFinder::end_sentence(const Record& record, const Conditions& in_
                      : sleeps;
 }
 
+/// Of a machine that is lost, where that is its home as well.
+bool FactFinder::is_home_gone(const Record& record) const
+{
+    if (backend_.is_bound_to_host() || record.state != State::lost ||
+        is_on_another(record, backend_.name())) {
+        return false;
+    }
+    try {
+        return backend_.is_gone(record.machine);
+    } catch (const std::exception&) {
+        return false; // nobody knows
+    }
+}
+
 /// As it is found here; another host's as the books have it.
 std::string FactFinder::home_of(const Record& record) const
 {
@@ -148,7 +163,8 @@ FactFinder::Look FactFinder::look_at(Record of) const
     facts.last_used = rfc3339(record.last_used);
     facts.home = home_of(record);
     facts.host = record.place ? record.place->host : "";
-    facts.why = std::string(record.why) + home_sentence(settings_, record);
+    facts.why = std::string(record.why) + (is_home_gone(record) ? "; its files were in it"
+                                                                : home_sentence(settings_, record));
     const bool running = record.state == State::running;
     const Conditions& usual = settings_;
     const Conditions& in_force = running && record.made_with ? *record.made_with : usual;

@@ -50,6 +50,7 @@ class FactFinder {
         MachineKeeper::Checked found;
     };
 
+    [[nodiscard]] bool is_home_gone(const Record& record) const;
     [[nodiscard]] std::string home_of(const Record& record) const;
     [[nodiscard]] Look look_at(Record record) const;
     [[nodiscard]] Look look_at_key(const std::string& key) const;

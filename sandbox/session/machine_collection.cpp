@@ -137,12 +137,15 @@ bool MachineKeeper::is_ours(const Record& record) const
 }
 
 /// A claim in shared books lapses when its server cannot reach them; the machine of an unnamed
-/// session ends with its server and with nothing else.
+/// session ends with its server and with nothing else. One that nobody else ends would sleep for
+/// ever behind a server that was killed: not used for so long, it has no server.
 bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& record) const
 {
-    return are_books_elsewhere() &&
-           ((record.state == State::running && !backend_.is_gone(record.machine)) ||
-            lives_here(key));
+    if (!are_books_elsewhere() || lives_here(key)) {
+        return are_books_elsewhere();
+    }
+    return record.state == State::running && !backend_.is_gone(record.machine) &&
+           (backend_.ends_machines() || !is_unused_for(record, settings_.ttl));
 }
 
 Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)

@@ -183,7 +183,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     }
     if (const auto availability = backend_.availability(); !availability.available) {
         note_wanted(wanted.key);
-        throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
+        throw Error(availability.code, availability.reason, availability.remedy);
     }
     finish_begun(wanted.key);
     const auto lock = lock_to_make(wanted.key);

@@ -32,7 +32,6 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     spec.limits = settings_.limits;
     spec.path_policy = settings_.path_policy;
     spec.ends_with_server = wanted.unnamed;
-    spec.owes_files = !settings_.save_on_end.patterns.empty();
     spec.idle_pause = settings_.idle_pause;
     if (!wanted.unnamed) {
         spec.idle_end = settings_.ttl;

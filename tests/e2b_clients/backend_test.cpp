@@ -283,6 +283,16 @@ TEST_CASE("a box that may have been made is found again, and one that cannot be 
         const auto machine = cloud.create(spec);
         CHECK(cloud.emulator.books().running == std::set{machine->record().id});
     }
+    SUBCASE("it is made after a proxy has given up: there is no second one")
+    {
+        cloud.emulator.fault({{"plane", "api"},
+                              {"path", "/v2/sandboxes"},
+                              {"method", "POST"},
+                              {"status", 504},
+                              {"late", 1.2}});
+        const auto machine = cloud.create(spec);
+        CHECK(cloud.emulator.books().running == std::set{machine->record().id});
+    }
     SUBCASE("it was never made")
     {
         cloud.emulator.fault({{"plane", "api"},

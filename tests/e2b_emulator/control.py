@@ -1,6 +1,7 @@
 """The control plane: what api.e2b.app answers."""
 
 import re
+import threading
 
 import listing
 from boxes import CLIENT, ENVD_VERSION, RUNNING, Refusal
@@ -128,6 +129,13 @@ class Control:
         _require_denied(wanted.get("network") or {})
         box = self._boxes.create(wanted, timeout, always_secured or bool(wanted.get("secure")))
         reply.json(201, self._sandbox(box))
+
+    def create_late(self, request, seconds):
+        """When whoever asks has been told that it failed."""
+        wanted = _body(request)
+        timer = threading.Timer(seconds, self._boxes.create, args=(wanted, _number(wanted, "timeout", 300), True))
+        timer.daemon = True
+        timer.start()
 
     def _create(self, request, reply):
         self._make(request, reply, 300, True)

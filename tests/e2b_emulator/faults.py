@@ -14,7 +14,7 @@ import web
 WHICH = {"plane", "method", "path", "box"}
 HOW_MANY = {"skip", "times"}
 WHAT = {"delay", "status", "headers", "body", "type", "drop", "lose_reply", "cut", "end", "silent",
-        "cut_request", "then", "after", "id", "reset"}
+        "cut_request", "then", "after", "id", "reset", "late"}
 
 
 class Cut(web.Broken):

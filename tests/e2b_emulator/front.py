@@ -85,6 +85,8 @@ class Front:
         reply = web.Reply(request.connection, request)
         if fault is not None:
             reply = faults.FaultyReply(request.connection, request, fault)
+            if fault["late"]:
+                self._control.create_late(request, fault["late"])
             fault.before(lambda what: self._act_by_rule(what, box_name))
             if fault.answers(reply):
                 return self._drained(request, reply)

@@ -21,8 +21,6 @@ NOT_HERE = {
     "terms.ShownTest.test_of_one_of_which_nothing_is_known": "a record without content leads to no box",
     # A box whose guest has died is like one that lives, until a call goes there.
     "save_on_end.SaveOnEndTest.test_a_lost_one_too_and_a_server_does_it_at_its_start": "nobody sees it before",
-    "adoption.AdoptionTest.test_an_unnamed_session_is_taken_from_its_server":
-        "its box ends at its limit, so it is refused",
     "adoption.AdoptionTest.test_what_nobody_was_told_of_goes_with_the_home": "waits for the end of a connection",
     # What a killed server had not told is nobody else's before its lease is over, and a machine that is ended
     # before that takes it along; and a guest there writes no note, since its server ends it.

@@ -98,10 +98,31 @@ class OnE2bTest(ParityTest):
         self.assertEqual(len(e2b.boxes()), 1)
         self.assertEqual(servers[0].call_tool("bash_exec", {"command": "wc -l <log"}).data["stdout"], "4\n")
 
+    def test_what_is_cancelled_while_its_box_wakes_is_not_done(self):
+        self.output("true")
+        e2b.emulator().do(self.box(), "pause")
+        e2b.emulator().fault(plane="api", path="/v2/sandboxes/{id}/connect", delay=2)
+        pending = self.berth.call_async("write_file", {"path": "late.txt", "content": "x"})
+        time.sleep(0.5)
+        self.berth.cancel(pending)
+        time.sleep(3)  # until it would have been done
+        self.assertEqual(self.output("ls"), "")
+
     def test_an_unnamed_session_takes_its_box_along(self):
         unnamed = self.start()
         unnamed.call_tool("bash_exec", {"command": "true"})
         box = self.box()
+        unnamed.close()
+        self.assertEqual(self.state_of(box), "killed")
+
+    def test_an_unnamed_session_whose_client_thinks_for_long_has_its_files(self):
+        unnamed = self.start()
+        unnamed.call_tool("bash_exec", {"command": "echo kept >file"})
+        box = self.box()
+        e2b.emulator().do(box, "expire")
+        self.assertEqual(self.state_of(box), "paused")
+        found = unnamed.call_tool("bash_exec", {"command": "cat file"})
+        self.assertEqual((found.data["stdout"], found.notices), ("kept\n", []))
         unnamed.close()
         self.assertEqual(self.state_of(box), "killed")
 

@@ -225,6 +225,21 @@ TEST_CASE("without TLS the proxy is asked for the whole URL")
     CHECK(seen.header("host") == "box.example:8080");
 }
 
+TEST_CASE("a proxy that refuses to connect is named, and not the host's certificates alone")
+{
+    const LoopbackServer proxy(
+        LoopbackServer::answering([&](const WireRequest&) { return reply(403, "not there"); }));
+    HttpClient client(HttpSettings{
+        .proxies = rules_of({{"HTTPS_PROXY", "127.0.0.1:" + std::to_string(proxy.port())}})});
+    const auto failure =
+        failure_from(client, {.tls = true, .host = "e2b.example", .port = 443, .prefix = {}});
+    REQUIRE(failure);
+    CHECK(failure->cause() == Cause::unconnected);
+    CHECK(failure->unsent());
+    CHECK(std::string(failure->what()).find("through the proxy") != std::string::npos);
+    CHECK(failure->hint().find("HTTPS_PROXY") != std::string::npos);
+}
+
 TEST_CASE("a proxy that wants a password is named, and not taken for the server")
 {
     const LoopbackServer proxy(LoopbackServer::answering(

@@ -215,7 +215,8 @@ TEST_CASE("an unknown outcome has its cause's code, and is not to be tried again
 {
     const auto cause = control_plane_error(asked, answer(503, ""), false);
     CHECK(cause.retryable());
-    const OutcomeUnknown unknown(cause, "who knows", "look");
+    const OutcomeUnknown unknown(cause, "who knows", "look", /*late=*/true);
+    CHECK(unknown.is_late());
     CHECK(unknown.code() == ErrorCode::sandbox_unavailable);
     CHECK_FALSE(unknown.retryable());
     CHECK(std::string(unknown.what()).find("503") != std::string::npos);
