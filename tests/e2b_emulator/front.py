@@ -24,6 +24,7 @@ class Front:
         self._control = control.Control(boxes, keys)
         self._rules = faults.Rules()
         self._counts = collections.Counter()
+        self._bytes = 0  # of bodies, to envd and from there
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=256)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -42,6 +43,10 @@ class Front:
     def _count(self, name):
         with self._lock:
             self._counts[name] += 1
+
+    def _move(self, count):
+        with self._lock:
+            self._bytes += count
 
     def _connection(self, connection):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -131,7 +136,7 @@ class Front:
             box = self._boxes.get(name)
         except Refusal:
             box = None
-        return relay.answer(self._boxes, box, name, int(port), request, reply, fault)
+        return relay.answer(self._boxes, box, name, int(port), request, reply, fault, self._move)
 
     def _act(self, what, name, body=None):
         """What a test does to a box behind everybody's back."""
@@ -159,6 +164,8 @@ class Front:
                 reply.json(200, self._boxes.books())
             elif what[1] == "counts" and what[0] in ("GET", "DELETE"):
                 reply.json(200, self._take_counts(what[0] == "DELETE"))
+            elif what == ("DELETE", "bytes"):
+                reply.json(200, {"envd": self._take_bytes()})
             elif what == ("POST", "faults"):
                 reply.json(201, {"number": self._rules.add(body)})
             elif what == ("GET", "faults"):
@@ -182,6 +189,11 @@ class Front:
         else:
             self._act(match[2], match[1], body)
             reply.whole(204)
+
+    def _take_bytes(self):
+        with self._lock:
+            count, self._bytes = self._bytes, 0
+        return count
 
     def _take_counts(self, clear):
         with self._lock:

@@ -26,8 +26,9 @@ def not_found(reply, name):
 class Relay:
     """Of one request."""
 
-    def __init__(self, box, request, reply, fault):
+    def __init__(self, box, request, reply, fault, moved):
         self._box, self._request, self._reply, self._fault = box, request, reply, fault
+        self._moved = moved
         self._client = request.connection
         self._back = None
         self._cut = False
@@ -136,6 +137,7 @@ class Relay:
                 cut = False
             log += piece if self._request.path in LOGGED and len(log) <= LONGEST_LOG else b""
             if piece:
+                self._moved(len(piece))
                 self._to_box(b"%x\r\n%b\r\n" % (len(piece), piece) if body.chunked else piece)
             if cut:
                 raise Cut
@@ -176,6 +178,7 @@ class Relay:
         try:
             self._reply.head(status, passed, None if length is None else int(length))
             for piece in body.pieces():
+                self._moved(len(piece))
                 self._reply.write(piece)
             self._reply.end()
         except Cut:
@@ -192,8 +195,8 @@ def port_closed(reply, name, port):
                      "port": port, "code": 502})
 
 
-def answer(boxes, box, name, port, request, reply, fault):
-    """`box`: None where there is none of that name."""
+def answer(boxes, box, name, port, request, reply, fault, moved):
+    """`box`: None where there is none of that name. `moved` is told of the bytes of bodies."""
     if request.path in RESERVED:
         return reply.whole(404, b"404 page not found\n", "text/plain; charset=utf-8")
     if box is not None and box.state not in (RUNNING, KILLING, GONE):
@@ -208,4 +211,4 @@ def answer(boxes, box, name, port, request, reply, fault):
         return not_found(reply, name)
     if port != ENVD_PORT:
         return port_closed(reply, name, port)
-    return Relay(box, request, reply, fault).run()
+    return Relay(box, request, reply, fault, moved).run()

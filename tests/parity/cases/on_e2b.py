@@ -50,6 +50,21 @@ class OnE2bTest(ParityTest):
                 self.call(tool, **arguments)
                 self.assertEqual(self.counts(), {START: 1})
 
+    def test_a_large_file_stays_there(self):
+        """However large: what goes over the way is the call and its answer."""
+        self.output("yes 'a line of a large file' | head -c 50M >large.txt; echo 'the last' >>large.txt")
+        e2b.emulator().take_bytes()
+        for tool, arguments in (
+                ("edit_file", {"path": "large.txt", "old_text": "the last", "new_text": "the end"}),
+                ("read_file", {"path": "large.txt", "offset": -1}),
+                ("grep_files", {"pattern": "the end", "path": "large.txt"})):
+            with self.subTest(tool):
+                self.call(tool, **arguments)
+                moved = e2b.emulator().take_bytes()
+                self.assertLess(moved, 64 << 10)
+                self.assertGreater(moved, 0)
+        self.assertEqual(self.output("stat -c %s large.txt"), f"{(50 << 20) + len('the end') + 1}\n")
+
     def test_at_the_end_of_a_turn_it_sleeps_and_another_server_wakes_it(self):
         other = self.start("--session", "turns", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
         other.call_tool("bash_exec", {"command": "n=0; while :; do echo $((n += 1)) >tick; sleep 0.05; "
