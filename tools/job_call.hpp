@@ -21,10 +21,16 @@ namespace berth::tools {
 template <class Call>
 auto with_job(Context& context, const std::string& job_id, Call call)
 {
-    if (context.sessions.facts(context.session).state != "running") {
-        throw_no_sandbox(job_id);
+    const auto require_machine = [&] {
+        if (context.sessions.facts(context.session).state != "running") {
+            throw_no_sandbox(job_id);
+        }
+    };
+    // Who follows a job asks often, and the call itself finds out what has become of a machine.
+    if (!context.sessions.uses(context.session)) {
+        require_machine();
     }
-    return with_sandbox(context, call);
+    return with_sandbox(context, call, require_machine);
 }
 
 } // namespace berth::tools

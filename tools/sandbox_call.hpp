@@ -4,6 +4,8 @@
 #include "tools/host_paths.hpp"
 #include "tools/tool.hpp"
 
+#include <utility>
+
 namespace berth::tools {
 
 /// The session's sandbox; what its agent must be told is in `context.told` then.
@@ -21,9 +23,10 @@ namespace berth::tools {
 /// agent must be told goes to `context.told`. Nothing that may have begun is retried: a command
 /// that ran half way must not run twice, and only the agent knows whether that would do harm. So
 /// `call` makes one request; where that did not reach the guest, since somebody had ended the
-/// machine, it is made once more, on a fresh one.
-template <class Call>
-auto with_sandbox(Context& context, Call call)
+/// machine, it is made once more, on a fresh one. `before_another`: called before that is made;
+/// what it throws is the call's answer.
+template <class Call, class Check>
+auto with_sandbox(Context& context, Call call, Check before_another)
 {
     auto lease = lease_sandbox(context);
     const auto made = [&] {
@@ -39,6 +42,7 @@ auto with_sandbox(Context& context, Call call)
                 throw;
             }
             context.sessions.report_lost(context.session, lease);
+            before_another();
             lease = lease_sandbox(context);
             return made();
         }
@@ -53,6 +57,12 @@ auto with_sandbox(Context& context, Call call)
         }
         throw Error(in_paths_of_sandbox(context, error));
     }
+}
+
+template <class Call>
+auto with_sandbox(Context& context, Call call)
+{
+    return with_sandbox(context, std::move(call), [] {});
 }
 
 /// Throws Error(authentication_required) for a caller without a principal.

@@ -58,6 +58,9 @@ class SessionManager {
     /// What a lease told, and nobody has heard: the next lease has it.
     void tell_again(const SessionId& id, Told told);
 
+    /// Whether this server has a sandbox of it, which may have ended meanwhile. Asks nobody.
+    [[nodiscard]] bool uses(const SessionId& id);
+
     /// Without making anything.
     [[nodiscard]] SessionFacts facts(const SessionId& id);
     /// By principal, then by name, as the books have them.

@@ -9,6 +9,7 @@ import e2b
 from suite import CheckedBerth, ParityTest, e2b_only
 
 START = "envd POST /process.Process/Start"
+SEND = "envd POST /process.Process/SendInput"
 TWO_MEBIBYTES = 2 << 20
 DAY = 24 * 3600
 
@@ -49,6 +50,23 @@ class OnE2bTest(ParityTest):
             with self.subTest(tool):
                 self.call(tool, **arguments)
                 self.assertEqual(self.counts(), {START: 1})
+
+    def test_requests_of_the_other_tools(self):
+        self.call("write_file", path="small.txt", content="one\n")
+        job = self.run_command("cat; sleep 100", background=True, stdin_open=True).data["job_id"]
+        self.counts()
+        for tool, arguments, expected in (
+                ("save_to_workspace", {"sandbox_path": "small.txt"}, {START: 1}),
+                ("load_from_workspace", {"workspace_path": "small.txt", "sandbox_path": "again.txt"},
+                 {START: 1, SEND: 3}),
+                ("list_workspace_files", {}, {}), ("delete_workspace_file", {"workspace_path": "small.txt"}, {}),
+                ("bash_output", {"job_id": job}, {START: 1}),
+                ("bash_input", {"job_id": job, "input": "one\n"}, {START: 1}),
+                ("bash_kill", {"job_id": job}, {START: 1}),
+                ("session_info", {}, {"api GET /sandboxes/{id}": 1, START: 1})):
+            with self.subTest(tool):
+                self.call(tool, **arguments)
+                self.assertEqual(self.counts(), expected)
 
     def test_a_large_file_stays_there(self):
         """However large: what goes over the way is the call and its answer."""
