@@ -31,7 +31,9 @@ auto with_sandbox(Context& context, Call call, Check before_another)
     auto lease = lease_sandbox(context);
     const auto made = [&] {
         auto answer = call(*lease.sandbox);
-        context.told.add(session::SessionManager::unseen_since(lease));
+        if (!context.stop.stop_requested()) { // else nobody reads this result
+            context.told.add(session::SessionManager::unseen_since(lease));
+        }
         return answer;
     };
     try {
