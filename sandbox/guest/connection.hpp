@@ -47,8 +47,8 @@ class ConnectionOwner {
     /// Whoever asked for it has had the answer of a call.
     virtual void seen(const Call& /*call*/) {}
 
-    /// Whether there are outcomes that nobody was told of.
-    [[nodiscard]] virtual bool has_unseen() const noexcept { return false; }
+    /// Whether a server has left that was not told of outcomes, and nobody else was.
+    [[nodiscard]] virtual bool has_unseen() noexcept { return false; }
 
     /// False once the guest is about to end: what is not read by then stays unread, which whoever
     /// sent it can see and so knows that it has not begun.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -16,6 +17,9 @@
 
 namespace berth::guest {
 namespace {
+
+/// What a server that is gone had asked for is known to have reached nobody within seconds.
+constexpr std::chrono::minutes settling_time{1};
 
 /// In a time that depends on the length alone: otherwise the token could be found byte by byte.
 bool equal_secret(const std::string& a, const std::string& b) noexcept
@@ -87,6 +91,8 @@ bool Server::is_here(const std::string& server) const
 void Server::forget_server(const std::string& server)
 {
     if (!is_here(server) && attending_.erase(server) > 0) {
+        departed_ = BootClock::now();
+        was_unseen_ = false;
         named_.drop_absent([&](const std::string& other) { return other != server; });
     }
 }
@@ -248,9 +254,17 @@ Server::room_for(const protocol::FrameReader::Announced& request, EventLoop::Tas
     return budget_.ask(request.operation, request.size, std::move(granted));
 }
 
-bool Server::has_unseen() const noexcept
+bool Server::has_unseen() noexcept
 {
-    return has_unseen_ && has_unseen_();
+    if (!departed_ || !has_unseen_) {
+        return false;
+    }
+    const bool any = has_unseen_();
+    if (!any && (was_unseen_ || BootClock::now() - *departed_ > settling_time)) {
+        departed_.reset();
+    }
+    was_unseen_ = any;
+    return any;
 }
 
 void Server::closed(Connection& connection) noexcept

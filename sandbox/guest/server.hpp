@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/event_loop.hpp"
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -56,10 +58,12 @@ class Server : public ConnectionOwner {
     /// case.
     void on_clients_changed(std::function<void()> changed) { changed_ = std::move(changed); }
 
-    /// `any`: whether there are outcomes that nobody was told of; each reply says that.
+    /// `any`: whether there are outcomes that nobody was told of; after a server has left each
+    /// reply says that, until they are told. What has come loose of a connection alone is that of a
+    /// server which is here, and had it.
     void on_unseen_wanted(std::function<bool()> any) { has_unseen_ = std::move(any); }
 
-    [[nodiscard]] bool has_unseen() const noexcept override;
+    [[nodiscard]] bool has_unseen() noexcept override;
 
     /// From now on nothing is read any more, of no connection; answers are still sent. For a guest
     /// that ends as soon as it has told somebody that it will.
@@ -99,6 +103,8 @@ class Server : public ConnectionOwner {
     const Handler handler_;
     std::function<void()> changed_;
     std::function<bool()> has_unseen_;
+    std::optional<BootClock::time_point> departed_; ///< when one has left, until all is told
+    bool was_unseen_ = false;                       ///< something was, since then
     PayloadBudget budget_;
     NamedCalls named_;
     Leases leases_;
