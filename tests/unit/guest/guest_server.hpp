@@ -45,6 +45,7 @@ class GuestServer {
         server_.emplace(loop_, std::move(listener), std::move(credentials), std::move(handler),
                         limits);
         server_->on_clients_changed([this] { ++client_changes_; });
+        server_->on_unseen_wanted([this] { return unseen_.load(); });
         thread_ = std::thread([this] { loop_.run(); });
     }
 
@@ -92,6 +93,9 @@ class GuestServer {
     /// How often the server has told that one came or left.
     [[nodiscard]] int client_changes() const { return client_changes_; }
 
+    /// Whether there are outcomes that nobody was told of.
+    void set_unseen(bool any) { unseen_ = any; }
+
     guest::EventLoop& loop() { return loop_; }
 
     /// For handlers. They end before the loop that their calls report to.
@@ -103,6 +107,7 @@ class GuestServer {
     sockaddr_un address_{};
     socklen_t size_ = 0;
     std::atomic<int> client_changes_ = 0;
+    std::atomic<bool> unseen_ = false;
     std::optional<guest::Server> server_;
     std::thread thread_;
 };
