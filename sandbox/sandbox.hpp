@@ -153,9 +153,8 @@ class Sandbox {
     /// kept, whose end says the same. Wakes no machine.
     std::optional<std::uint32_t> leave(const Deadline& deadline);
 
-    /// Whether an answer has said since the last time that there are outcomes which nobody was told
-    /// of: of another server's commands, that was killed meanwhile, or of calls of this one that
-    /// were given up. info() with claim_unseen has them.
+    /// Whether an answer has said since the last time that another server has left, and that there
+    /// are outcomes which nobody was told of. info() with claim_unseen has them.
     [[nodiscard]] bool take_unseen() noexcept { return unseen_.exchange(false); }
 
     // ---- of a machine to which no connection is kept; of others there is nothing to say late

@@ -29,6 +29,9 @@ std::chrono::milliseconds backoff(unsigned failures, double random) noexcept
 
 void wait_for(std::chrono::milliseconds time, const std::stop_token& stop)
 {
+    if (time.count() <= 0) { // before the first attempt of each call
+        return;
+    }
     std::mutex mutex;
     std::condition_variable_any never;
     std::unique_lock lock(mutex);

@@ -141,11 +141,11 @@ bool MachineKeeper::is_ours(const Record& record) const
 /// ever behind a server that was killed: not used for so long, it has no server.
 bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& record) const
 {
-    if (!are_books_elsewhere() || lives_here(key)) {
-        return are_books_elsewhere();
-    }
-    return record.state == State::running && !backend_.is_gone(record.machine) &&
-           (backend_.ends_machines() || !is_unused_for(record, settings_.ttl));
+    const auto is_used = [&] {
+        return record.state == State::running && !backend_.is_gone(record.machine) &&
+               (backend_.ends_machines() || !is_unused_for(record, settings_.ttl));
+    };
+    return are_books_elsewhere() && (lives_here(key) || is_used());
 }
 
 Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)
