@@ -159,6 +159,17 @@ std::string CommandVariables::value_of(const Secret& secret) const
     return value;
 }
 
+std::vector<std::string> CommandVariables::files() const
+{
+    std::vector<std::string> found;
+    for (const auto& secret : secrets_) {
+        if (secret.is_file) {
+            found.push_back(secret.source);
+        }
+    }
+    return found;
+}
+
 std::map<std::string, std::string> CommandVariables::now() const
 {
     auto variables = plain_;

@@ -24,6 +24,9 @@ class CommandVariables {
     /// had, with its name, source and place.
     [[nodiscard]] std::map<std::string, std::string> now() const;
 
+    /// Those that secrets are read from.
+    [[nodiscard]] std::vector<std::string> files() const;
+
   private:
     struct Secret {
         std::string name;

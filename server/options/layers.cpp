@@ -158,22 +158,36 @@ std::string settings_file(const std::string& given, const Environment& environme
                 "Allowed: " + allowed + '.');
 }
 
-Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
-               const Environment& environment)
+std::vector<std::string> settings_files(const std::string& given, const Environment& environment)
 {
+    const auto variable = environment("BERTH_CONFIG");
+    return !given.empty()                   ? std::vector{given}
+           : variable && !variable->empty() ? std::vector{*variable}
+                                            : default_config_files(environment);
+}
+
+Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
+               const Environment& environment, const std::map<std::string, RawValue>& kept)
+{
+    const auto value_of = [&](const Definition& definition,
+                              const std::map<std::string, RawValue>& from_file) {
+        const auto found = kept.find(std::string(definition.key));
+        return found != kept.end() ? found->second
+                                   : pick(definition, flags, environment, from_file);
+    };
     const auto file = settings_file(config_file, environment);
     auto from_file = file.empty() ? std::map<std::string, RawValue>() : read_toml(file);
     const Profiles profiles(take_profiles(from_file));
     locked_ = take_locked(from_file);
     check_keys(from_file);
     const auto& selection = *find_definition("profile");
-    const auto selected = pick(selection, flags, environment, from_file);
+    const auto selected = value_of(selection, from_file);
     if (selected.items.size() != 1) {
         refuse(selection, selected, "one name");
     }
     profile_ = profiles.resolve(selected);
     for (const auto& definition : definitions()) {
-        values_[definition.key] = pick(definition, flags, environment, from_file);
+        values_[definition.key] = value_of(definition, from_file);
     }
     values_["profile"].items = {profile_.name};
 }

@@ -29,6 +29,10 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 /// none.
 [[nodiscard]] std::string settings_file(const std::string& given, const Environment& environment);
 
+/// Every file that could be that one, now or once it is there.
+[[nodiscard]] std::vector<std::string> settings_files(const std::string& given,
+                                                      const Environment& environment);
+
 /// Throws Error(invalid_argument): that value of the setting is not allowed, and what is.
 [[noreturn]] void refuse(const Definition& definition, const RawValue& value,
                          const std::string& allowed);
@@ -41,10 +45,17 @@ class Layers {
     /// `flags` by key. `config_file`: empty, the usual ones. Throws for an unknown key of the file
     /// (it names the nearest), an unknown profile, and a setting that the profile or the file locks
     /// and a flag or variable would change.
+    /// `kept`: by key, what they are whatever is said now.
     Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
-           const Environment& environment);
+           const Environment& environment, const std::map<std::string, RawValue>& kept = {});
 
     [[nodiscard]] const RawValue& raw(std::string_view key) const { return values_.at(key); }
+
+    /// Every one, by key. There may be a password in it.
+    [[nodiscard]] std::map<std::string, RawValue> raw() const
+    {
+        return {values_.begin(), values_.end()};
+    }
 
     [[nodiscard]] std::string text(std::string_view key) const;
     [[nodiscard]] std::string choice(std::string_view key) const;

@@ -5,6 +5,7 @@
 #include "server/options/command_variables.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/mount_roots.hpp"
+#include "server/options/out_of_reach.hpp"
 #include "server/options/outbound.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
@@ -379,6 +380,20 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     return sessions;
 }
 
+void add_variables(Options& options, const Layers& layers, const Given& given,
+                   const Environment& environment)
+{
+    CommandVariables variables(layers.raw("env"), layers.raw("secret"), environment);
+    options.secret_files = variables.files();
+    if (!given.only_looks) {
+        require_out_of_reach(settings_files(given.config_file, environment), options.secret_files,
+                             options.sessions.mounts);
+    }
+    options.tools.command_variables = [variables = std::move(variables)] {
+        return variables.now();
+    };
+}
+
 void show_limits(Options& options, const Layers& layers)
 {
     show_limited(options.settings, "exec", options.tools.exec_timeout, layers);
@@ -397,12 +412,13 @@ Environment process_environment()
 
 Options make_options(const Given& given, const Environment& environment)
 {
-    const Layers layers(given.values, given.config_file, environment);
+    const Layers layers(given.values, given.config_file, environment, given.kept);
     Options options{.backend = layers.choice("backend"),
                     .profile = layers.profile(),
                     .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"),
                                         layers.profile(), given.only_looks)};
     options.settings = layers.settings();
+    options.written = layers.raw();
     const auto& owner = layers.raw("principal");
     const bool names_owner = owner.origin != "default";
     const auto [session, session_origin] = pick_session(given, environment);
@@ -421,10 +437,7 @@ Options make_options(const Given& given, const Environment& environment)
     options.e2b_lease = milliseconds(layers, "e2b.lease");
     options.tools = make_tool_settings(layers);
     show_limits(options, layers);
-    options.tools.command_variables =
-        [variables = CommandVariables(layers.raw("env"), layers.raw("secret"), environment)] {
-            return variables.now();
-        };
+    add_variables(options, layers, given, environment);
     options.sessions.setup = {.commands = layers.raw("session.setup").items,
                               .timeout = seconds(layers, "session.setup_timeout"),
                               .variables = options.tools.command_variables};

@@ -24,7 +24,8 @@ struct Options {
     session::SessionId session;
     session::Settings sessions; ///< state directory, mounts, network, limits ...
     tools::Settings tools;
-    std::string workspace; ///< a directory
+    std::vector<std::string> secret_files; ///< that commands are given the content of
+    std::string workspace;                 ///< a directory
     std::chrono::milliseconds e2b_lease{0};
     const tools::Dialect* dialect = nullptr; ///< of the tools; null: berth's own
     std::vector<std::string> served_tools;   ///< by either name; empty: all
@@ -35,6 +36,8 @@ struct Options {
     std::string log_level;
     std::string log_format;
     std::vector<Setting> settings; ///< every key, sorted
+    /// Every key as it was written, for Given::kept. There may be a password in it.
+    std::map<std::string, RawValue> written;
 };
 
 /// What the command line gave: by key of the table, and what is not a setting.
@@ -45,6 +48,8 @@ struct Given {
     /// Claude Code names its session in the environment of the servers it starts. A one-off
     /// `berth call` from its shell must not step into that session by accident.
     bool session_of_claude_code = false;
+    /// By key of the table: these stay as they are, whatever file, flag and variable say now.
+    std::map<std::string, RawValue> kept;
     /// Makes no machine: a mount whose folder has gone keeps nobody from looking or cleaning up.
     bool only_looks = false;
 };

@@ -74,11 +74,15 @@ std::string default_state_directory(const Environment& environment)
     return xdg_directory(environment, "XDG_STATE_HOME", ".local/state") + "/berth";
 }
 
+std::vector<std::string> default_config_files(const Environment& environment)
+{
+    return {xdg_directory(environment, "XDG_CONFIG_HOME", ".config") + "/berth/config.toml",
+            "/etc/berth/config.toml"};
+}
+
 std::string default_config_file(const Environment& environment)
 {
-    for (const auto& path :
-         {xdg_directory(environment, "XDG_CONFIG_HOME", ".config") + "/berth/config.toml",
-          std::string("/etc/berth/config.toml")}) {
+    for (const auto& path : default_config_files(environment)) {
         if (::access(path.c_str(), F_OK) == 0) {
             return path;
         }

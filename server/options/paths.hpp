@@ -12,8 +12,10 @@ namespace berth::server {
 /// `$XDG_STATE_HOME/berth`, else `~/.local/state/berth`; of root `/var/lib/berth`.
 [[nodiscard]] std::string default_state_directory(const Environment& environment);
 
-/// The first that exists of `$XDG_CONFIG_HOME/berth/config.toml` (or below `~/.config`) and
-/// `/etc/berth/config.toml`; empty when there is none.
+/// `$XDG_CONFIG_HOME/berth/config.toml` (or below `~/.config`) and `/etc/berth/config.toml`.
+[[nodiscard]] std::vector<std::string> default_config_files(const Environment& environment);
+
+/// The first of them that exists; empty when there is none.
 [[nodiscard]] std::string default_config_file(const Environment& environment);
 
 /// The name of the effective user, or "uid-N" for one without a name.
