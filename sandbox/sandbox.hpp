@@ -100,10 +100,10 @@ class Sandbox {
     /// What of it holds from now on. Nothing, where the guest is of a release that could not.
     [[nodiscard]] protocol::Terms change_terms(const protocol::Terms& wanted);
 
-    /// Ends the machine if nobody uses it: no client, no call and no job, also none that sleeps. A
-    /// call that comes a moment later has not begun. False: somebody does, or the guest is of a
-    /// release that cannot tell. Throws OtherVersion for one that is newer than what this speaks;
-    /// one that is too old for any call ends.
+    /// Ends the machine if nobody else uses it: no other client, no call and no job, also none that
+    /// sleeps. A call that comes a moment later has not begun. False: somebody does, or the guest
+    /// is of a release that cannot tell. Throws OtherVersion for one that is newer than what this
+    /// speaks; one that is too old for any call ends.
     [[nodiscard]] bool retire();
 
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.

@@ -139,10 +139,16 @@ void insist(const Options& options, sandbox::Backend& backend, const Composition
 }
 
 [[noreturn]] void serve(const cli::CommandLine& line, Options options,
-                        const std::shared_ptr<sandbox::Backend>& backend)
+                        const std::shared_ptr<sandbox::Backend>& backend,
+                        const Composition& composition)
 {
+    const auto check = [backend, composition](const Options& changed) {
+        composition.check(changed);
+        insist(changed, *backend, composition);
+        warn_of_mounted_workdir(changed.sessions.mounts);
+    };
     auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
-                                               tell_of_settings);
+                                               tell_of_settings, check);
     Application application(std::move(options), backend, std::move(live));
     warn_of_mounted_workdir(application.options().sessions.mounts);
     if (::isatty(STDIN_FILENO) == 1) {
@@ -251,7 +257,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         require_known_layers(options, composition);
         insist(options, *backend, composition);
         if (line.command == "serve") {
-            serve(line, std::move(options), backend);
+            serve(line, std::move(options), backend, composition);
         }
         Application application(std::move(options), backend);
         return cli::call(application, line.tool, line.arguments, line.json);

@@ -82,50 +82,68 @@ mcp::Catalog select_tools(const Options& options)
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
                          std::unique_ptr<LiveSettings> live)
-    : options_(std::move(options)),
-      initial_(std::make_shared<const tools::Settings>(options_.tools)), live_(std::move(live)),
-      catalog_(select_tools(options_)), sessions_(session_settings(), std::move(backend)),
-      workspace_(workspace::make_directory_store(options_.workspace))
+    : options_(std::make_shared<const Options>(std::move(options))), live_(std::move(live)),
+      catalog_(select_tools(*options_)), sessions_(session_settings(), std::move(backend)),
+      present_(live_ ? live_->options() : options_),
+      workspace_(workspace::make_directory_store(options_->workspace))
 {
     mcp::Configuration configuration;
     configuration.identity = {.version = std::string(version),
-                              .structured_content = options_.tools.structured_content,
-                              .dialect = options_.dialect};
+                              .structured_content = options_->tools.structured_content,
+                              .dialect = options_->dialect};
     configuration.catalog = catalog_;
     configuration.settings = [this] { return settings(); };
     configuration.describe = [this](const tools::Entry& tool) {
         return make_description(tool, *settings(), sessions_.backend(), availability());
     };
     configuration.instructions = [this] {
-        const auto facts = facts_of_session(options_, sessions_);
+        const auto options = present();
+        const auto facts = facts_of_session(*options, sessions_);
         const auto found = availability(&facts);
         warn_of_unavailable(found);
-        return make_instructions(present_options(), facts, sessions_.backend(), found, catalog_);
+        return make_instructions(*options, facts, sessions_.backend(), found, catalog_);
     };
     configuration.lasting = [this] { return availability().available; };
     configuration.untold = [this](tools::Told told) {
-        sessions_.tell_again(options_.session, std::move(told));
+        sessions_.tell_again(options_->session, std::move(told));
     };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, tools::Told& told,
                                const tools::Progress& progress) {
         return run(tool, arguments, stop, told, progress);
     };
-    configuration.report = [this](const mcp::CallReport& call) { report(options_, call); };
+    configuration.report = [this](const mcp::CallReport& call) { report(*options_, call); };
     service_ = std::make_unique<mcp::Service>(std::move(configuration));
 }
 
 Application::~Application() = default;
 
+std::shared_ptr<const Options> Application::present()
+{
+    if (!live_) {
+        return options_;
+    }
+    // Under the lock, so that of two calls the one with older settings does not come last.
+    const std::lock_guard lock(present_mutex_);
+    auto now = live_->options();
+    if (now != present_) {
+        sessions_.change(now->sessions);
+    }
+    present_ = now;
+    return now;
+}
+
 std::shared_ptr<const tools::Settings> Application::settings()
 {
-    return live_ ? live_->tools() : initial_;
+    auto now = present();
+    const auto* const tools = &now->tools;
+    return {std::move(now), tools};
 }
 
 /// What a fresh machine is set up with has the variables of that moment, as every command has.
 session::Settings Application::session_settings()
 {
-    auto settings = options_.sessions;
+    auto settings = options_->sessions;
     settings.setup.variables = [this] {
         const auto in_force = this->settings();
         return in_force->command_variables ? in_force->command_variables()
@@ -139,17 +157,11 @@ session::Settings Application::session_settings()
 sandbox::Availability Application::availability(const session::SessionFacts* known)
 {
     std::call_once(asked_, [&] {
-        machine_runs_ = (known != nullptr ? *known : facts_of_session(options_, sessions_)).is_next;
+        machine_runs_ =
+            (known != nullptr ? *known : facts_of_session(*options_, sessions_)).is_next;
     });
     return machine_runs_ ? sandbox::Availability{.available = true, .reason = {}, .remedy = {}}
                          : sessions_.backend().availability();
-}
-
-Options Application::present_options()
-{
-    Options present = options_;
-    present.tools = *settings();
-    return present;
 }
 
 tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& arguments,
@@ -160,8 +172,8 @@ tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& a
     tools::Context context{.sessions = sessions_,
                            .workspace = *workspace_,
                            .settings = *in_force,
-                           .session = options_.session,
-                           .anonymous = options_.session.principal.empty(),
+                           .session = options_->session,
+                           .anonymous = options_->session.principal.empty(),
                            .stop = stop,
                            .told = {},
                            .progress = progress};

@@ -26,7 +26,8 @@ class Application {
     Application(const Application&) = delete;
     Application& operator=(const Application&) = delete;
 
-    [[nodiscard]] const Options& options() const noexcept { return options_; }
+    /// What it was started with.
+    [[nodiscard]] const Options& options() const noexcept { return *options_; }
 
     [[nodiscard]] const mcp::Catalog& catalog() const noexcept { return catalog_; }
 
@@ -40,18 +41,21 @@ class Application {
                                     const tools::Progress& progress);
     [[nodiscard]] session::Settings session_settings();
 
-    /// Of the tools, those of this moment.
+    /// Those of this moment, also for the session's machine.
+    [[nodiscard]] std::shared_ptr<const Options> present();
+    /// Of the tools.
     [[nodiscard]] std::shared_ptr<const tools::Settings> settings();
-    [[nodiscard]] Options present_options();
     /// Of this session's sandbox. What was there once counts as there for good. `known`: where the
     /// books have been asked just now, which may take seconds.
     [[nodiscard]] sandbox::Availability availability(const session::SessionFacts* known = nullptr);
 
-    const Options options_;
-    const std::shared_ptr<const tools::Settings> initial_;
+    const std::shared_ptr<const Options> options_;
     const std::unique_ptr<LiveSettings> live_;
     mcp::Catalog catalog_;
     session::SessionManager sessions_;
+    std::mutex present_mutex_; ///< guards present_
+    /// By which the sessions are; at first what the server was started with.
+    std::shared_ptr<const Options> present_;
     std::unique_ptr<workspace::Store> workspace_;
     std::once_flag asked_;
     bool machine_runs_ = false; ///< when it was asked first

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -339,7 +340,8 @@ void retire(const LoopContext& context, const std::shared_ptr<Call>& call,
             std::string_view /*request*/)
 {
     const auto& services = context.services;
-    if (services.in_use()) {
+    const auto connection = call->connection();
+    if (services.in_use_beside(connection ? connection->server() : std::string())) {
         throw Error(ErrorCode::busy, "the session is in use");
     }
     services.stop_reading();

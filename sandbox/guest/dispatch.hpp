@@ -31,7 +31,8 @@ struct Services {
     std::function<void()> stop_reading = {};
     std::function<void()> end_soon = {}; ///< at most a second from now
     std::function<protocol::Terms(const protocol::Terms&)> change_terms;
-    std::function<bool()> in_use;               ///< a client, a call or a job
+    /// By a client other than the server of that name, a call or a job.
+    std::function<bool(const std::string& server)> in_use_beside;
     std::shared_ptr<HomeQuota> quota = nullptr; ///< null: the home is not limited
 };
 

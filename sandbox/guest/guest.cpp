@@ -85,10 +85,11 @@ PauseController::Policy policy_of(const protocol::GuestConfig& config)
     return {.idle_pause = milliseconds(config.idle_pause), .on_disconnect = config.on_disconnect};
 }
 
-/// As is_used(), or by a job that sleeps.
-bool is_in_use(const Server& server, const Pauses& pauses, const Commands& commands)
+/// As is_used(), or by a job that sleeps; whoever asks is none of its clients.
+bool is_in_use(const Server& server, const std::string& asker, const Pauses& pauses,
+               const Commands& commands)
 {
-    return server.clients() > 0 || pauses.calls() > 0 || commands.job_count() > 0 ||
+    return server.clients(asker) > 0 || pauses.calls() > 0 || commands.job_count() > 0 ||
            commands.has_delayed();
 }
 
@@ -100,6 +101,14 @@ auto term_changer(Commands& commands, Pauses& pauses, Lifetime* const& life,
         return change_terms(
             wanted,
             {.commands = commands, .pauses = pauses, .lifetime = *life, .quota = quota.get()});
+    };
+}
+
+/// `clients`: by the time of the first call.
+auto use_looker(Server* const& clients, const Pauses& pauses, const Commands& commands)
+{
+    return [&clients, &pauses, &commands](const std::string& asker) {
+        return is_in_use(*clients, asker, pauses, commands);
     };
 }
 
@@ -208,7 +217,7 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
                                  .stop_reading = [&] { clients->stop_reading(); },
                                  .end_soon = exit.retired(),
                                  .change_terms = term_changer(*commands, pauses, life, quota),
-                                 .in_use = [&] { return is_in_use(*clients, pauses, *commands); },
+                                 .in_use_beside = use_looker(clients, pauses, *commands),
                                  .quota = quota});
     Server server(loop, UniqueFd(config.listen_fd), std::move(credentials),
                   [&](const auto& call, protocol::Frame request) {

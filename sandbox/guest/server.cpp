@@ -69,13 +69,16 @@ std::size_t Server::connections() const noexcept
                       [](const auto& connection) { return connection->greeted(); }));
 }
 
-std::size_t Server::clients() const noexcept
+std::size_t Server::clients(const std::string& without) const noexcept
 {
+    const bool named = !without.empty();
     const auto connected =
-        std::count_if(connections_.begin(), connections_.end(), [this](const auto& connection) {
-            return connection->is_client() && !leases_.holds(connection->server());
+        std::count_if(connections_.begin(), connections_.end(), [&](const auto& connection) {
+            return connection->is_client() && !leases_.holds(connection->server()) &&
+                   !(named && connection->server() == without);
         });
-    return leases_.count() + static_cast<std::size_t>(connected);
+    const std::size_t own = named && leases_.holds(without) ? 1 : 0;
+    return leases_.count() - own + static_cast<std::size_t>(connected);
 }
 
 bool Server::is_here(const std::string& server) const

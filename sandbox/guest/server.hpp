@@ -51,8 +51,8 @@ class Server : public ConnectionOwner {
     [[nodiscard]] std::size_t connections() const noexcept;
 
     /// Servers that have said for how long they are here, and the connections of others that work
-    /// here.
-    [[nodiscard]] std::size_t clients() const noexcept;
+    /// here. `without`: those of one server, by the name in its hello.
+    [[nodiscard]] std::size_t clients(const std::string& without = {}) const noexcept;
 
     /// `changed` is called when clients() may be another, and when one has come or left in any
     /// case.

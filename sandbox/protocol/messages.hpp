@@ -40,7 +40,7 @@ enum class Operation : std::uint16_t {
     pause = 17,
     resume = 18,
     change_terms = 19, ///< Terms both ways
-    retire = 20,       ///< as shutdown, but Error(busy) while there is a client, a call or a job
+    retire = 20,       ///< as shutdown; Error(busy) while there is another client, a call or a job
     recall = 21,       ///< CallName: answered as the call of that name, or Error(not_found)
 };
 

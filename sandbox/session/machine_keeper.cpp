@@ -60,22 +60,6 @@ MachineKeeper::Seen seen_in(const Record& record)
     return {record.machine.generation, record.epoch, rfc3339(record.created)};
 }
 
-/// Of a machine that is not what this server was told to make; empty when all is well.
-std::string settings_notice(const Settings& settings, const Record& record, bool renews)
-{
-    const auto keys =
-        record.made_with ? joined(differences(settings, *record.made_with)) : std::string();
-    return keys.empty()
-               ? keys
-               : "the sandbox was made with other settings than this server asks for (" + keys +
-                     "); those it was made with stay in force until it ends. `berth sessions "
-                     "kill " +
-                     record.machine.id +
-                     (renews ? "` on the host ends it and keeps its home"
-                             : "` ends it and keeps its files; another template takes --purge, "
-                               "which ends those too");
-}
-
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong. False: there is certainly none any more, which
 /// nobody sees from without where a machine is not of this host.
@@ -130,8 +114,7 @@ void MachineKeeper::require_no_excess(const Record& record) const
     const auto& name = record.id.session;
     throw Error(ErrorCode::sandbox_unavailable,
                 "the sandbox of session '" + name + "' was made with " + has +
-                    ", and this server was started " +
-                    (wanted.empty() ? "without that" : "with " + wanted),
+                    ", and this server asks for " + (wanted.empty() ? "less" : wanted),
                 "A sandbox keeps what it was made with. Another --session NAME is a sandbox of its "
                 "own, made as this server asks for. Or end this one with `berth sessions kill " +
                     name +
@@ -214,8 +197,11 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     }
     Obtained obtained;
     obtained.seen = seen_in(record);
-    obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
-    if (!change_network(wanted.key, record, *obtained.sandbox, lock)) {
+    obtained.sandbox = held_of(wanted, record);
+    if (!obtained.sandbox) {
+        obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
+    }
+    if (!change_network(wanted, record, *obtained.sandbox, lock)) {
         return std::nullopt;
     }
     require_no_excess(record);
@@ -233,7 +219,10 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
                                                : record.found_home ? forgotten_notice
                                                                    : deleted_notice);
         }
-        if (auto notice = settings_notice(settings_, record, backend_.renews_machines());
+    }
+    if (record.made_with && (is_first || wanted.tell_settings)) {
+        if (auto notice = settings_notice(settings_, *record.made_with, record.machine.id,
+                                          backend_.renews_machines());
             !notice.empty()) {
             obtained.told.notices.push_back(std::move(notice));
         }

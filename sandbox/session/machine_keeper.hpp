@@ -37,6 +37,10 @@ class MachineKeeper {
         bool unnamed = false;
         Seen seen;                 ///< what this server had
         std::stop_token stop = {}; ///< nobody wants it any more; heard while it is set up
+        /// What this server has, and asks for again because its settings have changed; it is no
+        /// client that keeps the machine from being replaced. Null: it has none.
+        std::shared_ptr<sandbox::Sandbox> held = {};
+        bool tell_settings = false; ///< what is other than asked for, also of a machine it has seen
     };
 
     struct Obtained {
@@ -220,6 +224,10 @@ class MachineKeeper {
     void end_outgrown(const Wanted& wanted, Record& record, const Error& refusal,
                       const Registry::Hold& lock);
     [[nodiscard]] bool is_outdated(const Record& record);
+    [[nodiscard]] static std::shared_ptr<sandbox::Sandbox> held_of(const Wanted& wanted,
+                                                                   const Record& record);
+    [[nodiscard]] std::shared_ptr<sandbox::Sandbox> sandbox_to_retire(const Wanted& wanted,
+                                                                      const Record& record);
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,
                                                 sandbox::Sandbox& sandbox);
@@ -227,9 +235,9 @@ class MachineKeeper {
     void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
-    [[nodiscard]] bool change_network(const std::string& key, Record& record,
+    [[nodiscard]] bool change_network(const Wanted& wanted, Record& record,
                                       sandbox::Sandbox& sandbox, const Registry::Hold* lock);
-    void settle_network(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
+    void settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);
     void require_nobody_s(const std::string& id) const;
     void set_unknown_conditions(Record& record) const;
     static void give_to(const Wanted& wanted, Record& record);

@@ -33,11 +33,15 @@ bool has_other_network(const Settings& settings, const Record& record)
                                                        of_network.end()) != keys.end();
 }
 
-/// Nobody works there who may have been kept from more.
-bool nobody_works_in(sandbox::Sandbox& sandbox)
+/// Nobody else works there who may have been kept from more. `held`: this server is a client.
+bool nobody_works_in(sandbox::Sandbox& sandbox, bool held)
 {
+    if (held) {
+        sandbox.ping(); // its lease may have run out: so that it is one of those that are counted
+    }
     const auto info = sandbox.look(Deadline::after(network_look_time));
-    return info.calls == 0 && info.jobs.empty() && info.pause && info.pause->clients == 0;
+    return info.calls == 0 && info.jobs.empty() && info.pause &&
+           info.pause->clients <= (held ? 1U : 0U);
 }
 
 } // namespace
@@ -60,22 +64,22 @@ bool MachineKeeper::needs_other_network(const std::string& key) const noexcept
 /// A call does not begin before it holds what its server asks for, which may have been started to
 /// keep a model from a network. False: there is another machine by now. Throws Error where it
 /// cannot be done.
-bool MachineKeeper::change_network(const std::string& key, Record& record,
-                                   sandbox::Sandbox& sandbox, const Registry::Hold* lock)
+bool MachineKeeper::change_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
+                                   const Registry::Hold* lock)
 {
     if (!backend_.changes_networks() || !has_other_network(settings_, record)) {
         return true;
     }
     if (lock != nullptr) {
-        settle_network(key, record, sandbox);
+        settle_network(wanted, record, sandbox);
         return true;
     }
-    auto found = lock_existing(key, Deadline::after(settings_.lock_wait));
+    auto found = lock_existing(wanted.key, Deadline::after(settings_.lock_wait));
     if (!found || found->record.state != State::running ||
         found->record.machine.generation != record.machine.generation) {
         return false;
     }
-    settle_network(key, found->record, sandbox);
+    settle_network(wanted, found->record, sandbox);
     record.made_with = found->record.made_with;
     record.network_unsure = found->record.network_unsure;
     return true;
@@ -84,8 +88,7 @@ bool MachineKeeper::change_network(const std::string& key, Record& record,
 /// Under the session's lock. That nobody knows what it can reach is in the books before it is
 /// changed, for a server that dies meanwhile: whoever asks next sets it again. None is for all who
 /// work there; more is given where nobody does, and else told as different.
-void MachineKeeper::settle_network(const std::string& key, Record& record,
-                                   sandbox::Sandbox& sandbox)
+void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox)
 {
     if (!has_other_network(settings_, record)) {
         return; // another server was quicker
@@ -96,16 +99,17 @@ void MachineKeeper::settle_network(const std::string& key, Record& record,
     sandbox::Outbound outbound = made.outbound;
     outbound.allow = asks("e2b.allow_out") ? settings_.outbound.allow : outbound.allow;
     outbound.deny = asks("e2b.deny_out") ? settings_.outbound.deny : outbound.deny;
-    if (network != sandbox::Network::none && !nobody_works_in(sandbox)) {
+    const bool held = wanted.held.get() == &sandbox;
+    if (network != sandbox::Network::none && !nobody_works_in(sandbox, held)) {
         return;
     }
     record.network_unsure = true;
-    registry_.put(key, record);
+    registry_.put(wanted.key, record);
     backend_.change_network(record.machine, network, outbound);
     made.network = network;
     made.outbound = std::move(outbound);
     record.network_unsure = false;
-    registry_.put(key, record);
+    registry_.put(wanted.key, record);
 }
 
 } // namespace berth::session

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <utility>
 
 // A machine that nobody uses gives way to one that is made as a server asks (docs/adr/0020).
@@ -24,6 +25,25 @@ bool MachineKeeper::is_outdated(const Record& record)
            need_another(settings_, *record.made_with) && backend_.availability().available;
 }
 
+/// What this server has of that machine, if it has.
+std::shared_ptr<sandbox::Sandbox> MachineKeeper::held_of(const Wanted& wanted, const Record& record)
+{
+    const auto& held = wanted.held;
+    return held && held->machine().record().generation == record.machine.generation ? held
+                                                                                    : nullptr;
+}
+
+/// The one by which this server is a client, if it is: to its guest whoever asks is none.
+std::shared_ptr<sandbox::Sandbox> MachineKeeper::sandbox_to_retire(const Wanted& wanted,
+                                                                   const Record& record)
+{
+    if (auto held = held_of(wanted, record)) {
+        return held;
+    }
+    auto machine = backend_.attach(record.machine);
+    return machine ? std::make_shared<sandbox::Sandbox>(std::move(machine), record.token) : nullptr;
+}
+
 /// Nobody loses anything by it but what was outside of the home: whoever still works there keeps
 /// the machine as it is, and what nobody was told of is told now, with what it printed.
 bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry::Hold& lock)
@@ -31,10 +51,9 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     LastNotices last;
     bool ended = false;
     try {
-        if (auto machine = backend_.attach(record.machine)) {
-            sandbox::Sandbox sandbox(std::move(machine), record.token);
-            last = take_last_notices(wanted.key, record, sandbox);
-            ended = sandbox.retire();
+        if (const auto sandbox = sandbox_to_retire(wanted, record)) {
+            last = take_last_notices(wanted.key, record, *sandbox);
+            ended = sandbox->retire();
         }
     } catch (const std::exception&) {
         ended = false; // what is the matter with it the attempt to use it tells

@@ -36,6 +36,12 @@ class SessionManager {
     SessionManager(const SessionManager&) = delete;
     SessionManager& operator=(const SessionManager&) = delete;
 
+    /// What was decided has changed while this server runs: it holds from the next acquire() on, of
+    /// living machines as far as they can change (docs/adr/0020-live-terms.md). One that cannot is
+    /// replaced once nobody else uses it, and its home kept. Where the state is, and who is told,
+    /// stays.
+    void change(const Settings& later);
+
     /// The session's sandbox, made or attached to if need be. Throws Error(sandbox_unavailable),
     /// Error(busy), and Error(cancelled) where a stop request came while session.setup ran.
     [[nodiscard]] Lease acquire(const SessionId& id, const std::stop_token& stop = {});

@@ -1,11 +1,10 @@
 #pragma once
 
-#include "sandbox/session/collector.hpp"
-#include "sandbox/session/fact_finder.hpp"
 #include "sandbox/session/key_finder.hpp"
 #include "sandbox/session/late_teller.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/make_registry.hpp"
+#include "sandbox/session/parts.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/session/slot.hpp"
@@ -27,10 +26,9 @@ namespace berth::session {
 class SessionManager::Implementation {
   public:
     Implementation(Settings settings, std::shared_ptr<sandbox::Backend> backend)
-        : settings_(std::move(settings)), backend_(std::move(backend)),
-          registry_(make_registry(settings_)), keeper_(settings_, *backend_, *registry_),
-          collector_(settings_, *backend_, *registry_, keeper_),
-          finder_(settings_, *backend_, *registry_, keeper_), key_finder_(*backend_, *registry_)
+        : backend_(std::move(backend)), registry_(make_registry(settings)),
+          parts_(std::make_shared<Parts>(std::move(settings), 1, *backend_, *registry_)),
+          key_finder_(*backend_, *registry_)
     {
     }
 
@@ -42,7 +40,7 @@ class SessionManager::Implementation {
     SessionFacts facts(const SessionId& id)
     {
         const auto slot = slot_of(id);
-        return finder_.of(id, slot->key, slot->remembered());
+        return parts()->finder.of(id, slot->key, slot->remembered());
     }
 
     bool uses(const SessionId& id)
@@ -54,16 +52,19 @@ class SessionManager::Implementation {
 
     std::string key_of(const SessionId& id) { return slot_of(id)->key; }
 
-    MachineKeeper& keeper() noexcept { return keeper_; }
+    /// Those of this moment.
+    [[nodiscard]] std::shared_ptr<Parts> parts()
+    {
+        const std::lock_guard lock(mutex_);
+        return parts_;
+    }
 
-    [[nodiscard]] const FactFinder& finder() const noexcept { return finder_; }
+    void change(const Settings& later);
 
     [[nodiscard]] const KeyFinder& key_finder() const noexcept { return key_finder_; }
 
     Ended kill(const SessionId& id, bool purge, AtEnd files);
     Ended kill_listed(const std::string& shown, bool purge, AtEnd files);
-
-    Collector& collector() noexcept { return collector_; }
 
     void start_collector(const Homes& homes);
     void leave_commands() noexcept;
@@ -73,23 +74,23 @@ class SessionManager::Implementation {
 
     Registry& registry() noexcept { return *registry_; }
 
-    [[nodiscard]] const std::optional<Place>& place() const noexcept { return settings_.place; }
-
   private:
     Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::shared_ptr<Slot> slot_with(const std::string& key);
-    std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot);
-    void obtain(Slot& slot, const std::stop_token& stop);
+    std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot,
+                                  const std::shared_ptr<Parts>& parts);
+    void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const std::stop_token& stop);
+    void make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
+                      const MachineKeeper::Wanted& wanted);
+    bool change_held(Slot& slot, const std::shared_ptr<Parts>& parts,
+                     MachineKeeper::Wanted& wanted);
 
-    Settings settings_;
     std::shared_ptr<sandbox::Backend> backend_;
     std::shared_ptr<Registry> registry_; ///< a lease may outlive the server
-    MachineKeeper keeper_;
-    Collector collector_;
-    FactFinder finder_;
+    std::mutex mutex_;                   ///< guards parts_, slots_ and collecting_
+    std::shared_ptr<Parts> parts_;
     KeyFinder key_finder_;
-    std::mutex mutex_; ///< guards slots_ and collecting_
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
     std::atomic<bool> closed_{false};
     std::atomic<bool> leaving_{false};

@@ -1,5 +1,7 @@
 #include "sandbox/session/settings.hpp"
 
+#include "sandbox/base/joined.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -17,6 +19,20 @@ std::string flag_of(const sandbox::Mount& mount)
 }
 
 } // namespace
+
+Settings with_later(Settings running, const Settings& later)
+{
+    const auto workspace = running.save_on_end.workspace;
+    static_cast<Conditions&>(running) = later;
+    running.save_on_end.workspace = workspace;
+    running.asked.insert(later.asked.begin(), later.asked.end());
+    running.mounts_read_only = later.mounts_read_only;
+    running.setup.commands = later.setup.commands;
+    running.setup.timeout = later.setup.timeout;
+    running.max_sessions = later.max_sessions;
+    running.max_sessions_per_principal = later.max_sessions_per_principal;
+    return running;
+}
 
 std::string own_name(const Settings& settings)
 {
@@ -117,6 +133,21 @@ std::vector<std::string> instead(const Settings& settings, const Conditions& mad
         }
     }
     return found;
+}
+
+std::string settings_notice(const Settings& settings, const Conditions& made, const std::string& id,
+                            bool renews)
+{
+    const auto keys = joined(differences(settings, made));
+    return keys.empty()
+               ? keys
+               : "the sandbox was made with other settings than this server asks for (" + keys +
+                     "); those it was made with stay in force until it ends. `berth sessions "
+                     "kill " +
+                     id +
+                     (renews ? "` on the host ends it and keeps its home"
+                             : "` ends it and keeps its files; another template takes --purge, "
+                               "which ends those too");
 }
 
 } // namespace berth::session

@@ -68,6 +68,12 @@ struct Settings : Conditions {
     std::function<void(const std::string& session, const std::string& why)> on_unsaved;
 };
 
+/// `running`, with what of `later` holds for a server that runs: the conditions, what machines are
+/// set up with, how many sessions there may be. Where its state and its books are stays, and who is
+/// told. What was asked for once is so still, where it went back to a default too: that is what
+/// living machines are to have.
+[[nodiscard]] Settings with_later(Settings running, const Settings& later);
+
 /// This server, for people: its process and, where several hosts share the books, its host.
 [[nodiscard]] std::string own_name(const Settings& settings);
 
@@ -85,5 +91,10 @@ struct Settings : Conditions {
 
 /// What `settings` asks for of those, and a machine that was made with `made` has not.
 [[nodiscard]] std::vector<std::string> instead(const Settings& settings, const Conditions& made);
+
+/// Says that the machine `id`, which was made with `made`, is not what this server was told to
+/// make; empty where it is. `renews`: as Backend::renews_machines().
+[[nodiscard]] std::string settings_notice(const Settings& settings, const Conditions& made,
+                                          const std::string& id, bool renews);
 
 } // namespace berth::session

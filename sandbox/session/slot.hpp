@@ -7,6 +7,7 @@
 #include "sandbox/session/told.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,6 +33,9 @@ struct Slot {
     /// A machine that a call took for lost, until the next one is there: it may be the same, and
     /// must not think meanwhile that its last client has left.
     std::shared_ptr<sandbox::Sandbox> reported;
+    std::uint64_t version = 0;           ///< of the settings by which `sandbox` is as it should be
+    std::uint64_t tried = 0;             ///< of those that it was to be changed to last
+    BootClock::time_point change_from{}; ///< it is not tried before
     MachineKeeper::Seen seen;
     Record record;                        ///< of either, as the books had it when it was obtained
     Told untold;                          ///< the next lease has it
@@ -57,6 +61,12 @@ struct Slot {
 
     /// At the end of the server, of a session without a name: it ends with it.
     void end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience) noexcept;
+
+    /// Under `mutex`: the settings of this server have changed since its sandbox was obtained.
+    [[nodiscard]] bool is_due(std::uint64_t present) const
+    {
+        return sandbox && version < present && (tried < present || BootClock::now() >= change_from);
+    }
 
     /// What is known without the books; nothing where there is no sandbox, nor was one.
     [[nodiscard]] std::optional<Record> remembered()

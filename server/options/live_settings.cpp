@@ -1,6 +1,7 @@
 #include "server/options/live_settings.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "server/options/out_of_reach.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +19,7 @@ constexpr std::chrono::seconds look_interval{1};
 constexpr std::chrono::milliseconds settles{500};
 
 /// What a call takes from tools::Settings.
-constexpr std::array<std::string_view, 17> live{
+constexpr std::array<std::string_view, 17> of_tools{
     "edit.max_file",
     "env",
     "exec.max_timeout",
@@ -38,9 +39,46 @@ constexpr std::array<std::string_view, 17> live{
     "sticky_cwd",
 };
 
+/// What session::with_later() takes.
+constexpr std::array<std::string_view, 27> of_machines{
+    "allowed_mount_roots",
+    "default_workspace",
+    "e2b.allow_out",
+    "e2b.deny_out",
+    "local.cpus",
+    "local.memory",
+    "local.nofile",
+    "local.pids",
+    "mount",
+    "mount_mode",
+    "network",
+    "output.spill_session",
+    "output.spill_stream",
+    "path_policy",
+    "session.calls",
+    "session.home_retention",
+    "session.idle_pause",
+    "session.jobs",
+    "session.max",
+    "session.max_per_principal",
+    "session.on_disconnect",
+    "session.quota",
+    "session.save_on_end",
+    "session.setup",
+    "session.setup_timeout",
+    "session.ttl",
+    "template",
+};
+
+template <class Keys>
+bool is_of(const Keys& keys, std::string_view key)
+{
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
 bool is_live(std::string_view key)
 {
-    return std::find(live.begin(), live.end(), key) != live.end();
+    return is_of(of_tools, key) || is_of(of_machines, key);
 }
 
 std::map<std::string, std::string> values_of(const Options& options)
@@ -60,22 +98,27 @@ void append(std::string& list, const std::string& key)
 } // namespace
 
 LiveSettings::LiveSettings(Given given, Environment environment, const Options& options,
-                           std::function<void(const Change&)> changed)
+                           Told changed, Check check)
     : given_(std::move(given)), environment_(std::move(environment)), changed_(std::move(changed)),
-      tools_(std::make_shared<const tools::Settings>(options.tools)), values_(values_of(options)),
-      looked_(std::chrono::steady_clock::now()), taken_(stamp()), seen_(taken_)
+      check_(std::move(check)), options_(std::make_shared<const Options>(options)),
+      said_(values_of(options)), looked_(std::chrono::steady_clock::now()), taken_(stamp()),
+      seen_(taken_)
 {
-    given_.only_looks = true; // a folder that has gone since is no matter of the tools
+    for (const auto& [key, value] : options.written) {
+        if (!is_live(key)) {
+            given_.kept.emplace(key, value);
+        }
+    }
 }
 
-std::shared_ptr<const tools::Settings> LiveSettings::tools()
+std::shared_ptr<const Options> LiveSettings::options()
 {
     const std::lock_guard lock(mutex_);
     if (std::chrono::steady_clock::now() - looked_ >= look_interval) {
         look();
         looked_ = std::chrono::steady_clock::now();
     }
-    return tools_;
+    return options_;
 }
 
 LiveSettings::Stamp LiveSettings::stamp() const
@@ -118,28 +161,56 @@ void LiveSettings::look()
     read_again(now.path);
 }
 
+/// What the file says of a server that is started now, also of what this one keeps.
+void LiveSettings::tell_later(Change& change)
+{
+    auto given = given_;
+    given.kept.clear();
+    given.only_looks = true;
+    auto said = values_of(make_options(given, environment_));
+    for (const auto& [key, value] : said) {
+        if (!is_live(key) && said_.at(key) != value) {
+            append(change.later, key);
+        }
+    }
+    said_ = std::move(said);
+}
+
+/// Throws Error: nothing of the file holds.
+Options LiveSettings::changed_options(Change& change)
+{
+    auto given = given_;
+    given.only_looks = true; // a folder that has gone since is no matter of the tools
+    auto options = make_options(given, environment_);
+    const auto before = values_of(*options_);
+    bool of_machine = false;
+    for (const auto& [key, value] : values_of(options)) {
+        if (before.at(key) != value) {
+            append(change.in_force, key);
+            of_machine = of_machine || is_of(of_machines, key);
+        }
+    }
+    if (of_machine) {
+        given.only_looks = false;
+        options = make_options(given, environment_);
+        check_(options);
+        return options;
+    }
+    options.keys = options_->keys;
+    options.session = options_->session;
+    options.sessions = options_->sessions;
+    require_out_of_reach(settings_files(given_.config_file, environment_), options.secret_files,
+                         options.sessions.mounts);
+    return options;
+}
+
 void LiveSettings::read_again(const std::string& path)
 {
     Change change{.file = path, .in_force = {}, .later = {}, .error = {}};
     try {
-        Options options = make_options(given_, environment_);
-        if (const auto named = values_of(options).at("profile"); named != values_.at("profile")) {
-            // A session keeps the profile that it was started with, its locks and secrets.
-            append(change.later, "profile");
-            auto pinned = given_;
-            pinned.values["profile"] = {.items = {values_.at("profile")}, .origin = "its start"};
-            options = make_options(pinned, environment_);
-        }
-        auto values = values_of(options);
-        for (const auto& [key, value] : values) {
-            if (values_.at(key) != value) {
-                append(is_live(key) ? change.in_force : change.later, key);
-            }
-        }
-        auto tools = options.tools;
-        tools.structured_content = tools_->structured_content; // clients were told already
-        tools_ = std::make_shared<const tools::Settings>(std::move(tools));
-        values_ = std::move(values);
+        auto options = std::make_shared<const Options>(changed_options(change));
+        tell_later(change);
+        options_ = std::move(options);
     } catch (const std::exception& error) { // whatever it was, the call that noticed goes on
         change.error = error.what();
     }

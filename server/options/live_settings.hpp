@@ -14,9 +14,9 @@
 
 namespace berth::server {
 
-/// The settings of a server whose settings file may change while it runs: those of the tools hold
-/// from the next call on, the others from the server's next start. A file that is wrong, or gone,
-/// changes nothing. Thread-safe.
+/// The settings of a server whose settings file may change while it runs: those of the tools and of
+/// the session's machine hold from the next call on, the others from the server's next start. A
+/// file that is wrong, or gone, changes nothing. Thread-safe.
 class LiveSettings {
   public:
     /// What a changed file came to, for the log.
@@ -27,13 +27,19 @@ class LiveSettings {
         std::string error;    ///< why nothing of it holds
     };
 
-    /// `options`: made of `given` and `environment` just now. `changed` is called by whoever asks
-    /// for the settings, once for each state of the file; must not throw.
-    LiveSettings(Given given, Environment environment, const Options& options,
-                 std::function<void(const Change&)> changed);
+    using Told = std::function<void(const Change&)>;
+    /// Throws Error where no machine can be made, or not with what the operator insists on.
+    using Check = std::function<void(const Options&)>;
 
-    /// Those in force. Looks at the file, at most once a second.
-    [[nodiscard]] std::shared_ptr<const tools::Settings> tools();
+    /// `options`: made of `given` and `environment` just now. `changed` is called by whoever asks
+    /// for the settings, once for each state of the file; must not throw. `check`: before what it
+    /// says of machines holds.
+    LiveSettings(Given given, Environment environment, const Options& options, Told changed,
+                 Check check);
+
+    /// Those in force; the same object for as long as nothing has changed. Looks at the file, at
+    /// most once a second.
+    [[nodiscard]] std::shared_ptr<const Options> options();
 
   private:
     /// Which file it is, and of which state; equal: unchanged.
@@ -50,13 +56,16 @@ class LiveSettings {
     [[nodiscard]] Stamp stamp() const;
     void look();
     void read_again(const std::string& path);
+    void tell_later(Change& change);
+    [[nodiscard]] Options changed_options(Change& change);
 
     Given given_;
     const Environment environment_;
-    const std::function<void(const Change&)> changed_;
+    const Told changed_;
+    const Check check_;
     std::mutex mutex_; ///< guards what follows
-    std::shared_ptr<const tools::Settings> tools_;
-    std::map<std::string, std::string> values_; ///< by key, of what was told last
+    std::shared_ptr<const Options> options_;
+    std::map<std::string, std::string> said_; ///< by key, what the file came to when it was told
     std::chrono::steady_clock::time_point looked_;
     Stamp taken_; ///< the one in force, or one that was refused
     Stamp seen_;  ///< at the last look

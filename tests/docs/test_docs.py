@@ -81,9 +81,12 @@ class Configuration(unittest.TestCase):
         (named,) = re.findall(r"the keys under \[The tools\]\(#the-tools\) but (.*?)\)",
                               CONFIGURATION)
         code = (ROOT / "server" / "options" / "live_settings.cpp").read_text()
-        live = re.search(r"> live\{(.*?)\}", code, re.DOTALL)[1]
-        self.assertEqual(keys - set(re.findall(r"`(\w+)`", named)),
-                         set(re.findall(r'"([a-z0-9_.]+)"', live)))
+
+        def taken(name):
+            return set(re.findall(r'"([a-z0-9_.]+)"', re.search(rf"> {name}\{{(.*?)\}}", code, re.DOTALL)[1]))
+        self.assertEqual(keys - set(re.findall(r"`(\w+)`", named)), taken("of_tools"))
+        table = re.search(r"^## The sandbox\n(.*?)^## ", CONFIGURATION, re.MULTILINE | re.DOTALL)[1]
+        self.assertEqual(set(re.findall(r"^\| `([a-z0-9_.]+)` \|", table, re.MULTILINE)), taken("of_machines"))
 
     def test_every_variable_of_e2b_is_there(self):
         code = "".join(path.read_text() for path in (ROOT / "sandbox" / "e2b").glob("*.cpp"))
@@ -101,7 +104,9 @@ class Configuration(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="berth-docs-") as folder:
             # Mounts must exist on this host, and be open to what root's sandboxes run.
             os.chmod(folder, 0o755)
-            sample = re.sub(r"/srv/[a-z]+:", f"{folder}:", sample)
+            mounted = pathlib.Path(folder) / "mounted"
+            mounted.mkdir()
+            sample = re.sub(r"/srv/[a-z]+:", f"{mounted}:", sample)
             file = pathlib.Path(folder) / "config.toml"
             file.write_text(sample)
             answer = berth("config", "--json", "--config", str(file))

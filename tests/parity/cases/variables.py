@@ -66,13 +66,13 @@ class VariablesTest(ParityTest):
     def test_a_file_that_changes_holds_from_one_of_the_next_calls_on(self):
         self.serve('env = ["A=old"]\n')
         self.assertEqual(self.printed("A"), "old")
-        self.file.write_text('env = ["A=new"]\n[read]\nlimit = 3\n[local]\npids = 99\n')
+        self.file.write_text('env = ["A=new"]\n[read]\nlimit = 3\n[request]\nmax = "1MiB"\n')
         self.wait_until(lambda: self.printed("A") == "new", 10, "the new value holds")
         self.output("seq 9 > lines")
         self.assertEqual(self.call("read_file", path="lines").data["line_count"], 3)
         self.wait_until(lambda: "the settings file has changed" in self.berth.stderr, 5, "it is logged")
         self.assertRegex(self.berth.stderr, r'in_force="?env, read\.limit')
-        self.assertRegex(self.berth.stderr, r'from_the_next_start="?local\.pids')
+        self.assertRegex(self.berth.stderr, r'from_the_next_start="?request\.max')
         self.file.write_text('env = "\n')
         self.wait_until(lambda: self.printed("A") and "nothing of it holds" in self.berth.stderr, 10,
                         "the mistake is logged")

@@ -98,7 +98,8 @@ TEST_SUITE("sandbox/change_terms")
         job.background = true;
         const auto id = real.server->execute(job, {}).job_id;
         Sandbox other(real.backend->attach(real.record), real.token);
-        CHECK_FALSE(other.retire()); // a client, and a job
+        CHECK_FALSE(other.retire());        // a client, and a job
+        CHECK_FALSE(real.server->retire()); // a job
         real.server.reset();
         CHECK_FALSE(other.retire()); // a job
         {
@@ -109,6 +110,22 @@ TEST_SUITE("sandbox/change_terms")
             (void)worker.job_kill(kill, {});
         }
         CHECK(berth::tests::becomes_true([&] { return other.retire(); }));
+        CHECK(berth::tests::becomes_true([&] { return !real.backend->attach(real.record); }));
+    }
+
+    TEST_CASE("to its machine the server that asks is no client, another is")
+    {
+        RealGuest real({}, std::chrono::hours(1));
+        real.server->attend();
+        real.server->ping();
+        {
+            Sandbox other(real.backend->attach(real.record), real.token);
+            other.attend();
+            other.ping();
+            CHECK_FALSE(real.server->retire());
+            real.server->ping(); // nothing has changed for who was refused
+        }
+        CHECK(berth::tests::becomes_true([&] { return real.server->retire(); }));
         CHECK(berth::tests::becomes_true([&] { return !real.backend->attach(real.record); }));
     }
 

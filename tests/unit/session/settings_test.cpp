@@ -148,10 +148,10 @@ TEST_SUITE("session/settings")
         };
         settings.mounts = {{"/srv/b", "/home/user/p", true}};
         CHECK(refusal() == "the sandbox of session 'work' was made with --mount "
-                           "/srv/a:/home/user/p:rw, and this server was started with --mount "
+                           "/srv/a:/home/user/p:rw, and this server asks for --mount "
                            "/srv/b:/home/user/p:rw");
         settings.mounts.clear();
-        CHECK(refusal().ends_with("/home/user/p:rw, and this server was started without that"));
+        CHECK(refusal().ends_with("/home/user/p:rw, and this server asks for less"));
     }
 
     TEST_CASE_FIXTURE(Fixture, "a server that was told nothing takes a machine as it is")

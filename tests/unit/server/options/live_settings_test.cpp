@@ -1,3 +1,4 @@
+#include "sandbox/base/error.hpp"
 #include "server/options/live_settings.hpp"
 #include "tests/unit/server/options/options_bench.hpp"
 
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -30,14 +32,20 @@ struct Live : Bench {
         };
         settings = std::make_unique<LiveSettings>(
             given, environment, make(),
-            [this](const LiveSettings::Change& change) { changes.push_back(change); });
+            [this](const LiveSettings::Change& change) { changes.push_back(change); },
+            [this](const Options& options) {
+                ++checks;
+                if (options.sessions.limits.pids == refused_pids) {
+                    throw Error(ErrorCode::sandbox_unavailable, "not with so many");
+                }
+            });
     }
 
     /// Asks as calls do, until `condition` holds.
     bool until(const std::function<bool()>& condition)
     {
         for (int tries = 0; tries < 100 && !condition(); ++tries) {
-            (void)settings->tools();
+            (void)settings->options();
             std::this_thread::sleep_for(50ms);
         }
         return condition();
@@ -48,6 +56,8 @@ struct Live : Bench {
         return until([this] { return !changes.empty(); });
     }
 
+    static constexpr std::uint32_t refused_pids = 77;
+    int checks = 0;
     std::unique_ptr<LiveSettings> settings;
     std::vector<LiveSettings::Change> changes;
 };
@@ -57,19 +67,70 @@ struct Live : Bench {
 TEST_CASE("what the tools take from the settings file holds soon after it has changed")
 {
     Live live("[read]\nlimit = 10\n");
-    CHECK(live.settings->tools()->read_limit == 10);
-    live.file("env = [\"A=1\"]\n[read]\nlimit = 20\n[local]\npids = 99\n");
+    CHECK(live.settings->options()->tools.read_limit == 10);
+    live.file("env = [\"A=1\"]\n[read]\nlimit = 20\n[request]\nmax = \"1MiB\"\n");
     REQUIRE(live.is_told());
     CHECK(live.changes.front().in_force == "env, read.limit");
-    CHECK(live.changes.front().later == "local.pids");
+    CHECK(live.changes.front().later == "request.max");
     CHECK(live.changes.front().error.empty());
     CHECK(has(live.changes.front().file, "berth.toml"));
-    const auto now = live.settings->tools();
-    CHECK(now->read_limit == 20);
-    CHECK(now->command_variables().at("A") == "1");
+    const auto now = live.settings->options();
+    CHECK(now->tools.read_limit == 20);
+    CHECK(now->tools.command_variables().at("A") == "1");
+    CHECK(now->message_limit == 32UL * 1024 * 1024);
     std::this_thread::sleep_for(1100ms);
-    (void)live.settings->tools();
+    CHECK(live.settings->options() == now);
     CHECK(live.changes.size() == 1); // each state is told once
+    CHECK(live.checks == 0);         // nothing of it is of machines
+}
+
+TEST_CASE("what machines are made with changes too, and what they are found by does not")
+{
+    Live live("[local]\npids = 10\n");
+    const auto before = live.settings->options();
+    live.file("backend = \"e2b\"\nprincipal = \"eve\"\n"
+              "[local]\npids = 99\n[session]\nkey = \"{profile}\"\nhost = \"other\"\n");
+    REQUIRE(live.is_told());
+    CHECK(live.changes.front().error.empty());
+    CHECK(live.changes.front().in_force == "local.pids");
+    CHECK(live.changes.front().later == "backend, principal, session.host, session.key");
+    CHECK(live.checks == 1);
+    const auto now = live.settings->options();
+    CHECK(now->sessions.limits.pids == 99);
+    CHECK(now->sessions.asked.contains("local.pids"));
+    CHECK(now->sessions.state_directory == before->sessions.state_directory);
+    CHECK(now->backend == "local");
+    CHECK(now->session.principal == before->session.principal);
+}
+
+TEST_CASE("what no machine could be made with holds in no part")
+{
+    Live live("[read]\nlimit = 10\n");
+    live.file("[read]\nlimit = 20\n[local]\npids = 77\n");
+    REQUIRE(live.is_told());
+    CHECK(live.changes.front().error == "not with so many");
+    CHECK(live.settings->options()->tools.read_limit == 10);
+    CHECK(live.settings->options()->sessions.limits.pids != 77);
+}
+
+TEST_CASE(
+    "a folder that has gone since is no matter of the tools, but one that is asked for now is")
+{
+    Live live("");
+    const auto folder = live.directory + "/folder";
+    REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
+    live.file("mount = [\"" + folder + ":/mnt/folder\"]\n");
+    REQUIRE(live.is_told());
+    CHECK(live.settings->options()->sessions.mounts.size() == 1);
+    REQUIRE(::rmdir(folder.c_str()) == 0);
+    live.file("mount = [\"" + folder + ":/mnt/folder\"]\n[read]\nlimit = 20\n");
+    REQUIRE(live.until([&] { return live.changes.size() == 2; }));
+    CHECK(live.changes.back().in_force == "read.limit");
+    CHECK(live.settings->options()->sessions.mounts.size() == 1);
+    live.file("mount = [\"" + folder + ":/mnt/other\"]\n[read]\nlimit = 30\n");
+    REQUIRE(live.until([&] { return live.changes.size() == 3; }));
+    CHECK(has(live.changes.back().error, "No such file"));
+    CHECK(live.settings->options()->tools.read_limit == 20);
 }
 
 TEST_CASE("a server keeps the profile that it was started with, whatever the file names later")
@@ -81,9 +142,10 @@ TEST_CASE("a server keeps the profile that it was started with, whatever the fil
     REQUIRE(live.is_told());
     CHECK(live.changes.front().in_force == "read.budget");
     CHECK(live.changes.front().later == "profile");
-    const auto now = live.settings->tools();
-    CHECK(now->read_limit == 10);
-    CHECK(now->command_variables().count("TOKEN") == 0);
+    const auto now = live.settings->options();
+    CHECK(now->profile == "ci");
+    CHECK(now->tools.read_limit == 10);
+    CHECK(now->tools.command_variables().count("TOKEN") == 0);
 }
 
 TEST_CASE("what was said otherwise holds over a file that changes")
@@ -92,8 +154,8 @@ TEST_CASE("what was said otherwise holds over a file that changes")
     live.variables["BERTH_READ_LIMIT"] = "7";
     live.file("[read]\nlimit = 30\nbudget = 2000\n");
     REQUIRE(live.is_told());
-    CHECK(live.settings->tools()->read_limit == 7);
-    CHECK(live.settings->tools()->read_budget == 2000);
+    CHECK(live.settings->options()->tools.read_limit == 7);
+    CHECK(live.settings->options()->tools.read_budget == 2000);
 }
 
 TEST_CASE("a file that is wrong, or gone, changes nothing, and one that is right again does")
@@ -105,18 +167,18 @@ TEST_CASE("a file that is wrong, or gone, changes nothing, and one that is right
     live.file("[read]\nlimit = \n");
     REQUIRE(wait_for(1));
     CHECK(has(live.changes.back().error, "berth.toml:2"));
-    CHECK(live.settings->tools()->read_limit == 10);
+    CHECK(live.settings->options()->tools.read_limit == 10);
     live.file("[read]\nlimt = 20\n");
     REQUIRE(wait_for(2));
     CHECK(has(live.changes.back().error, "unknown setting \"read.limt\""));
     ::unlink((live.directory + "/berth.toml").c_str());
     REQUIRE(wait_for(3));
     CHECK(has(live.changes.back().error, "gone"));
-    CHECK(live.settings->tools()->read_limit == 10);
+    CHECK(live.settings->options()->tools.read_limit == 10);
     live.file("[read]\nlimit = 30\n");
     REQUIRE(wait_for(4));
     CHECK(live.changes.back().in_force == "read.limit");
-    CHECK(live.settings->tools()->read_limit == 30);
+    CHECK(live.settings->options()->tools.read_limit == 30);
 }
 
 TEST_CASE("a file that is empty for a moment is none without settings")
@@ -124,9 +186,9 @@ TEST_CASE("a file that is empty for a moment is none without settings")
     Live live("[read]\nlimit = 10\n");
     std::this_thread::sleep_for(1100ms); // the next look is due
     live.file("");
-    CHECK(live.settings->tools()->read_limit == 10);
+    CHECK(live.settings->options()->tools.read_limit == 10);
     live.file("[read]\nlimit = 20\n");
     REQUIRE(live.is_told());
     CHECK(live.changes.size() == 1);
-    CHECK(live.settings->tools()->read_limit == 20);
+    CHECK(live.settings->options()->tools.read_limit == 20);
 }

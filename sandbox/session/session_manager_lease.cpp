@@ -1,0 +1,225 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/session/replaced_mounts.hpp"
+#include "sandbox/session/session_manager_state.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+// How a call comes to its session's sandbox, by the settings of its moment.
+
+namespace berth::session {
+namespace {
+
+/// The books are touched at most so often: a call on a session in use costs no system call but a
+/// look at the sources of mounts.
+constexpr std::chrono::seconds touch_interval{30};
+
+/// After settings have changed, and a machine could not be: when that is tried again.
+constexpr std::chrono::seconds change_again{5};
+
+bool answers(sandbox::Sandbox& sandbox) noexcept
+{
+    try {
+        sandbox.ping();
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+} // namespace
+
+std::shared_ptr<Slot> SessionManager::Implementation::slot_of(const SessionId& id)
+{
+    const std::lock_guard lock(mutex_);
+    auto& slot = slots_[id];
+    if (!slot) {
+        slot = std::make_shared<Slot>();
+        slot->id = id;
+        slot->unnamed = id.session.empty();
+        if (slot->unnamed) {
+            // Random, so that no other server's unnamed session and no named one is met.
+            slot->id.session = "unnamed-" + random_hex(16);
+        }
+        slot->key = key_hash(slot->id);
+    }
+    return slot;
+}
+
+/// Of one that this server has used; null: it has not.
+std::shared_ptr<Slot> SessionManager::Implementation::slot_with(const std::string& key)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::ranges::find_if(slots_, [&](const auto& each) { return each.second->key == key; });
+    return found == slots_.end() ? nullptr : found->second;
+}
+
+/// The fast path. Nothing when there is no sandbox yet, or not one by these settings.
+std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_ptr<Slot>& slot,
+                                                              const std::shared_ptr<Parts>& parts)
+{
+    bool touch = false;
+    bool doubtful = false;
+    Lease lease;
+    std::shared_ptr<sandbox::Sandbox> sandbox;
+    {
+        const std::lock_guard lock(slot->mutex);
+        if (!slot->sandbox || slot->is_due(parts->version)) {
+            return std::nullopt;
+        }
+        sandbox = slot->sandbox;
+        const auto now = BootClock::now();
+        doubtful = now < slot->doubtful_until;
+        touch = now - slot->touched >= touch_interval;
+        if (touch) {
+            slot->touched = now;
+        }
+    }
+    lease.sandbox = Use::sandbox_of(std::make_shared<Use>(slot, registry_, std::move(sandbox)));
+    if (touch) {
+        // Another server may have changed it meanwhile.
+        if (parts->keeper.needs_other_network(slot->key)) {
+            const std::lock_guard lock(slot->mutex);
+            slot->sandbox.reset();
+            return std::nullopt;
+        }
+        registry_->touch(slot->key);
+    }
+    tell_of_mounts(*slot, lease);
+    if (lease.sandbox->take_unseen() || doubtful) {
+        lease.add(claim_doubtful(*lease.sandbox));
+    }
+    // Last: a call that hangs at the books or at a mount's disk must not have taken them along.
+    const std::lock_guard lock(slot->mutex);
+    lease.add(std::exchange(slot->untold, {}));
+    return lease;
+}
+
+/// Under slot.making.
+void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Parts>& parts,
+                                            const std::stop_token& stop)
+{
+    // Let go of only when it is worth nothing, because whoever deleted the session has deleted the
+    // claimed file with it: in a moment without it a collector would take the session for dead.
+    if (slot.unnamed && !(slot.claim && slot.claim->holds())) {
+        slot.claim = registry_->claim(slot.key);
+        if (!slot.claim) {
+            throw Error(ErrorCode::busy, "the session is being cleared up by another server",
+                        "try again in a few seconds");
+        }
+    }
+    MachineKeeper::Wanted wanted{slot.id, slot.key, slot.unnamed, {}};
+    {
+        const std::lock_guard lock(slot.mutex);
+        wanted.seen = slot.seen;
+        wanted.held = slot.sandbox;
+    }
+    wanted.stop = stop;
+    if (wanted.held && change_held(slot, parts, wanted)) {
+        return;
+    }
+    try {
+        make_or_find(slot, parts, wanted);
+    } catch (...) {
+        if (!wanted.held) {
+            parts->keeper.drop_unused(slot.key);
+            throw;
+        }
+        // Books that do not answer, or a host that makes no machine now, are no reason to take away
+        // the one that there is; but that it can reach more than it should is.
+        const bool lives = answers(*wanted.held);
+        const std::lock_guard lock(slot.mutex);
+        const auto& made = slot.record.made_with;
+        if (!lives || (made && !excess(parts->settings, *made).empty())) {
+            throw;
+        }
+        slot.tried = parts->version;
+        slot.change_from = BootClock::now() + change_again;
+    }
+}
+
+/// Of a sandbox that is there, after the settings of this server have changed. True: it is as they
+/// ask for it already.
+bool SessionManager::Implementation::change_held(Slot& slot, const std::shared_ptr<Parts>& parts,
+                                                 MachineKeeper::Wanted& wanted)
+{
+    const std::lock_guard lock(slot.mutex);
+    wanted.tell_settings = slot.tried < parts->version;
+    if (!slot.record.made_with || !differences(parts->settings, *slot.record.made_with).empty()) {
+        return false;
+    }
+    slot.version = parts->version;
+    return true;
+}
+
+void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
+                                                  const MachineKeeper::Wanted& wanted)
+{
+    auto obtained = parts->keeper.obtain(wanted);
+    if (obtained.sandbox != wanted.held) {
+        obtained.sandbox->attend();
+        if (!slot.unnamed) { // of which nobody else is told anything
+            teller_.watch(obtained.sandbox);
+        }
+    }
+    const std::lock_guard lock(slot.mutex);
+    slot.untold.add(std::move(obtained.told));
+    slot.taken = std::move(obtained.untold);
+    slot.sandbox = std::move(obtained.sandbox);
+    slot.reported.reset();
+    // One in use stays as it is until it is not: then it is replaced.
+    const auto& made = obtained.record.made_with;
+    const bool may_be_later = backend_->renews_machines() || backend_->changes_networks();
+    if (!wanted.held || !made || !need_another(parts->settings, *made) || !may_be_later) {
+        slot.version = parts->version;
+    }
+    slot.tried = parts->version;
+    slot.change_from = BootClock::now() + change_again;
+    if (leaving_ && !slot.unnamed) {
+        slot.sandbox->leave_commands();
+    }
+    slot.seen = std::move(obtained.seen);
+    slot.record = std::move(obtained.record);
+    slot.touched = BootClock::now();
+}
+
+Lease SessionManager::Implementation::acquire(const SessionId& id, const std::stop_token& stop)
+{
+    if (closed_) {
+        throw Error(ErrorCode::sandbox_unavailable, "the server is stopping",
+                    "Call again when it has been started again: a named session goes on there.");
+    }
+    const auto slot = slot_of(id);
+    const auto parts = this->parts();
+    slot->settle_told(parts->keeper);
+    if (auto lease = lease_of(slot, parts)) {
+        return std::move(*lease);
+    }
+    start_collector({});
+    const std::unique_lock making(slot->making, parts->settings.lock_wait);
+    if (!making) {
+        throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
+                    advice_to_wait(parts->settings.setup));
+    }
+    for (;;) {
+        if (auto lease = lease_of(slot, parts)) {
+            return std::move(*lease);
+        }
+        obtain(*slot, parts, stop);
+    }
+}
+
+/// Calls that have begun go on by the settings they began with.
+void SessionManager::Implementation::change(const Settings& later)
+{
+    const std::lock_guard lock(mutex_);
+    parts_ = std::make_shared<Parts>(with_later(parts_->settings, later), parts_->version + 1,
+                                     *backend_, *registry_);
+}
+
+} // namespace berth::session

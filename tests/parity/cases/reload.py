@@ -1,0 +1,234 @@
+"""A settings file that changes while the server runs, and what of it the living machine gets."""
+
+import json
+import os
+import pathlib
+import tempfile
+
+import e2b
+from suite import ParityTest, e2b_only, local_only
+
+e2b  # the path of what follows
+from client import api  # noqa: E402
+
+MEBIBYTE = 1024 * 1024
+
+
+class ReloadCase(ParityTest):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory(prefix="berth-settings-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        os.chmod(folder.name, 0o777)  # whoever the server is, its sandboxes may write to what is mounted
+        self.file = self.folder / "berth.toml"
+
+    def serve(self, text, *arguments):
+        self.file.write_text(text)
+        self.berth = self.start("--session", "work", "--config", str(self.file), *arguments)
+
+    def told(self):
+        return self.berth.stderr.count("the settings file has changed")
+
+    def change(self, text):
+        """And has it noticed: by calls, once a second. What the agent was told meanwhile."""
+        before = self.told()
+        notices = []
+
+        def is_told():
+            result = self.berth.call_tool("session_info")
+            notices.extend([] if result.is_error else result.notices)
+            return self.told() > before
+        self.file.write_text(text)
+        self.wait_until(is_told, 10, "the change is logged")
+        return notices
+
+    def sandbox_id(self):
+        return self.call("session_info").data["sandbox_id"]
+
+    def limits(self):
+        return self.call("session_info").data["limits"]
+
+    def mounted(self, *names, mode="rw"):
+        """Folders that are /mnt/NAME in the sandbox, as a line of settings."""
+        for name in names:
+            (self.folder / name).mkdir(exist_ok=True)
+            os.chmod(self.folder / name, 0o777)
+        return "mount = [" + ", ".join(f'"{self.folder}/{name}:/mnt/{name}:{mode}"' for name in names) + "]\n"
+
+
+class LiveTermsTest(ReloadCase):
+    def test_limits_and_times_of_the_living_machine(self):
+        self.serve('[session]\njobs = 1\nquota = "8MiB"\nidle_pause = "10min"\nttl = "2h"\n[local]\nnofile = 300\n')
+        job = self.run_command("sleep 100", background=True).data["job_id"]
+        self.refused("busy", "bash_exec", command="sleep 100", background=True)
+        self.output("head -c 6M /dev/urandom > data")
+        self.refused("quota_exceeded", "write_file", path="more", content="x" * 4 * MEBIBYTE)
+        machine = self.sandbox_id()
+        self.change('[session]\njobs = 2\nquota = "16MiB"\nidle_pause = "50s"\nttl = "90s"\n[local]\nnofile = 400\n')
+        self.assertRegex(self.berth.stderr, r'in_force="?local.nofile, session.idle_pause, session.jobs, '
+                                            r'session.quota, session.ttl')
+        self.assertEqual(self.run_command("sleep 100", background=True).notices, [])
+        self.call("write_file", path="more", content="x" * 4 * MEBIBYTE)
+        self.assertEqual(self.output("ulimit -n"), "400\n")
+        found = self.call("session_info").data
+        self.assertEqual(found["quota"]["limit_bytes"], 16 * MEBIBYTE)
+        self.assertEqual(found["sandbox_id"], machine)
+        self.assertIn(job, [entry["job_id"] for entry in found["jobs"]])
+        shown = json.loads(self.command_line("sessions", "show", "work", "--json"))
+        self.assertEqual(shown["limits"]["open_files"], 400)
+
+    def test_what_is_taken_out_of_the_file_is_its_default_again(self):
+        self.serve("[local]\nnofile = 300\n")
+        self.assertEqual(self.output("ulimit -n"), "300\n")
+        self.change("# nothing\n")
+        self.assertEqual(self.output("ulimit -n"), "4096\n")
+        self.assertEqual(self.limits()["open_files"], 4096)
+
+    def test_the_profile_in_force_and_what_it_locks(self):
+        profile = '[profiles.ci]\nlocal.nofile = {}\nlocked = ["local.nofile"]\n'
+        self.serve(profile.format(300), "--profile", "ci")
+        self.assertEqual(self.output("ulimit -n"), "300\n")
+        self.change(profile.format(200))
+        self.assertEqual(self.output("ulimit -n"), "200\n")
+        # A maximum cuts what the file says besides.
+        self.change("[profiles.ci.max]\nlocal.nofile = 100\n[local]\nnofile = 500\n")
+        self.assertEqual(self.output("ulimit -n"), "100\n")
+
+    def test_a_flag_still_comes_first(self):
+        self.environment = {"BERTH_LOCAL_NOFILE": "250"}
+        self.serve("")
+        self.change("[local]\nnofile = 300\n[read]\nlimit = 3\n")
+        self.assertEqual(self.output("ulimit -n"), "250\n")
+
+    def test_a_file_that_is_wrong_for_a_machine_changes_nothing(self):
+        self.serve("[local]\nnofile = 300\n")
+        self.output("true")
+        for wrong in ('template = "/nowhere"\n', 'mount = ["/nowhere:/mnt/x"]\n', "[local]\nnofile = 1\n"):
+            with self.subTest(wrong):
+                before = self.berth.stderr.count("nothing of it holds")
+                self.file.write_text(wrong)
+                self.wait_until(lambda: self.call("session_info")
+                                and self.berth.stderr.count("nothing of it holds") > before, 10, "it is logged")
+                self.assertEqual(self.output("ulimit -n"), "300\n")
+
+    def test_setup_is_of_machines_that_are_made_from_then_on(self):
+        self.serve("")
+        self.output("true")
+        self.change('[session]\nsetup = ["echo made >~/set-up"]\n')
+        self.assertEqual(self.output("ls"), "")
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.output("cat set-up"), "made\n")
+
+
+@local_only
+class ReplacedTest(ReloadCase):
+    def test_another_mount_is_another_machine_with_the_same_home(self):
+        self.serve(self.mounted("a"))
+        self.output("echo kept >file; echo there >/mnt/a/file; touch /tmp/gone")
+        told = self.change(self.mounted("a", "b"))
+        result = self.run_command("cat file /mnt/a/file; ls /mnt; ls /tmp")
+        self.assertEqual(result.data["stdout"], "kept\nthere\na\nb\n")
+        (told,) = told + result.notices
+        self.assertIn("made with other settings than are asked for now", told)
+        self.assertEqual(self.run_command("true").notices, [])
+        self.assertEqual(len(self.living_guests()), 1)
+
+    def test_one_with_a_job_stays_until_it_has_none(self):
+        self.serve("")
+        job = self.run_command("sleep 100", background=True).data["job_id"]
+        (told,) = self.change(self.mounted("a")) + self.run_command("true").notices
+        self.assertIn("(mount)", told)
+        self.assertEqual(self.run_command("ls /mnt 2>/dev/null || :").notices, [])  # said once
+        self.call("bash_kill", job_id=job)
+        self.wait_until(lambda: "a" in self.run_command("ls /mnt").data["stdout"], 20, "it is replaced")
+
+    def test_what_is_taken_away_is_gone_or_the_call_is_refused(self):
+        self.serve(self.mounted("a", "b"))
+        self.run_command("sleep 100", background=True)
+        self.change(self.mounted("a"))
+        for _ in range(2):
+            error = self.refused("sandbox_unavailable", "bash_exec", command="echo no >/mnt/b/file").error
+            self.assertIn("/mnt/b:rw", error["message"])
+        self.assertEqual(os.listdir(self.folder / "b"), [])
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.output("ls /mnt"), "a\n")
+
+    def test_network(self):
+        self.serve('network = "host"\n')
+        mine = os.readlink("/proc/self/ns/net")
+        self.assertEqual(self.output("readlink /proc/self/ns/net").strip(), mine)
+        self.change('network = "none"\n')
+        self.assertNotEqual(self.output("readlink /proc/self/ns/net").strip(), mine)
+
+    def test_a_session_without_a_name_keeps_its_home_too(self):
+        self.file.write_text("")
+        self.berth = self.start("--config", str(self.file))
+        self.output("echo kept >file")
+        self.change(self.mounted("a"))
+        self.assertEqual(self.output("cat file; ls /mnt"), "kept\na\n")
+        self.berth.close()
+        self.wait_until(lambda: not self.living_guests(), 10, "it has ended with its server")
+
+
+@local_only
+class WithinReachTest(ReloadCase):
+    """Who writes the settings says what of the host there is: no command may."""
+
+    def refusal(self, *arguments, env=None):
+        said = json.loads(self.command_line("config", "--json", *arguments, status=2, env=env))
+        self.assertIn("within reach of the sandbox", said["reason"])
+        self.assertTrue(said["remedy"])
+        return said["reason"]
+
+    def test_settings_in_a_writable_mount(self):
+        self.file.write_text(f'mount = ["{self.folder}:/mnt/project:rw"]\n')
+        self.assertIn(str(self.file), self.refusal("--config", str(self.file)))
+        self.file.write_text(f'mount = ["{self.folder}:/mnt/project:ro"]\n')
+        self.command_line("config", "--config", str(self.file))
+
+    def test_settings_that_a_link_in_one_leads_to(self):
+        place = self.folder / "project"
+        place.mkdir()
+        self.file.write_text(f'mount = ["{place}:/mnt/project:rw"]\n')
+        self.command_line("config", "--config", str(self.file))
+        (place / "link.toml").symlink_to(self.file)
+        self.refusal("--config", str(place / "link.toml"))
+        (self.folder / "way").symlink_to(place)
+        self.refusal("--config", str(self.folder / "way" / "link.toml"))
+
+    def test_settings_that_could_come_to_be_there(self):
+        (self.folder / "config").mkdir()
+        self.refusal("--mount", f"{self.folder}/config:/mnt/config:rw",
+                     env={"XDG_CONFIG_HOME": str(self.folder / "config")})
+
+    def test_a_secret(self):
+        place = self.folder / "project"
+        place.mkdir()
+        self.file.write_text(f'secret = ["TOKEN=file:{place}/token"]\nmount = ["{place}:/mnt/project:rw"]\n')
+        self.assertIn("secret", self.refusal("--config", str(self.file)))
+
+    def test_a_change_that_would_bring_it_there(self):
+        place = self.folder / "project"
+        place.mkdir()
+        os.chmod(place, 0o777)
+        mount = f'mount = ["{place}:/mnt/project:rw"]\n'
+        self.serve(mount)
+        self.output("ln -s /etc/hostname /mnt/project/token")
+        self.file.write_text(mount + f'secret = ["TOKEN=file:{place}/token"]\n')
+        self.wait_until(lambda: self.call("session_info") and "within reach" in self.berth.stderr, 10, "it is logged")
+        self.assertEqual(self.output("echo [$TOKEN]"), "[]\n")
+
+
+@e2b_only
+class OnE2bTest(ReloadCase):
+    def test_the_network_of_the_living_box(self):
+        self.serve('network = "none"\n')
+        self.output("echo kept >file")
+        (box,) = e2b.boxes()
+        self.assertFalse(api(e2b.emulator(), "GET", f"/sandboxes/{box}").json["allowInternetAccess"])
+        self.change('network = "host"\n[e2b]\ndeny_out = ["1.1.1.1"]\n')
+        self.assertEqual(self.run_command("cat file").notices, [])
+        self.assertEqual(e2b.boxes(), [box])
+        found = api(e2b.emulator(), "GET", f"/sandboxes/{box}").json
+        self.assertEqual((found["allowInternetAccess"], found.get("network")), (True, {"denyOut": ["1.1.1.1"]}))
