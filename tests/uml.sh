@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The machine tests, the parity suite and what the units promise on Debian's own kernel with cgroup v2
 # alone, as most hosts have it: User Mode Linux runs that kernel as a program, with this host's files.
-# Needs root and the packages user-mode-linux, e2fsprogs and systemd; takes about half an hour, since
+# Needs root and the packages user-mode-linux, e2fsprogs and systemd; takes over half an hour, since
 # every system call is slow. So of the parity suite it runs what a kernel decides, and not the tables of
 # edits and searches, which are the same everywhere.
 #   tests/uml.sh BUILD-FOLDER
@@ -10,7 +10,9 @@
 
 truncate -s 4G "$folder/disk"
 mkfs.ext4 -q -E lazy_itable_init=1 "$folder/disk"
-uml_run "$folder/disk" <<'EOF'
+truncate -s 512M "$folder/swap"
+mkswap -q "$folder/swap"
+uml_run "$folder/disk" "$folder/swap" <<'EOF'
 export BERTH_TEST_GUEST=$build/tests/unit/local/berth-test-guest
 export BERTH_TEST_REAL_GUEST=$build/sandbox/guest/berth-guest
 export BERTH_TEST_LAUNCHER=$build/sandbox/local/launcher/berth-launcher
@@ -28,4 +30,7 @@ BERTH_BUILD=$build BERTH_MESON=$(command -v meson) BERTH_PREFIX=/usr/local pytho
     UnitTest.test_a_machine_is_below_its_unit_and_outlives_it \
     UnitTest.test_a_unit_of_one_s_own_that_is_restarted \
     UserUnitTest.test_a_machine_is_below_its_unit_and_outlives_it || status=1
+swapon /dev/ubdb || status=1
+python3 tests/parity/run.py cases._reclaim || status=1
+python3 tests/parity/run.py --user 65534 --delegated cases._reclaim || status=1
 EOF

@@ -11,8 +11,9 @@
 namespace berth::guest {
 
 /// Gives the memory of a paused session back to the host, as far as the kernel can: what its
-/// commands have of files in the page cache, and what may go to swap (`memory.reclaim` of cgroup
-/// v2, Linux 5.19). Belongs to the loop's thread; the kernel's work is done on a worker's.
+/// commands have of files in the page cache, and what may go to swap, which is nothing where the
+/// kernel counts that (`memory.reclaim` of cgroup v2, Linux 5.19). Belongs to the loop's thread;
+/// the kernel's work is done on a worker's.
 class MemoryReclaim {
   public:
     struct Options {
