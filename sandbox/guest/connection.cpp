@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/errors.hpp"
+#include "sandbox/guest/heap.hpp"
 #include "sandbox/guest/leases.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -11,7 +12,6 @@
 #include <cerrno>
 #include <utility>
 
-#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -364,7 +364,7 @@ void Connection::finish(const Call& call, protocol::FrameType type, std::string 
     output_.push(type, std::move(payload), owner_.has_unseen() ? protocol::flag_unseen : 0);
     send();
     if (large && output_.empty()) {
-        ::malloc_trim(0);
+        give_back_freed_memory();
     }
 }
 

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/heap.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <climits>
@@ -144,7 +145,7 @@ void confine_process(const std::optional<protocol::UserIds>& run_as)
 // Not inlined: below its frame nothing is in use.
 [[gnu::noinline]] void release_setup_memory() noexcept
 {
-    ::malloc_trim(0);
+    give_back_freed_memory();
     constexpr std::uintptr_t used_below = 4096;   // the red zone, and what madvise itself calls
     constexpr std::uintptr_t size = 512UL * 1024; // less than the gap that the kernel keeps below
     const auto page = static_cast<std::uintptr_t>(::getpagesize());

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/fair_line.hpp"
+#include "sandbox/guest/heap.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,6 @@
 #include <numeric>
 #include <utility>
 
-#include <malloc.h>
 #include <pthread.h>
 
 namespace berth::guest {
@@ -107,7 +107,7 @@ void Workers::State::work()
         job();
         job = nullptr; // what it holds must not wait for the next one
     }
-    ::malloc_trim(0); // a search may have left a megabyte of freed paths in the heap
+    give_back_freed_memory(); // a search may have left a megabyte of freed paths in the heap
 }
 
 bool Workers::State::start_thread(const std::shared_ptr<State>& self) const

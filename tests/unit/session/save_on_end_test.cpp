@@ -185,9 +185,11 @@ TEST_SUITE("session/save_on_end")
             (void)collect(false);
             return !record()["kept"].is_null();
         }));
-        const auto kept = record()["kept"];
+        auto text = record();
+        text["kept"]["counted"] = 1000;
+        std::ofstream(folder(work) + "/record.json") << text;
         CHECK(manager->kill(work, false).saved);
-        CHECK(record()["kept"] == kept); // its retention does not begin anew
+        CHECK(record()["kept"]["counted"] >= 1000); // its retention does not begin anew
         CHECK_FALSE(manager->kill(work, false));
         CHECK(saved.size() == 1);
     }
