@@ -218,6 +218,9 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
 void SessionManager::Implementation::change(const Settings& later)
 {
     const std::lock_guard lock(mutex_);
+    if (is_same(parts_->settings, later)) {
+        return; // else each session would be asked anew for what it was told to be different in
+    }
     parts_ = std::make_shared<Parts>(with_later(parts_->settings, later), parts_->version + 1,
                                      *backend_, *registry_);
 }

@@ -34,6 +34,17 @@ Settings with_later(Settings running, const Settings& later)
     return running;
 }
 
+bool is_same(const Settings& running, const Settings& later)
+{
+    const auto taken = with_later(running, later);
+    return static_cast<const Conditions&>(taken) == running && taken.asked == running.asked &&
+           taken.mounts_read_only == running.mounts_read_only &&
+           taken.setup.commands == running.setup.commands &&
+           taken.setup.timeout == running.setup.timeout &&
+           taken.max_sessions == running.max_sessions &&
+           taken.max_sessions_per_principal == running.max_sessions_per_principal;
+}
+
 std::string own_name(const Settings& settings)
 {
     return "pid " + std::to_string(::getpid()) +

@@ -74,6 +74,9 @@ struct Settings : Conditions {
 /// living machines are to have.
 [[nodiscard]] Settings with_later(Settings running, const Settings& later);
 
+/// Whether with_later() of `running` is as that was.
+[[nodiscard]] bool is_same(const Settings& running, const Settings& later);
+
 /// This server, for people: its process and, where several hosts share the books, its host.
 [[nodiscard]] std::string own_name(const Settings& settings);
 

@@ -55,6 +55,33 @@ TEST_SUITE("session/settings_change")
               std::set<std::string, std::less<>>{"local.pids", "network", "session.ttl"});
     }
 
+    TEST_CASE("what is the same is seen")
+    {
+        Settings running;
+        running.asked = {"local.pids", "session.ttl"};
+        running.save_on_end.workspace = "/workspace";
+        auto later = running;
+        later.state_directory = "/there"; // which is not taken
+        later.save_on_end.workspace = "/elsewhere";
+        later.asked = {"local.pids"};
+        CHECK(is_same(running, later));
+        const std::vector<void (*)(Settings&)> changes{
+            [](Settings& settings) { ++settings.limits.pids; },
+            [](Settings& settings) { settings.asked.insert("network"); },
+            [](Settings& settings) { settings.mounts_read_only = true; },
+            [](Settings& settings) { settings.setup.commands = {"true"}; },
+            [](Settings& settings) { ++settings.setup.timeout; },
+            [](Settings& settings) { ++settings.max_sessions; },
+            [](Settings& settings) { ++settings.max_sessions_per_principal; },
+            [](Settings& settings) { ++settings.home_retention; },
+            [](Settings& settings) { settings.save_on_end.patterns = {"out"}; }};
+        for (const auto change : changes) {
+            auto other = later;
+            change(other);
+            CHECK_FALSE(is_same(running, other));
+        }
+    }
+
     TEST_CASE_FIXTURE(Fixture, "machines that are made from then on are as asked for")
     {
         const auto manager = start();
