@@ -63,7 +63,7 @@ sleep 5
 EOF
     } >"$folder/init"
     chmod 755 "$folder" "$folder/init"
-    timeout 3000 linux.uml mem=3G root=none rootfstype=hostfs rootflags=/ rw init="$folder/init" \
+    timeout 7200 linux.uml mem=3G root=none rootfstype=hostfs rootflags=/ rw init="$folder/init" \
         "${disks[@]}" con=null con0=fd:0,fd:1 quiet </dev/null || true
     [ "$(cat "$folder/status")" = 0 ]
 }
