@@ -2,6 +2,7 @@
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/doctor.hpp"
 #include "sandbox/e2b/e2b_backend.hpp"
+#include "sandbox/e2b/outbound_rules.hpp"
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/mount_rules.hpp"
@@ -58,8 +59,11 @@ bool is_e2b(const Options& options)
 void check_places(const Options& options)
 {
     if (is_e2b(options)) {
+        const auto& outbound = options.sessions.outbound;
         check_setting(options, "mount",
                       [&] { berth::e2b::require_no_mounts(options.sessions.mounts); });
+        check_setting(options, outbound.allow.empty() ? "e2b.deny_out" : "e2b.allow_out",
+                      [&] { berth::e2b::require_outbound(outbound); });
         return;
     }
     const auto& sessions = options.sessions;

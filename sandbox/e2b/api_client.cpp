@@ -2,7 +2,6 @@
 
 #include "sandbox/e2b/pipe.hpp"
 
-#include <random>
 #include <utility>
 
 namespace berth::e2b {
@@ -12,12 +11,6 @@ constexpr std::size_t largest_page = 8U << 20U; ///< a page of 100 sandboxes wit
 constexpr std::size_t most_boxes = 10'000;
 constexpr std::size_t most_pages = 1'000;
 constexpr std::string_view user_agent = "berth";
-
-double random_part()
-{
-    thread_local std::minstd_rand engine{std::random_device{}()};
-    return std::uniform_real_distribution<double>(0, 1)(engine);
-}
 
 /// Of a proxy that has waited long enough: the server that it asked goes on.
 constexpr int gateway_timeout = 504;

@@ -136,7 +136,7 @@ std::unique_ptr<sandbox::Channel> BoxMachine::open(const Deadline& deadline,
     std::optional<Error> last;
     std::chrono::milliseconds asked_for{0};
     for (const auto rest : rests) {
-        wait_for(std::max(rest, asked_for), stop);
+        wait_for(spread(std::max(rest, asked_for), random_part()), stop);
         if (last && (deadline.expired() || stop.stop_requested())) {
             break;
         }

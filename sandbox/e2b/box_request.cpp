@@ -1,6 +1,7 @@
 #include "sandbox/e2b/box_request.hpp"
 
 #include "sandbox/command_environment.hpp"
+#include "sandbox/e2b/outbound_rules.hpp"
 #include "sandbox/e2b/running_box.hpp"
 #include "sandbox/spec_for_guest.hpp"
 
@@ -45,7 +46,7 @@ BoxNetwork box_network(sandbox::Network network, const sandbox::Outbound& outbou
     }
     BoxNetwork all{.internet = true, .allow_out = outbound.allow, .deny_out = outbound.deny};
     if (!all.allow_out.empty() && all.deny_out.empty()) {
-        all.deny_out.emplace_back("0.0.0.0/0"); // E2B lets all through that nothing denies
+        all.deny_out.emplace_back(everything);
     }
     return all;
 }

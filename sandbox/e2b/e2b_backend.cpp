@@ -128,7 +128,7 @@ class E2bBackend : public sandbox::Backend {
                                                             const BoxHome& home);
     [[nodiscard]] std::vector<BoxInfo> look_for(const std::string& generation, bool late,
                                                 const Deadline& deadline);
-    bool abandon(const std::string& id) noexcept;
+    bool abandon(const std::string& id, const std::string& number) noexcept;
     [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id);
     [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home);
     void put_to_rest(const BoxHome& home, const BoxInfo& box);
@@ -221,10 +221,17 @@ try {
 
 /// Of what came to nothing. False where it may be there still: its time runs out, and the books
 /// have its number for whoever comes next.
-bool E2bBackend::abandon(const std::string& id) noexcept
+bool E2bBackend::abandon(const std::string& id, const std::string& number) noexcept
 {
     try {
-        static_cast<void>(link_->api.kill(id, Deadline::after(api_time)));
+        const auto deadline = Deadline::after(api_time);
+        if (link_->api.kill(id, deadline)) {
+            return true;
+        }
+        // Somebody else has ended it, or that was never its name: by its number it is certain.
+        for (const auto& box : link_->api.list({{metadata_keys::generation, number}}, deadline)) {
+            static_cast<void>(link_->api.kill(box.box.id, deadline));
+        }
         return true;
     } catch (const std::exception&) {
         return false;
@@ -309,12 +316,12 @@ std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
     try {
         return install(spec, box, {.id = box.id, .number = spec.generation, .proof = {}});
     } catch (const Error& error) { // what went wrong first is what is told
-        if (!abandon(box.id)) {
+        if (!abandon(box.id, spec.generation)) {
             throw sandbox::LeftBehind(error);
         }
         throw;
     } catch (...) {
-        abandon(box.id);
+        abandon(box.id, spec.generation);
         throw;
     }
 }

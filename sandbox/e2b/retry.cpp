@@ -4,6 +4,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
+#include <random>
 
 namespace berth::e2b {
 namespace {
@@ -25,6 +26,17 @@ std::chrono::milliseconds backoff(unsigned failures, double random) noexcept
         std::min(std::max(failures, 1U), 8U); // beyond the longest in any case
     const auto bound = std::min(shortest_backoff * (1U << doublings), longest_backoff);
     return shortest_backoff + part_of(bound - shortest_backoff, random);
+}
+
+std::chrono::milliseconds spread(std::chrono::milliseconds time, double random) noexcept
+{
+    return time + part_of(time / 5, random);
+}
+
+double random_part()
+{
+    thread_local std::minstd_rand engine{std::random_device{}()};
+    return std::uniform_real_distribution<double>()(engine);
 }
 
 void wait_for(std::chrono::milliseconds time, const std::stop_token& stop)

@@ -15,6 +15,13 @@ inline constexpr std::chrono::milliseconds longest_backoff{60'000};
 /// lost the same server do not come back in the same second. `random`: from 0 to 1.
 [[nodiscard]] std::chrono::milliseconds backoff(unsigned failures, double random) noexcept;
 
+/// `time` and up to a fifth more, for the same reason.
+[[nodiscard]] std::chrono::milliseconds spread(std::chrono::milliseconds time,
+                                               double random) noexcept;
+
+/// From 0 to 1, another one in each thread and process.
+[[nodiscard]] double random_part();
+
 /// Until so much time is over, or a stop request comes.
 void wait_for(std::chrono::milliseconds time, const std::stop_token& stop);
 

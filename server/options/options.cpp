@@ -6,7 +6,6 @@
 #include "server/options/definitions.hpp"
 #include "server/options/mount_roots.hpp"
 #include "server/options/out_of_reach.hpp"
-#include "server/options/outbound.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/values.hpp"
 
@@ -275,8 +274,8 @@ sandbox::Network pick_network(const Layers& layers, const Given& given)
     return sandbox::Network::host;
 }
 
-/// The lists of what is reached by a network, which only E2B keeps; what cannot be kept is refused
-/// where sandboxes are made.
+/// The lists of what is reached by a network, which only E2B keeps; what of them it would refuse is
+/// the backend's to say.
 sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbox::Network network)
 {
     sandbox::Outbound outbound{.allow = layers.raw("e2b.allow_out").items,
@@ -299,7 +298,6 @@ sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbo
                         ") are of a network, and there is none (network = \"none\")",
                     "Say --network host, which on E2B is the internet, or leave them out.");
     }
-    require_outbound(outbound, raw.origin);
     return outbound;
 }
 

@@ -304,6 +304,20 @@ TEST_CASE("a box that may have been made is found again, and one that cannot be 
         CHECK(wrong.code == ErrorCode::sandbox_unavailable);
         CHECK(wrong.retryable);
     }
+    SUBCASE("its answer names another, which there is not: it is ended by its number")
+    {
+        cloud.emulator.fault(
+            {{"plane", "api"}, {"path", "/v2/sandboxes"}, {"method", "POST"}, {"id", "iwrong"}});
+        (void)wrong_of([&] { (void)cloud.create(spec); });
+        const auto books = cloud.emulator.books();
+        CHECK(books.running.empty());
+        const auto unknown = cloud.unknown();
+        CHECK(unknown.size() == 1);
+        for (const auto& id : unknown) {
+            CHECK(books.ended.at(id) == "killed");
+            cloud.know(id);
+        }
+    }
     SUBCASE("the guest does not come up in it")
     {
         cloud.emulator.fault(

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -29,6 +30,25 @@ TEST_CASE("a backoff doubles its bound from 6 s to 60 s, and is never below 3 s"
     }
     CHECK(backoff(2, -1) == 3s);
     CHECK(backoff(2, 7) == 12s);
+}
+
+TEST_CASE("who waits a little waits up to a fifth longer, and not all of them as long")
+{
+    using berth::e2b::random_part;
+    using berth::e2b::spread;
+    CHECK(spread(500ms, 0) == 500ms);
+    CHECK(spread(500ms, 1) == 600ms);
+    CHECK(spread(0ms, 1) == 0ms);
+    double least = 1;
+    double most = 0;
+    for (int i = 0; i < 100; ++i) {
+        const double part = random_part();
+        least = std::min(least, part);
+        most = std::max(most, part);
+    }
+    CHECK(least >= 0);
+    CHECK(most <= 1);
+    CHECK(most - least > 0.5);
 }
 
 TEST_CASE("Retry-After is taken as a whole number of seconds only")

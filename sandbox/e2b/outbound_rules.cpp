@@ -1,19 +1,19 @@
-#include "server/options/outbound.hpp"
+#include "sandbox/e2b/outbound_rules.hpp"
 
 #include "sandbox/base/error.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-namespace berth::server {
+namespace berth::e2b {
 namespace {
-
-constexpr std::string_view everything = "0.0.0.0/0";
 
 /// With `/bits` or without.
 bool is_range(const std::string& text)
@@ -68,38 +68,37 @@ bool is_domain(std::string_view text)
     }
 }
 
-[[noreturn]] void refuse_list(const std::string& what, const std::string& origin, std::string hint)
+[[noreturn]] void refuse_list(const std::string& what, std::string hint)
 {
-    throw Error(ErrorCode::invalid_argument, what + " (" + origin + ")", std::move(hint));
+    throw Error(ErrorCode::invalid_argument, what, std::move(hint));
 }
 
 } // namespace
 
-void require_outbound(const sandbox::Outbound& outbound, const std::string& origin)
+void require_outbound(const sandbox::Outbound& outbound)
 {
     bool any_domain = false;
     for (const auto& each : outbound.allow) {
         const bool range = is_range(each);
         if (!range && !is_domain(each)) {
             refuse_list("e2b.allow_out has \"" + each + "\", which is no address, range or domain",
-                        origin, "Write it as 203.0.113.7, 203.0.113.0/24, pypi.org or *.pypi.org.");
+                        "Write it as 203.0.113.7, 203.0.113.0/24, pypi.org or *.pypi.org.");
         }
         any_domain = any_domain || !range;
     }
     for (const auto& each : outbound.deny) {
         if (!is_range(each)) {
             refuse_list("e2b.deny_out has \"" + each + "\", which is no address and no range",
-                        origin,
                         "Write it as 203.0.113.7 or 203.0.113.0/24; E2B denies no names. To let "
                         "commands reach some names alone, put those in e2b.allow_out.");
         }
     }
     if (any_domain && !outbound.deny.empty() &&
         std::ranges::find(outbound.deny, everything) == outbound.deny.end()) {
-        refuse_list("e2b.allow_out has a domain, and e2b.deny_out does not deny the rest", origin,
+        refuse_list("e2b.allow_out has a domain, and e2b.deny_out does not deny the rest",
                     "Add \"0.0.0.0/0\" to e2b.deny_out, as E2B wants it beside domains, or leave "
                     "e2b.deny_out out, which means the same.");
     }
 }
 
-} // namespace berth::server
+} // namespace berth::e2b
