@@ -193,7 +193,7 @@ class LeftRunningTest(ParityTest):
             "python3 -m http.server 8765 --bind 127.0.0.1 >log 2>&1 & sleep 0.2; "
             "until curl -sf http://127.0.0.1:8765/; do sleep 0.02; done | head -c 9").data
         # As soon as the shell ends, though the server does not.
-        self.assertLess(time.monotonic() - begin, 1.5)
+        self.assertLess(time.monotonic() - begin, 3)
         self.assertEqual([process["name"].split()[0] for process in data["left_running"]],
                          ["python3"], data)
         self.assertIn("<!DOCTYPE", data["stdout"])

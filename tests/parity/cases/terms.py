@@ -95,7 +95,7 @@ class HostLimitsTest(ParityTest):
 
     @local_only
     def test_processes(self):
-        start = "for i in $(seq 60); do sleep 2 & done 2>/dev/null; jobs -r | wc -l"
+        start = "for i in $(seq 60); do sleep 20 & done 2>/dev/null; jobs -r | wc -l"
         few = self.run_command(start).data["stdout"].split()
         self.assertNotIn("60", few)  # none, where the shell had no process for seq
         self.come(BERTH_LOCAL_PIDS="200")
@@ -132,7 +132,7 @@ class HostLimitsTest(ParityTest):
         self.assertEqual(self.limits()["memory_bytes"], 512 * MEBIBYTE)
         # Not below what is in use: nobody is killed for it.
         job = self.run_command("(head -c 200M /dev/zero; sleep 100) | tail", background=True).data["job_id"]
-        self.output("sleep 1")
+        self.wait_until(lambda: int(self.output("ps -C tail -o rss=").split()[0]) > 200 * 1024, 30, "it has all")
         self.come(BERTH_LOCAL_MEMORY="64MiB")
         (told,) = self.run_command("true").notices
         self.assertIn("(local.memory)", told)
