@@ -13,13 +13,13 @@ namespace {
 
 constexpr int highest = 1000; // OOM_SCORE_ADJ_MAX
 constexpr const char* never = "-1000";
+constexpr const char* zero = "0"; // the lowest for which nobody needs a privilege
 
 /// Best effort: a guest that is not spared works all the same.
-void put(const UniqueFd& file, const std::string& value) noexcept
+bool put(const UniqueFd& file, const std::string& value) noexcept
 {
-    if (file) {
-        (void)!::pwrite(file.get(), value.data(), value.size(), 0);
-    }
+    const auto size = static_cast<ssize_t>(value.size());
+    return file && ::pwrite(file.get(), value.data(), value.size(), 0) == size;
 }
 
 } // namespace
@@ -43,8 +43,12 @@ OomScore OomScore::of_this_process()
 OomScore OomScore::spared()
 {
     auto score = of_this_process();
-    score.raised_ = std::exchange(score.own_, never);
-    put(score.file_, score.own_);
+    const bool is_positive = score.own_ > zero; // as texts
+    if (put(score.file_, never)) {
+        score.raised_ = std::exchange(score.own_, never);
+    } else if (is_positive && put(score.file_, zero)) {
+        score.raised_ = std::exchange(score.own_, zero);
+    }
     return score;
 }
 
@@ -52,12 +56,12 @@ OomScore OomScore::spared()
 // they run another program.
 OomScore::Raised::Raised(const OomScore& score) noexcept : score_(score)
 {
-    put(score_.file_, score_.raised_);
+    (void)put(score_.file_, score_.raised_);
 }
 
 OomScore::Raised::~Raised()
 {
-    put(score_.file_, score_.own_);
+    (void)put(score_.file_, score_.own_);
 }
 
 } // namespace berth::guest

@@ -21,7 +21,9 @@ class OomScore {
     [[nodiscard]] static OomScore of_this_process();
 
     /// The same for a guest that is root in a machine of its own: it is spared before all others,
-    /// and processes are started with what it had.
+    /// and processes are started with what it had. Where its root may not do that
+    /// (CAP_SYS_RESOURCE) it is as low as anybody may be, and where that is no lower, as
+    /// of_this_process().
     [[nodiscard]] static OomScore spared();
 
     /// As long as it lives, processes are started with a score of `more` above the guest's own.

@@ -15,6 +15,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 using berth::protocol::ConnectorEnd;
@@ -64,6 +65,58 @@ std::size_t sleepers(const std::string& time)
     }
     return count;
 }
+
+constexpr const char* own_score = "/proc/self/oom_score_adj";
+
+std::string score_of(const std::string& process)
+{
+    return berth::read_file_limited(AT_FDCWD, "/proc/" + process + "/oom_score_adj", 100);
+}
+
+/// The text of that line of a file of /proc.
+std::string line_of(const std::string& file, const std::string& name)
+{
+    std::ifstream lines(file);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with(name + ':')) {
+            return line;
+        }
+    }
+    return "there is no " + name;
+}
+
+/// What this host's root may have: in a container it is mostly without CAP_SYS_RESOURCE.
+std::string lowest_score()
+{
+    constexpr unsigned long long sys_resource = 1ULL << 24U;
+    const auto line = line_of("/proc/self/status", "CapEff");
+    const auto own = std::stoull(line.substr(line.find('\t')), nullptr, 16);
+    return (own & sys_resource) != 0 ? "-1000\n" : "0\n";
+}
+
+bool has_set_user_ids(const std::string& path)
+{
+    struct statvfs status{};
+    return ::statvfs(path.c_str(), &status) == 0 && (status.f_flag & ST_NOSUID) == 0;
+}
+
+/// Raised for as long as this lives.
+class ScoreOfThisProcess {
+  public:
+    explicit ScoreOfThisProcess(const std::string& score)
+        : before_(berth::read_file_limited(AT_FDCWD, own_score, 100))
+    {
+        std::ofstream(own_score) << score;
+    }
+
+    ~ScoreOfThisProcess() { std::ofstream(own_score) << before_; }
+
+    ScoreOfThisProcess(const ScoreOfThisProcess&) = delete;
+    ScoreOfThisProcess& operator=(const ScoreOfThisProcess&) = delete;
+
+  private:
+    const std::string before_;
+};
 
 bool has(const std::string& text, const std::string& part)
 {
@@ -126,9 +179,42 @@ TEST_SUITE("resident" * doctest::skip(::geteuid() != 0))
                           ") 2>&1 | grep -c 'not permitted'") == "2\n0");
         CHECK(machine.run("cat " + machine.folder() + "/key 2>/dev/null") == "1");
         // A lower score than it was given would have others killed in its place.
-        CHECK(machine.run("cat /proc/self/oom_score_adj; "
-                          "(echo -1000 >/proc/self/oom_score_adj) 2>/dev/null || echo refused") ==
-              berth::read_file_limited(AT_FDCWD, "/proc/self/oom_score_adj", 100) + "refused\n0");
+        CHECK(machine.run("(echo -1000 >/proc/self/oom_score_adj) 2>/dev/null || echo refused") ==
+              "refused\n0");
+    }
+
+    TEST_CASE("a resident guest is killed after all else, and its commands are as they were given")
+    {
+        const Resident machine;
+        machine.upload(machine.config());
+        {
+            const ScoreOfThisProcess as_of_envd("200");
+            REQUIRE(machine.reside().status == 0);
+        }
+        const auto guest = machine.run(its_guest);
+        CHECK(score_of(guest.substr(0, guest.find('\n'))) == lowest_score());
+        CHECK(machine.run("cat /proc/self/oom_score_adj; setsid cat /proc/self/oom_score_adj; "
+                          "cat /proc/$PPID/oom_score_adj") == "200\n200\n200\n0");
+        CHECK(score_of(guest.substr(0, guest.find('\n'))) == lowest_score());
+    }
+
+    TEST_CASE("a command of a resident guest has no wall around it but its user")
+    {
+        const Resident machine;
+        machine.upload(machine.config());
+        REQUIRE(machine.reside().status == 0);
+        // What keeps set-user-id programs, such as sudo, from working: as this process has it.
+        for (const std::string name : {"NoNewPrivs", "Seccomp", "CapBnd"}) {
+            CAPTURE(name);
+            const auto own = line_of("/proc/self/status", name);
+            CHECK(machine.run("grep '^" + name + ":' /proc/self/status") == own + "\n0");
+        }
+        const auto as_root = machine.home() + "/../as-root";
+        std::filesystem::copy_file("/usr/bin/env", as_root);
+        REQUIRE(::chmod(as_root.c_str(), 04755) == 0);
+        // Where this host's temporary folder has no such programs the lines above say it alone.
+        const std::string becomes = has_set_user_ids(as_root) ? "0" : "65534";
+        CHECK(machine.run("id -u; " + as_root + " id -u") == "65534\n" + becomes + "\n0");
     }
 
     TEST_CASE("what an opening lacks comes behind it, however large")
@@ -185,7 +271,7 @@ TEST_SUITE("resident" * doctest::skip(::geteuid() != 0))
         const auto time = unlike_any(1);
         (void)machine.run("(setsid sleep " + time + " & setsid setsid sleep " + time +
                           " &) >&- 2>&-");
-        REQUIRE(sleepers(time) == 2);
+        REQUIRE(becomes_true([&] { return sleepers(time) == 2; }));
         SUBCASE("that lives") {}
         SUBCASE("that died, and has left its commands")
         {
