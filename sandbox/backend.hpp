@@ -268,9 +268,10 @@ class Backend {
     /// that generation, and what is in that home.
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
 
-    /// Ends the guest of a machine that is just being made of the key, whoever makes it: that one
-    /// is told by the guest's end, and undoes the rest. Nothing where there is none.
-    virtual void interrupt(const std::string& /*key_hash*/) {}
+    /// Ends the guest of a machine that is just being made, whoever makes it: that one is told by
+    /// the guest's end, and undoes the rest. Of a record as of an interrupted creation (see
+    /// destroy()). Nothing where there is none.
+    virtual void interrupt(const MachineRecord& /*record*/) {}
 
     /// Whether it is certain that the machine of a record does not exist any more; one that merely
     /// does not answer does. Of a record as of an interrupted creation (see destroy()): that

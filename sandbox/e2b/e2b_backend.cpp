@@ -84,6 +84,7 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine> create(const MachineSpec& spec) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine> attach(const MachineRecord& record) override;
     void destroy(const MachineRecord& record, bool purge) override;
+    void interrupt(const MachineRecord& record) override;
     [[nodiscard]] bool is_gone(const MachineRecord& record) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine> adopt(const std::string& id,
                                                           const MachineSpec& spec) override;
@@ -407,6 +408,24 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
     for (const auto& box :
          link()->api.list({{metadata_keys::generation, record.generation}}, deadline)) {
         static_cast<void>(link_->api.kill(box.box.id, deadline));
+    }
+}
+
+/// Of one in a home that somebody else made it is waited for: what is in it would have to be asked.
+void E2bBackend::interrupt(const MachineRecord& record)
+{
+    const auto home = e2b::home_of(record);
+    const auto deadline = Deadline::after(api_time);
+    const auto& number = home ? home->number : record.generation;
+    if (number.empty()) {
+        return;
+    }
+    for (const auto& listed : link()->api.list({{metadata_keys::generation, number}}, deadline)) {
+        const auto box = info_of(listed.box.id);
+        if (box && box->state == BoxState::running) {
+            const RunningBox running(link_, box->box, RunningBox::margin, {});
+            static_cast<void>(is_ended(*running.if_awake(), deadline));
+        }
     }
 }
 

@@ -102,7 +102,7 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     attach(const sandbox::MachineRecord& record) override;
     void destroy(const sandbox::MachineRecord& record, bool purge) override;
-    void interrupt(const std::string& key_hash) override;
+    void interrupt(const sandbox::MachineRecord& record) override;
     [[nodiscard]] bool is_gone(const sandbox::MachineRecord& record) override;
 
     [[nodiscard]] std::optional<protocol::Parting>
@@ -414,9 +414,9 @@ void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
     lifetimes_.erase(whole.id);
 }
 
-void LocalBackend::interrupt(const std::string& key_hash)
+void LocalBackend::interrupt(const sandbox::MachineRecord& record)
 {
-    end_guest(find_unrecorded(key_hash));
+    end_guest(find_unrecorded(record.data.at("key_hash")));
 }
 
 bool LocalBackend::is_gone(const sandbox::MachineRecord& record)

@@ -74,7 +74,8 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     require_place(settings_.place, *record);
     const bool in_making = record->state == State::creating && !manner.condition;
     if (in_making) {
-        backend_.interrupt(key); // else its session.setup, of an hour perhaps, would be waited for
+        // Else its session.setup, of an hour perhaps, would be waited for.
+        backend_.interrupt(interrupted(key, *record));
     }
     finish_begun(key);
     const auto lock = this->lock(key, manner.deadline);

@@ -16,6 +16,7 @@ import unittest
 import e2b
 from apart import be_apart
 from ordinary_user import run_as
+from suite import marked
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -26,11 +27,11 @@ def applying(suite, backend):
         if isinstance(test, unittest.TestSuite):
             yield from applying(test, backend)
         else:
-            method = getattr(test, getattr(test, "_testMethodName", ""), None)
-            marked = getattr(method, "local_only", False) or getattr(test, "local_only", False)
             away = backend == "e2b" and any(test.id().startswith("cases." + name) for name in e2b.NOT_HERE)
-            away = away or (backend != "e2b" and getattr(test, "e2b_only", False))
-            if not away and (backend == "local" or not marked):
+            away = away or (backend != "local" and marked(test, "local_only"))
+            away = away or (backend != "e2b" and marked(test, "e2b_only"))
+            away = away or (backend == "direct" and marked(test, "sandboxes_only"))
+            if not away:
                 yield test
 
 

@@ -40,10 +40,23 @@ def local_only(test):
     return test
 
 
+def sandboxes_only(test):
+    """For a test or a class of what `local` and `e2b` have and `direct` has not: each its own, or modes
+    that mean something for who is not root."""
+    test.sandboxes_only = True
+    return test
+
+
 def e2b_only(test):
     """For what only machines elsewhere can show."""
     test.e2b_only = True
     return test
+
+
+def marked(test, mark):
+    """Whether that test, or its class, was given one of these marks."""
+    method = getattr(test, getattr(test, "_testMethodName", ""), None)
+    return getattr(method, mark, False) or getattr(test, mark, False)
 
 
 class CheckedBerth(Berth):
@@ -82,9 +95,8 @@ class ParityTest(unittest.TestCase):
     lease = None
 
     def setUp(self):
-        marked = getattr(self, self._testMethodName)
-        if backend() != "local" and (getattr(marked, "local_only", False) or
-                                     getattr(self, "local_only", False)):
+        if (backend() != "local" and marked(self, "local_only")) or (
+                backend() == "direct" and marked(self, "sandboxes_only")):
             self.fail("this test is for sandboxes that isolate: run it by tests/parity/run.py")
         self.state = StateDirectory(exclusive=True)
         self.addCleanup(self.end)

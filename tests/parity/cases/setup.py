@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 
-from suite import ParityTest, local_only
+from suite import ParityTest, sandboxes_only
 
 
 class SetupTest(ParityTest):
@@ -105,14 +105,23 @@ class SetupTest(ParityTest):
         self.berth.cancel(call)
         self.wait_until(lambda: self.state_of("long") is None, 20, "it is undone")
 
-    @local_only
+    @sandboxes_only
     def test_it_is_killed_while_it_is_set_up(self):
-        call = self.begin_long()
-        self.command_line("sessions", "kill", "long")
-        error = call.result(20).error
-        self.assertEqual(error["code"], "sandbox_unavailable")
-        self.assertIn("was ended while it was set up", error["message"])
-        self.assertIsNone(self.state_of("long"))
+        """The first machine of a session, which leaves nothing, and one with a home from before."""
+        for state in (None, "ended"):
+            with self.subTest(state):
+                if state:
+                    self.serve("", session="long")
+                    self.output("echo kept >file")
+                    self.command_line("sessions", "kill", "long")
+                call = self.begin_long()
+                self.command_line("sessions", "kill", "long")
+                error = call.result(20).error
+                self.assertEqual(error["code"], "sandbox_unavailable")
+                self.assertIn("was ended while it was set up", error["message"])
+                self.assertEqual(self.state_of("long"), state)
+        self.serve("", session="long")
+        self.assertEqual(self.output("cat file"), "kept\n")
 
     def test_servers_that_race_run_it_once(self):
         self.file.write_text('[session]\nsetup = ["echo once >> made; sleep 1"]\n')
