@@ -60,7 +60,10 @@ void check_places(const Options& options)
 {
     if (is_e2b(options)) {
         const auto& outbound = options.sessions.outbound;
-        check_setting(options, "mount",
+        const bool is_given = std::ranges::any_of(options.settings, [](const auto& setting) {
+            return setting.key == "mount" && setting.origin != "default";
+        });
+        check_setting(options, is_given ? "mount" : "default_workspace",
                       [&] { berth::e2b::require_no_mounts(options.sessions.mounts); });
         check_setting(options, outbound.allow.empty() ? "e2b.deny_out" : "e2b.allow_out",
                       [&] { berth::e2b::require_outbound(outbound); });

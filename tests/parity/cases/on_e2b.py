@@ -182,10 +182,13 @@ class OnE2bTest(ParityTest):
                 self.assertEqual(self.state_of(box), "killed")
 
     def test_what_it_does_not_have_is_refused_at_the_start(self):
-        said = json.loads(self.command_line("config", "--json", status=2,
-                                            env={"BERTH_MOUNT": "/usr/share:/mnt/x"}))
-        self.assertIn("a mount", said["reason"])
-        self.assertIn("BERTH_MOUNT", said["reason"])
+        for name, value in (("BERTH_MOUNT", "/usr/share:/mnt/x"),
+                            ("BERTH_DEFAULT_WORKSPACE", "/usr/share/{principal}")):
+            with self.subTest(name):
+                env = {"BERTH_ALLOWED_MOUNT_ROOTS": "/usr/share", name: value}
+                said = json.loads(self.command_line("config", "--json", status=2, env=env))
+                self.assertIn("a mount", said["reason"])
+                self.assertIn(name, said["reason"])
 
     def test_a_changed_profile_keeps_the_box_and_says_so(self):
         self.output("echo kept >file")
