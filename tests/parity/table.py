@@ -34,7 +34,7 @@ class TableTest(ParityTest):
 
             def method(self, row=row):
                 self.check(row)
-            method.local_only = row.local_only
+            method.local_only, method.sandboxes_only = row.local_only, row.sandboxes_only
             setattr(cls, name, method)
 
     @classmethod

@@ -4,7 +4,7 @@ import base64
 import hashlib
 
 from picture import noise
-from suite import ParityTest, local_only
+from suite import ParityTest, sandboxes_only
 
 
 class FilesTest(ParityTest):
@@ -75,7 +75,7 @@ class FilesTest(ParityTest):
                 self.refused(code, tool, **arguments)
         self.assertEqual(self.content("f"), "one\ntwo\ntwo\n")
 
-    @local_only
+    @sandboxes_only
     def test_a_folder_that_may_not_be_written_to_is_named(self):
         self.output("mkdir closed; echo old >closed/f; chmod 555 closed")
         for tool, arguments in (

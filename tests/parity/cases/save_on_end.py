@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 
-from suite import BACKENDS, ParityTest, backend, binary_path, local_only
+from suite import BACKENDS, ParityTest, backend, binary_path, local_only, sandboxes_only
 
 
 class SaveOnEndTest(ParityTest):
@@ -201,7 +201,7 @@ class SaveOnEndTest(ParityTest):
                           "etc: symbolic link", "pipe: named pipe", "loop: symbolic link"])
         self.assertEqual(self.saved(), {})
 
-    @local_only  # on `direct`, started by root, modes mean nothing
+    @sandboxes_only  # on `direct`, started by root, modes mean nothing
     def test_what_cannot_be_read_is_not_lost(self):
         self.fill()
         self.output("chmod 000 out/sub")

@@ -21,6 +21,7 @@ class CallRow:
     same_as: str = ""  # a command that prints what shown(result) must be
     look: typing.Callable | None = None  # (test, row, result): whatever else must be so
     local_only: bool = False
+    sandboxes_only: bool = False  # modes, which mean nothing to root
 
 
 class CallTable(TableTest):

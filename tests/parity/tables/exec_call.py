@@ -102,7 +102,7 @@ WORKDIR = [
     ExecRow("workdir: links in a circle", "touch ran", refused="invalid_path", setup="ln -s l l",
             arguments={"workdir": "{dir}/l"}, words=("symbolic links",)),
     ExecRow("workdir: no way in", "touch ran", refused="permission_denied", setup="mkdir -m 0 d",
-            arguments={"workdir": "{dir}/d"}, words=("ls -ld",), local_only=True),
+            arguments={"workdir": "{dir}/d"}, words=("ls -ld",), sandboxes_only=True),
     _refused("a workdir of another user", "not_found", ("~root",), workdir="~root"),
     _refused("a workdir with a variable", "not_found", ("$HOME",), workdir="$HOME"),
     _refused("an empty workdir", "invalid_argument", ("workdir: may not be empty",), workdir=""),
@@ -187,7 +187,7 @@ OUTCOMES = [
     _row("it knows its own session only", "ps -e -o pid= | wc -l", re.compile(r"\d\n"), fresh=False,
          local_only=True),
     _row("who it is", "id -un; whoami; echo $HOME $USER", "user\nuser\n/home/user user\n", fresh=False,
-         local_only=True),
+         sandboxes_only=True),
 ]
 
 REFUSED = [

@@ -210,7 +210,7 @@ REST_ROWS = (
           "total": 1}),
     Row("no UTF-8 by a question mark", {"pattern": "a?"}, setup="touch $'a\\xff'", data={"total": 1}),
     Row("may not be listed", {"pattern": "*", "path": "."}, setup="mkdir a d; touch a/f d/f; chmod 0 d",
-          local_only=True,
+          sandboxes_only=True,
         data={"total": 1, "unreadable_directories": 1, "unreadable_paths": ["{dir}/d/"], "complete": True},
               parts=("1 could not be read: {dir}/d/",)),
     Row("a root by a link", {"pattern": "a.c", "path": "l"}, setup=TREE + "ln -s doc l", data={"root": "{dir}/doc",

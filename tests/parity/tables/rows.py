@@ -23,6 +23,7 @@ class ExecRow:
     words: tuple = ()  # in the error's text
     fresh: bool = True  # a fresh bash does the same
     local_only: bool = False
+    sandboxes_only: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,3 +45,4 @@ class EditRow:
     words: tuple = ()  # in the error's text
     patch_applies: bool = True  # the diff leads from before to after and back by GNU patch
     local_only: bool = False
+    sandboxes_only: bool = False
