@@ -13,7 +13,7 @@ sys.path.append(os.path.dirname(e2b.__file__) + "/../e2b_emulator")
 from client import Box, api  # noqa: E402
 
 DAY = 24 * 3600
-TICKING = "while :; do date +%s%N >tick; sleep 0.05; done"
+TICKING = "while :; do date +%s%N >next; mv next tick; sleep 0.05; done"  # whole, whenever it is killed
 
 
 @e2b_only
