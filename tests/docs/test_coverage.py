@@ -1,5 +1,5 @@
-"""tests/COVERAGE.md against the tree: each promise names a test, and every test that it names is there
-and is run by something. Nothing is run here."""
+"""tests/COVERAGE.md, and what docs/backends.md says to differ, against the tree: each row names a test, and
+every test that it names is there and is run by something. Nothing is run here."""
 
 import ast
 import functools
@@ -175,6 +175,53 @@ class Coverage(unittest.TestCase):
         self.assertEqual(topics("# A\n## B\n| promise | shown by |\n|---|---|\n| a \\| b | none |\n"),
                          {"B": [["a \\| b", "none"]]})
         self.assertEqual(named("by hand"), [])
+
+
+def differences():
+    """The rows of that table, as cells; what a test's cell names without a folder is a case."""
+    page = (ROOT / "docs" / "backends.md").read_text()
+    rows = topics(page)["What differs"]
+    return [[*cells[:-1], re.sub(r"`(\w+\.py)`", r"`tests/parity/cases/\1`", cells[-1])] for cells in rows
+            if cells[0] != "difference"]
+
+
+def of_local_alone():
+    """The files of cases with some that are marked so."""
+    for path in sorted((PARITY / "cases").glob("[a-z]*.py")):
+        classes = [one for one in vars(parity_module(path.stem)).values()
+                   if isinstance(one, type) and one.__module__ == f"cases.{path.stem}"]
+        if any(getattr(one, "local_only", False) for case in classes for one in (case, *vars(case).values())):
+            yield path.name
+
+
+class Differences(unittest.TestCase):
+    def test_each_is_shown_by_tests_that_there_are(self):
+        rows = differences()
+        self.assertGreater(len(rows), 30)
+        self.assertEqual(len({cells[0] for cells in rows}), len(rows))
+        for cells in rows:
+            with self.subTest(cells[0]):
+                self.assertEqual(len(cells), 4, cells)
+                self.assertNotEqual(cells[1], cells[2])
+                shown = named(cells[3])
+                self.assertTrue(shown, "no test is named")
+                self.assertEqual([wrong for wrong in (complaint(*one) for one in shown) if wrong], [])
+
+    def test_what_is_not_run_on_e2b_is_one(self):
+        """Each by its name, or where a whole file is not by that."""
+        shown = [one for cells in differences() for one in named(cells[3])]
+        files = {pathlib.Path(file).name for file, _ in shown}
+        names = {(pathlib.Path(file).stem, name) for file, names in shown for name in names}
+        for case in parity_module("on_e2b").e2b.NOT_HERE:
+            with self.subTest(case):
+                module, _, name = case.partition(".")
+                if name:
+                    self.assertIn((module, name), names)
+                else:
+                    self.assertIn(f"{module}.py", files)
+        marked = list(of_local_alone())
+        self.assertGreater(len(marked), 10)
+        self.assertEqual([file for file in marked if file not in files], [])
 
 
 if __name__ == "__main__":

@@ -10,12 +10,11 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "e2b_emulat
 from case import processes_below  # noqa: E402
 from emulator import Emulator  # noqa: E402
 
-# What is not run on e2b, by the beginning of its name, and why: docs/backends.md tells it to users.
+# What is not run on e2b, by the beginning of its name, and why. Each has a row in "What differs" in
+# docs/backends.md, which names what is so there instead (tests/docs/test_coverage.py).
 NOT_HERE = {
     # What a sandbox of E2B's is not.
     "search.": "compares with programs of the host on a tree of the host, which is mounted",
-    "isolation.SecretsTest": "gives the server other credentials of E2B's, which must reach nobody",
-    "edits.EditsTest.test_a_patch_that_fails_changes_nothing": "a home of E2B's is not empty",
     # Of its home only the books say which box it is; who has lost them takes it by its id (homes_on_e2b.py).
     "adoption.AdoptionTest.test_a_home_that_no_book_knows": "its key leads to no box",
     "terms.ShownTest.test_of_one_of_which_nothing_is_known": "a record without content leads to no box",
@@ -23,9 +22,9 @@ NOT_HERE = {
     "save_on_end.SaveOnEndTest.test_a_lost_one_too_and_a_server_does_it_at_its_start": "nobody sees it before",
     "adoption.AdoptionTest.test_what_nobody_was_told_of_goes_with_the_home": "waits for the end of a connection",
     # What a killed server had not told is nobody else's before its lease is over, and a machine that is ended
-    # before that takes it along; and a guest there writes no note, since its server ends it.
+    # before that takes it along; and nobody ends its machine.
     "outcomes.OutcomesTest.test_what_a_killed_machine_has_not_told": "ended within the lease",
-    "outcomes.OutcomesTest.test_what_a_machine_has_not_told_that_ends_when_its_server_leaves": "no note",
+    "outcomes.OutcomesTest.test_what_a_machine_has_not_told_that_ends_when_its_server_leaves": "not of a killed one",
     "sessions.SessionsTest.test_info_says_when_it_ends_and_where_it_stands": "it sleeps, and says that",
     # Until a command ends a machine cannot know that its server was killed: its connector stays.
     "outcomes.OutcomesTest.test_a_command_whose_server_was_killed_goes_on": "it is told when it has ended",

@@ -1,5 +1,9 @@
 """Each tool, and each way in which E2B or the line to it can fail a request of it."""
 
+import os
+import signal
+import time
+
 import e2b
 from faulted import FIRST, START, STREAM, FaultedTest
 from suite import e2b_only
@@ -138,3 +142,19 @@ class FaultsTest(FaultedTest):
                 self.assertEqual(server.close(), 0)
                 e2b.emulator().clear_faults()
         self.check_books()
+
+    def test_a_guest_that_stands_still(self):
+        """Envd answers for it, so nobody asks it: a call has its own time and that of the way there."""
+        self.output("true")
+        (guest,) = e2b.guests()
+        os.kill(guest, signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            found = self.berth.call_async("bash_exec", {"command": "echo x >>count", "timeout": 2}).result(200)
+        finally:
+            os.kill(guest, signal.SIGCONT)
+        self.assertGreater(time.monotonic() - began, 60)
+        self.assertEqual(found.error.get("code"), "backend_error", found)
+        self.assertIn("cannot be asked what became of it", found.text)
+        self.assertLessEqual(self.run_command("cat count").data["stdout"].count("x"), 1)
+        self.assertEqual(self.living_guests(), [guest])
