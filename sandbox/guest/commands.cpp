@@ -152,7 +152,8 @@ void Commands::State::drop(Command& command)
                      command.unseen(),
                      command.is_awaited() || command.unseen().is_set() ? command.id() : "",
                      command.is_made_by_break(),
-                     command.order()};
+                     command.order(),
+                     !command.is_end_read()};
         if (command.was_job()) {
             remember(std::move(job));
         } else {

@@ -18,6 +18,9 @@ constexpr std::size_t unseen_remembered = 128;
 /// Of them in an error.
 constexpr std::size_t named = 12;
 
+/// A job's end that nobody asks for keeps no machine from being replaced for longer.
+constexpr std::chrono::minutes unread_time{10};
+
 void sort_by_id(std::vector<protocol::JobEntry>& jobs)
 {
     std::ranges::sort(jobs, {}, [](const protocol::JobEntry& job) {
@@ -271,6 +274,16 @@ void Commands::State::seen(const std::string& job_id)
     }
 }
 
+void Commands::State::read_end(const std::string& job_id)
+{
+    if (const auto command = find_job(job_id)) {
+        command->set_end_read();
+    }
+    for (auto& job : ended) {
+        job.unread = job.unread && job.state.job_id != job_id;
+    }
+}
+
 std::vector<UnseenMark*> Commands::State::marks()
 {
     std::vector<UnseenMark*> all;
@@ -385,7 +398,15 @@ Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& requ
 Commands::Waiting Commands::job_output(const protocol::JobOutputRequest& request,
                                        JobCalls::OutputDone done, std::string asker)
 {
-    const auto call = state_->job_calls.output(request, std::move(done), std::move(asker));
+    const auto call = state_->job_calls.output(
+        request,
+        [this, done = std::move(done)](protocol::JobOutputReply reply, std::exception_ptr error) {
+            if (!error && !reply.state.running) {
+                state_->read_end(reply.state.job_id);
+            }
+            done(std::move(reply), std::move(error));
+        },
+        std::move(asker));
     state_->seen(request.job_id);
     return call;
 }
@@ -399,7 +420,14 @@ protocol::JobInputReply Commands::job_input(const protocol::JobInputRequest& req
 
 Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, KillDone done)
 {
-    const auto call = state_->job_kill(request, std::move(done));
+    const auto call =
+        state_->job_kill(request, [this, done = std::move(done)](protocol::JobKillReply reply,
+                                                                 std::exception_ptr error) {
+            if (!error && !reply.state.running) {
+                state_->read_end(reply.state.job_id);
+            }
+            done(std::move(reply), std::move(error));
+        });
     state_->seen(request.job_id);
     return call;
 }
@@ -452,10 +480,12 @@ std::vector<protocol::JobEntry> Commands::ended_jobs() const
     for (const auto& [id, command] : state_->commands) {
         if (command->was_job() && !command->is_job()) {
             result.push_back(command->job_entry());
+            result.back().unread = !command->is_end_read();
         }
     }
     for (const auto& job : state_->ended) {
         result.push_back(entry_of(job.state, job.unseen.is_set(), job.order));
+        result.back().unread = job.unread && BootClock::now() - job.ended_at < unread_time;
     }
     sort_by_id(result);
     return result;

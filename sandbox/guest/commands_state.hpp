@@ -46,6 +46,8 @@ struct Commands::State {
         std::string awaited;        ///< the command's id while its answer is not acknowledged
         bool made_by_break = false; ///< it was no job before its connection ended
         std::uint64_t order = 0;    ///< see JobEntry
+        bool unread = true;         ///< the same
+        BootClock::time_point ended_at = BootClock::now();
     };
 
     State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
@@ -122,6 +124,8 @@ struct Commands::State {
     void remember(EndedJob job);
     /// Whoever asks for a job knows of it.
     void seen(const std::string& job_id);
+    /// Whoever asked was told that it has ended, and how.
+    void read_end(const std::string& job_id);
     [[nodiscard]] bool has_unseen() const noexcept;
     void seen_all();
     [[nodiscard]] UnseenMark::Claim lend_unseen();

@@ -118,8 +118,8 @@ void MachineKeeper::require_no_excess(const Record& record) const
                 "A sandbox keeps what it was made with. Another --session NAME is a sandbox of its "
                 "own, made as this server asks for. Or end this one with `berth sessions kill " +
                     name +
-                    "`: its home is kept, and the next call makes it anew. Or start the "
-                    "server with " +
+                    "`: its home is kept, and the next call makes it anew, as it does once "
+                    "nothing runs there and no other server uses it. Or start the server with " +
                     has + '.');
 }
 
@@ -173,7 +173,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     auto record = registry_.find(wanted.key);
     if (record) {
         require_same_backend(*record);
-        if (!is_outdated(*record) || !retire(wanted, *record, *lock)) {
+        if (!is_outdated(*record) || !may_make_another(wanted) || !retire(wanted, *record, *lock)) {
             if (auto obtained = attach_spoken(wanted, *record, lock.get())) {
                 return std::move(*obtained);
             }
@@ -205,7 +205,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
         return std::nullopt;
     }
     require_no_excess(record);
-    change_terms(wanted.key, record, *obtained.sandbox, lock);
+    change_terms(wanted, record, *obtained.sandbox, lock);
     // Once for each machine: a connection that broke is no news.
     const bool is_first = wanted.seen.generation != obtained.seen.generation;
     const bool knows = is_first && !wanted.seen.generation.empty();
@@ -220,11 +220,11 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
                                                                    : deleted_notice);
         }
     }
-    if (record.made_with && (is_first || wanted.tell_settings)) {
-        if (auto notice = settings_notice(settings_, *record.made_with, record.machine.id,
-                                          backend_.renews_machines());
-            !notice.empty()) {
-            obtained.told.notices.push_back(std::move(notice));
+    if (record.made_with && (is_first || wanted.held)) {
+        obtained.told_settings = settings_notice(settings_, *record.made_with, record.machine.id,
+                                                 backend_.renews_machines());
+        if (!obtained.told_settings.empty() && obtained.told_settings != wanted.told_settings) {
+            obtained.told.notices.push_back(obtained.told_settings);
         }
     }
     obtained.untold = Untold(record, knows, obtained.told);

@@ -40,7 +40,10 @@ class MachineKeeper {
         /// What this server has, and asks for again because its settings have changed; it is no
         /// client that keeps the machine from being replaced. Null: it has none.
         std::shared_ptr<sandbox::Sandbox> held = {};
-        bool tell_settings = false; ///< what is other than asked for, also of a machine it has seen
+        /// What the agent was told to be other than asked for; it is told again where that differs.
+        std::string told_settings = {};
+        /// Keys: no other setting of the living machine is changed. Nothing: all that differ.
+        std::optional<std::vector<std::string>> only = {};
     };
 
     struct Obtained {
@@ -48,7 +51,8 @@ class MachineKeeper {
         Seen seen;
         Record record; ///< as the books had it
         Told told;
-        Untold untold; ///< of which, what the books keep until it was read
+        Untold untold;             ///< of which, what the books keep until it was read
+        std::string told_settings; ///< as Wanted has it
     };
 
     using Condition = std::function<bool(const Record&)>;
@@ -224,6 +228,7 @@ class MachineKeeper {
     void end_outgrown(const Wanted& wanted, Record& record, const Error& refusal,
                       const Registry::Hold& lock);
     [[nodiscard]] bool is_outdated(const Record& record);
+    [[nodiscard]] bool may_make_another(const Wanted& wanted) const;
     [[nodiscard]] static std::shared_ptr<sandbox::Sandbox> held_of(const Wanted& wanted,
                                                                    const Record& record);
     [[nodiscard]] std::shared_ptr<sandbox::Sandbox> sandbox_to_retire(const Wanted& wanted,
@@ -232,9 +237,9 @@ class MachineKeeper {
     [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,
                                                 sandbox::Sandbox& sandbox);
     void keep_last_words(const std::string& key, Record& record, const Registry::Hold& lock);
-    void change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
+    void change_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
-    void settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
+    void settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);
     [[nodiscard]] bool change_network(const Wanted& wanted, Record& record,
                                       sandbox::Sandbox& sandbox, const Registry::Hold* lock);
     void settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);

@@ -3,6 +3,7 @@
 #include "sandbox/session/unseen_outcomes.hpp"
 #include "sandbox/session/untold.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -15,6 +16,13 @@ namespace {
 
 constexpr std::chrono::seconds last_words_time{2};
 
+/// An agent that began a job asks for it now and then; with the machine it would be gone.
+bool has_unread_ends(const protocol::InfoReply& info)
+{
+    return std::ranges::any_of(info.ended,
+                               [](const protocol::JobEntry& job) { return job.unread; });
+}
+
 } // namespace
 
 /// Whether this server could, and should, put another machine in its place.
@@ -23,6 +31,20 @@ bool MachineKeeper::is_outdated(const Record& record)
     return record.state == State::running && !record.ending && record.made_with &&
            is_ours(record) && backend_.renews_machines() &&
            need_another(settings_, *record.made_with) && backend_.availability().available;
+}
+
+/// As far as can be told: a machine must not end for one that is refused.
+bool MachineKeeper::may_make_another(const Wanted& wanted) const
+{
+    try {
+        (void)admission_.enter(wanted.id, wanted.key);
+        return true;
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::busy) {
+            throw;
+        }
+        return false;
+    }
 }
 
 /// What this server has of that machine, if it has.
@@ -52,6 +74,9 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     bool ended = false;
     try {
         if (const auto sandbox = sandbox_to_retire(wanted, record)) {
+            if (wanted.held && has_unread_ends(sandbox->info())) {
+                return false; // the agent is about to ask
+            }
             last = take_last_notices(wanted.key, record, *sandbox);
             ended = sandbox->retire();
         }

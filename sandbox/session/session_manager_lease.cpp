@@ -2,6 +2,7 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/session_manager_state.hpp"
+#include "sandbox/session/terms.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include <algorithm>
@@ -18,8 +19,12 @@ namespace {
 /// look at the sources of mounts.
 constexpr std::chrono::seconds touch_interval{30};
 
-/// After settings have changed, and a machine could not be: when that is tried again.
-constexpr std::chrono::seconds change_again{5};
+/// After settings have changed, and a machine could not be: when that is tried again. It asks the
+/// books and the backend, which may be far.
+std::chrono::seconds change_again(const sandbox::Backend& backend)
+{
+    return std::chrono::seconds(backend.is_bound_to_host() ? 5 : 60);
+}
 
 bool answers(sandbox::Sandbox& sandbox) noexcept
 {
@@ -118,11 +123,12 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Pa
         const std::lock_guard lock(slot.mutex);
         wanted.seen = slot.seen;
         wanted.held = slot.sandbox;
+        wanted.told_settings = slot.told_settings;
+        if (wanted.held && slot.tried == parts->version) { // another's later word is not undone
+            wanted.only = slot.pending;
+        }
     }
     wanted.stop = stop;
-    if (wanted.held && change_held(slot, parts, wanted)) {
-        return;
-    }
     try {
         make_or_find(slot, parts, wanted);
     } catch (...) {
@@ -139,22 +145,9 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Pa
             throw;
         }
         slot.tried = parts->version;
-        slot.change_from = BootClock::now() + change_again;
+        slot.pending.reset();
+        slot.change_from = BootClock::now() + change_again(*backend_);
     }
-}
-
-/// Of a sandbox that is there, after the settings of this server have changed. True: it is as they
-/// ask for it already.
-bool SessionManager::Implementation::change_held(Slot& slot, const std::shared_ptr<Parts>& parts,
-                                                 MachineKeeper::Wanted& wanted)
-{
-    const std::lock_guard lock(slot.mutex);
-    wanted.tell_settings = slot.tried < parts->version;
-    if (!slot.record.made_with || !differences(parts->settings, *slot.record.made_with).empty()) {
-        return false;
-    }
-    slot.version = parts->version;
-    return true;
 }
 
 void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
@@ -172,17 +165,23 @@ void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_
     slot.taken = std::move(obtained.untold);
     slot.sandbox = std::move(obtained.sandbox);
     slot.reported.reset();
-    // One in use stays as it is until it is not: then it is replaced.
     const auto& made = obtained.record.made_with;
-    const bool may_be_later = backend_->renews_machines() || backend_->changes_networks();
-    if (!wanted.held || !made || !need_another(parts->settings, *made) || !may_be_later) {
+    slot.pending.emplace();
+    if (wanted.held && made) {
+        slot.pending = live_differences(parts->settings, *made);
+    }
+    // One in use stays as it is until it is not: then it is replaced.
+    const bool waits = wanted.held && made && need_another(parts->settings, *made) &&
+                       (backend_->renews_machines() || backend_->changes_networks());
+    if (!waits && slot.pending->empty()) {
         slot.version = parts->version;
     }
     slot.tried = parts->version;
-    slot.change_from = BootClock::now() + change_again;
+    slot.change_from = BootClock::now() + change_again(*backend_);
     if (leaving_ && !slot.unnamed) {
         slot.sandbox->leave_commands();
     }
+    slot.told_settings = std::move(obtained.told_settings);
     slot.seen = std::move(obtained.seen);
     slot.record = std::move(obtained.record);
     slot.touched = BootClock::now();

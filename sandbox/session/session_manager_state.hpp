@@ -83,8 +83,6 @@ class SessionManager::Implementation {
     void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const std::stop_token& stop);
     void make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
                       const MachineKeeper::Wanted& wanted);
-    bool change_held(Slot& slot, const std::shared_ptr<Parts>& parts,
-                     MachineKeeper::Wanted& wanted);
 
     std::shared_ptr<sandbox::Backend> backend_;
     std::shared_ptr<Registry> registry_; ///< a lease may outlive the server

@@ -1,6 +1,7 @@
 #include "sandbox/session/settings.hpp"
 
 #include "sandbox/base/joined.hpp"
+#include "sandbox/session/within_reach.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@ Settings with_later(Settings running, const Settings& later)
     running.save_on_end.workspace = workspace;
     running.asked.insert(later.asked.begin(), later.asked.end());
     running.mounts_read_only = later.mounts_read_only;
+    running.out_of_reach = later.out_of_reach;
     running.setup.commands = later.setup.commands;
     running.setup.timeout = later.setup.timeout;
     running.max_sessions = later.max_sessions;
@@ -39,6 +41,7 @@ bool is_same(const Settings& running, const Settings& later)
     const auto taken = with_later(running, later);
     return static_cast<const Conditions&>(taken) == running && taken.asked == running.asked &&
            taken.mounts_read_only == running.mounts_read_only &&
+           taken.out_of_reach == running.out_of_reach &&
            taken.setup.commands == running.setup.commands &&
            taken.setup.timeout == running.setup.timeout &&
            taken.max_sessions == running.max_sessions &&
@@ -105,6 +108,26 @@ bool need_another(const Settings& settings, const Conditions& made)
            std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();
 }
 
+namespace {
+
+/// Mounts by which a command could write what this server goes by: a file of its settings says what
+/// of the host a sandbox has.
+void add_within_reach(const Settings& settings, const Conditions& made,
+                      std::vector<std::string>& found)
+{
+    for (const auto& mount : made.mounts) {
+        const auto flag = flag_of(mount);
+        const bool reaches = std::ranges::any_of(settings.out_of_reach, [&](const auto& file) {
+            return !writable_part(file, {mount}).empty();
+        });
+        if (reaches && std::ranges::find(found, flag) == found.end()) {
+            found.push_back(flag);
+        }
+    }
+}
+
+} // namespace
+
 std::vector<std::string> excess(const Settings& settings, const Conditions& made)
 {
     std::vector<std::string> found;
@@ -126,6 +149,7 @@ std::vector<std::string> excess(const Settings& settings, const Conditions& made
             }
         }
     }
+    add_within_reach(settings, made, found);
     return found;
 }
 

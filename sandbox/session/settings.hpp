@@ -46,6 +46,9 @@ struct Settings : Conditions {
     std::set<std::string, std::less<>> asked;
     /// A machine that was made with a writable mount is none for this server.
     bool mounts_read_only = false;
+    /// Files that no sandbox of this server may write, whoever has made it: the server's settings,
+    /// and those that secrets are read from.
+    std::vector<std::string> out_of_reach;
     /// Of every machine that this server makes; not a condition of those that live.
     Setup setup;
     /// Sessions with a machine, in the whole state directory and of one principal; 0: any number.

@@ -36,6 +36,9 @@ struct Slot {
     std::uint64_t version = 0;           ///< of the settings by which `sandbox` is as it should be
     std::uint64_t tried = 0;             ///< of those that it was to be changed to last
     BootClock::time_point change_from{}; ///< it is not tried before
+    /// Keys that could not be changed then; nothing: it may be any.
+    std::optional<std::vector<std::string>> pending;
+    std::string told_settings; ///< see MachineKeeper::Wanted
     MachineKeeper::Seen seen;
     Record record;                        ///< of either, as the books had it when it was obtained
     Told untold;                          ///< the next lease has it

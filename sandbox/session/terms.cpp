@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 namespace berth::session {
@@ -74,38 +75,58 @@ void take_on(Conditions& made, const Settings& settings, const std::vector<std::
 
 namespace {
 
-/// Of the settings that somebody gave, those in which the machine is another and could change.
-std::vector<std::string> live_differences(const Settings& settings, const Record& record)
+constexpr std::chrono::seconds no_time{0};
+/// For another server's change of the same machine.
+constexpr std::chrono::seconds change_time{2};
+
+} // namespace
+
+std::vector<std::string> live_differences(const Settings& settings, const Conditions& made)
+{
+    auto keys = differences(settings, made);
+    std::erase_if(keys, [](const std::string& each) { return !is_live(each); });
+    return keys;
+}
+
+namespace {
+
+/// Those of them that this call is to change.
+std::vector<std::string> wanted_differences(const Settings& settings, const Record& record,
+                                            const std::optional<std::vector<std::string>>& only)
 {
     if (!record.made_with) {
         return {};
     }
-    auto keys = differences(settings, *record.made_with);
-    std::erase_if(keys, [](const std::string& each) { return !is_live(each); });
+    auto keys = live_differences(settings, *record.made_with);
+    if (only) {
+        std::erase_if(keys, [&](const std::string& each) { return !has(*only, each); });
+    }
     return keys;
 }
 
 } // namespace
 
 /// The server that came last decides. What cannot be changed stays, and is told as different.
-void MachineKeeper::change_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox,
+void MachineKeeper::change_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
                                  const Registry::Hold* lock) noexcept
 {
     try {
-        if (live_differences(settings_, record).empty()) {
+        if (wanted_differences(settings_, record, wanted.only).empty()) {
             return;
         }
         if (lock != nullptr) {
-            settle_terms(key, record, sandbox);
+            settle_terms(wanted, record, sandbox);
             return;
         }
         // Of two servers that come at once one must see what the other has changed: else each
         // writes its own view of the whole, and what the guest has is not what the books say.
-        // Where another has the lock the next server that differs does it.
-        auto found = lock_existing(key, Deadline::after({}));
+        // Where another has the lock for long the next server that differs does it, and this one
+        // with a later call, where it asks because its settings have changed.
+        auto found =
+            lock_existing(wanted.key, Deadline::after(wanted.held ? change_time : no_time));
         if (found && found->record.state == State::running &&
             found->record.machine.generation == record.machine.generation) {
-            settle_terms(key, found->record, sandbox);
+            settle_terms(wanted, found->record, sandbox);
             record.made_with = found->record.made_with;
         }
     } catch (const std::exception&) {
@@ -114,9 +135,9 @@ void MachineKeeper::change_terms(const std::string& key, Record& record, sandbox
 }
 
 /// Under the session's lock, with the record as it is.
-void MachineKeeper::settle_terms(const std::string& key, Record& record, sandbox::Sandbox& sandbox)
+void MachineKeeper::settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox)
 {
-    auto keys = live_differences(settings_, record);
+    auto keys = wanted_differences(settings_, record, wanted.only);
     if (keys.empty()) {
         return;
     }
@@ -126,15 +147,15 @@ void MachineKeeper::settle_terms(const std::string& key, Record& record, sandbox
     limits.pids = has(keys, "local.pids") ? settings_.limits.pids : limits.pids;
     limits.cpus = has(keys, "local.cpus") ? settings_.limits.cpus : limits.cpus;
     limits.quota = has(keys, "session.quota") ? settings_.limits.quota : limits.quota;
-    const auto outside = backend_.change_limits(key, limits);
-    auto wanted = terms_for(settings_, keys);
+    const auto outside = backend_.change_limits(wanted.key, limits);
+    auto terms = terms_for(settings_, keys);
     // A guest that reckons with fewer processes than its cgroup allows ends a job for want of room
     // that there is.
     if (!outside.pids && !sandbox::is_missing(sandbox.machine().layers(), "cgroup-pids")) {
-        wanted.pids.reset();
+        terms.pids.reset();
     }
-    take_on(*record.made_with, settings_, keys, sandbox.change_terms(wanted), outside);
-    registry_.put(key, record);
+    take_on(*record.made_with, settings_, keys, sandbox.change_terms(terms), outside);
+    registry_.put(wanted.key, record);
 }
 
 } // namespace berth::session

@@ -13,6 +13,11 @@ namespace berth::session {
 /// it: docs/adr/0020-live-terms.md.
 [[nodiscard]] bool is_live(const std::string& key);
 
+/// Of the settings that somebody gave, those in which a machine that was made with `made` is
+/// another and could change.
+[[nodiscard]] std::vector<std::string> live_differences(const Settings& settings,
+                                                        const Conditions& made);
+
 /// What its guest is asked for them.
 [[nodiscard]] protocol::Terms terms_for(const Settings& settings,
                                         const std::vector<std::string>& keys);

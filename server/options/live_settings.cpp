@@ -1,10 +1,11 @@
 #include "server/options/live_settings.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "server/options/out_of_reach.hpp"
+#include "server/options/definitions.hpp"
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +18,9 @@ constexpr std::chrono::seconds look_interval{1};
 
 /// Who writes a file anew empties it first: in that moment it would be one without settings.
 constexpr std::chrono::milliseconds settles{500};
+
+/// And who makes it by a program may take a while.
+constexpr std::chrono::seconds empty_settles{10};
 
 /// What a call takes from tools::Settings.
 constexpr std::array<std::string_view, 17> of_tools{
@@ -90,6 +94,33 @@ std::map<std::string, std::string> values_of(const Options& options)
     return values;
 }
 
+/// Whether a setting says another thing, or somebody says by now what was the default: that is
+/// asked for then, which it was not before.
+bool is_changed(const RawValue& before, const RawValue& now, bool is_list)
+{
+    constexpr const char* unsaid = "default";
+    return (is_list && before.items != now.items) ||
+           (before.origin == unsaid && now.origin != unsaid);
+}
+
+/// The keys of the table in which `now` is other than `before`.
+std::set<std::string> changed_keys(const Options& before, const Options& now)
+{
+    const auto old_values = values_of(before);
+    std::set<std::string> keys;
+    for (const auto& [key, value] : values_of(now)) {
+        const auto* const definition = find_definition(key);
+        const bool is_list = definition != nullptr &&
+                             (definition->kind == Kind::list || definition->kind == Kind::commands);
+        if (old_values.at(key) != value ||
+            (definition != nullptr &&
+             is_changed(before.written.at(key), now.written.at(key), is_list))) {
+            keys.insert(key);
+        }
+    }
+    return keys;
+}
+
 void append(std::string& list, const std::string& key)
 {
     list += (list.empty() ? "" : ", ") + key;
@@ -101,8 +132,7 @@ LiveSettings::LiveSettings(Given given, Environment environment, const Options& 
                            Told changed, Check check)
     : given_(std::move(given)), environment_(std::move(environment)), changed_(std::move(changed)),
       check_(std::move(check)), options_(std::make_shared<const Options>(options)),
-      said_(values_of(options)), looked_(std::chrono::steady_clock::now()), taken_(stamp()),
-      seen_(taken_)
+      said_(values_of(options)), looked_(std::chrono::steady_clock::now())
 {
     for (const auto& [key, value] : options.written) {
         if (!is_live(key)) {
@@ -150,6 +180,9 @@ void LiveSettings::look()
     if (!same && (now.size < 0 || age < settles)) {
         return;
     }
+    if (now.size == 0 && age < empty_settles) {
+        return;
+    }
     taken_ = now;
     if (now.size < 0) {
         changed_({.file = now.path,
@@ -182,13 +215,10 @@ Options LiveSettings::changed_options(Change& change)
     auto given = given_;
     given.only_looks = true; // a folder that has gone since is no matter of the tools
     auto options = make_options(given, environment_);
-    const auto before = values_of(*options_);
     bool of_machine = false;
-    for (const auto& [key, value] : values_of(options)) {
-        if (before.at(key) != value) {
-            append(change.in_force, key);
-            of_machine = of_machine || is_of(of_machines, key);
-        }
+    for (const auto& key : changed_keys(*options_, options)) {
+        append(change.in_force, key);
+        of_machine = of_machine || is_of(of_machines, key) || is_of(judged_by_mounts, key);
     }
     if (of_machine) {
         given.only_looks = false;
@@ -199,8 +229,7 @@ Options LiveSettings::changed_options(Change& change)
     options.keys = options_->keys;
     options.session = options_->session;
     options.sessions = options_->sessions;
-    require_out_of_reach(settings_files(given_.config_file, environment_), options.secret_files,
-                         options.sessions.mounts);
+    options.tools.command_variables = options_->tools.command_variables;
     return options;
 }
 
@@ -214,7 +243,9 @@ void LiveSettings::read_again(const std::string& path)
     } catch (const std::exception& error) { // whatever it was, the call that noticed goes on
         change.error = error.what();
     }
-    changed_(change);
+    if (!std::exchange(is_first_, false) || !change.is_empty()) {
+        changed_(change);
+    }
 }
 
 } // namespace berth::server

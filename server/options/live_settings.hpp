@@ -25,6 +25,11 @@ class LiveSettings {
         std::string in_force; ///< keys, by comma: they hold now
         std::string later;    ///< these from the next start on
         std::string error;    ///< why nothing of it holds
+
+        [[nodiscard]] bool is_empty() const noexcept
+        {
+            return in_force.empty() && later.empty() && error.empty();
+        }
     };
 
     using Told = std::function<void(const Change&)>;
@@ -67,8 +72,11 @@ class LiveSettings {
     std::shared_ptr<const Options> options_;
     std::map<std::string, std::string> said_; ///< by key, what the file came to when it was told
     std::chrono::steady_clock::time_point looked_;
-    Stamp taken_; ///< the one in force, or one that was refused
-    Stamp seen_;  ///< at the last look
+    /// The one in force, or one that was refused. At first none: the file may have changed since it
+    /// was read, so the first look reads it again.
+    Stamp taken_;
+    Stamp seen_; ///< at the last look
+    bool is_first_ = true;
 };
 
 } // namespace berth::server

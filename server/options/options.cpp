@@ -378,16 +378,38 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     return sessions;
 }
 
+/// What commands can write without a mount.
+std::vector<sandbox::Mount> written_by_commands(const Options& options)
+{
+    std::error_code error;
+    std::vector<sandbox::Mount> places;
+    for (const auto& folder : {options.sessions.state_directory + "/sessions", options.workspace}) {
+        const auto real = std::filesystem::weakly_canonical(folder, error);
+        places.push_back(
+            {.source = error ? folder : real.string(), .target = {}, .writable = true});
+    }
+    return places;
+}
+
+/// Behind what is made of the folders.
 void add_variables(Options& options, const Layers& layers, const Given& given,
                    const Environment& environment)
 {
     CommandVariables variables(layers.raw("env"), layers.raw("secret"), environment);
-    options.secret_files = variables.files();
+    const auto files = variables.files();
+    const auto settings = settings_files(given.config_file, environment);
+    auto places = written_by_commands(options);
+    places.insert(places.end(), options.sessions.mounts.begin(), options.sessions.mounts.end());
     if (!given.only_looks) {
-        require_out_of_reach(settings_files(given.config_file, environment), options.secret_files,
-                             options.sessions.mounts);
+        require_out_of_reach(settings, files, places);
     }
-    options.tools.command_variables = [variables = std::move(variables)] {
+    options.sessions.out_of_reach = settings;
+    options.sessions.out_of_reach.insert(options.sessions.out_of_reach.end(), files.begin(),
+                                         files.end());
+    options.tools.command_variables = [variables = std::move(variables), files,
+                                       places = std::move(places)] {
+        // Each time: a link on the way may lead elsewhere by now.
+        require_out_of_reach({}, files, places);
         return variables.now();
     };
 }
@@ -435,11 +457,11 @@ Options make_options(const Given& given, const Environment& environment)
     options.e2b_lease = milliseconds(layers, "e2b.lease");
     options.tools = make_tool_settings(layers);
     show_limits(options, layers);
+    options.workspace = pick_workspace(layers, options.sessions.state_directory);
     add_variables(options, layers, given, environment);
     options.sessions.setup = {.commands = layers.raw("session.setup").items,
                               .timeout = seconds(layers, "session.setup_timeout"),
                               .variables = options.tools.command_variables};
-    options.workspace = pick_workspace(layers, options.sessions.state_directory);
     options.sessions.save_on_end.workspace = options.workspace;
     options.dialect = tools::find_dialect(layers.choice("tool_dialect"));
     options.served_tools = layers.raw("tools").items;

@@ -24,8 +24,7 @@ struct Options {
     session::SessionId session;
     session::Settings sessions; ///< state directory, mounts, network, limits ...
     tools::Settings tools;
-    std::vector<std::string> secret_files; ///< that commands are given the content of
-    std::string workspace;                 ///< a directory
+    std::string workspace; ///< a directory
     std::chrono::milliseconds e2b_lease{0};
     const tools::Dialect* dialect = nullptr; ///< of the tools; null: berth's own
     std::vector<std::string> served_tools;   ///< by either name; empty: all

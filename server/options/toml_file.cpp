@@ -15,6 +15,9 @@
 namespace berth::server {
 namespace {
 
+/// Far above any that people write: reading a large file takes seconds, and calls wait for it.
+constexpr off_t largest_file = 1L << 20U;
+
 std::string place(const std::string& path, const toml::source_region& region)
 {
     return path + ':' + std::to_string(region.begin.line);
@@ -81,6 +84,11 @@ void require_file(const std::string& path)
 {
     struct stat status{};
     const bool there = ::stat(path.c_str(), &status) == 0;
+    if (there && status.st_size > largest_file) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the settings file " + path + " has more than 1 MiB",
+                    "--config or BERTH_CONFIG names a TOML file that people write.");
+    }
     if (there && S_ISREG(status.st_mode) && ::access(path.c_str(), R_OK) == 0) {
         return;
     }

@@ -110,6 +110,11 @@ class Command : public std::enable_shared_from_this<Command> {
     /// See JobEntry::unseen.
     [[nodiscard]] UnseenMark& unseen() noexcept { return unseen_; }
 
+    /// See JobEntry::unread.
+    [[nodiscard]] bool is_end_read() const noexcept { return end_read_; }
+
+    void set_end_read() noexcept { end_read_ = true; }
+
     /// It is a job only because the connection of its answer has ended.
     [[nodiscard]] bool is_made_by_break() const noexcept { return made_by_break_; }
 
@@ -353,6 +358,7 @@ class Command : public std::enable_shared_from_this<Command> {
     bool over_ = false; ///< a job: nothing of it runs any more
     bool awaited_;      ///< whoever asked for it will acknowledge the result
     UnseenMark unseen_;
+    bool end_read_ = false;
     bool made_by_break_ = false;
     std::uint64_t final_age_ = 0;
     bool failed_ = false;  ///< the shell never ran

@@ -48,6 +48,8 @@ struct JobEntry {
     std::optional<Fate> fate;
     std::int32_t signal = 0;
     std::string ended_by;
+    /// It has ended, not long ago, and nobody has been told how. An earlier guest does not say.
+    bool unread = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -65,6 +67,7 @@ struct JobEntry {
         field(11, self.fate);
         field(12, self.signal);
         field(13, self.ended_by);
+        field(14, self.unread);
     }
 };
 

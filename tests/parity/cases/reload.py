@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import tempfile
+import time
 
 import e2b
 from suite import ParityTest, e2b_only, local_only
@@ -112,6 +113,58 @@ class LiveTermsTest(ReloadCase):
                                 and self.berth.stderr.count("nothing of it holds") > before, 10, "it is logged")
                 self.assertEqual(self.output("ulimit -n"), "300\n")
 
+    def test_what_is_said_for_the_first_time_is_asked_for(self):
+        """Also where it is the default: another server has made the machine with something else."""
+        self.berth = self.start("--session", "work", env={"BERTH_LOCAL_NOFILE": "300"})
+        self.assertEqual(self.output("ulimit -n"), "300\n")
+        self.serve("")
+        self.assertEqual(self.output("ulimit -n"), "300\n")
+        self.change("[local]\nnofile = 4096\n")
+        self.assertEqual(self.output("ulimit -n"), "4096\n")
+
+    def second(self, text):
+        """Another server of the session, with a file of its own."""
+        other = self.folder / "other.toml"
+        other.write_text(text)
+        return other, self.start("--session", "work", "--config", str(other))
+
+    def test_the_last_word_counts(self):
+        self.serve("[local]\nnofile = 200\n")
+        self.assertEqual(self.output("ulimit -n"), "200\n")
+        other, second = self.second("")
+        second.call_tool("session_info")
+        other.write_text("[local]\nnofile = 500\n")
+        self.wait_until(lambda: second.call_tool("bash_exec", {"command": "ulimit -n"}).data["stdout"] == "500\n", 10,
+                        "the other's word holds")
+        self.change("[local]\nnofile = 300\n")
+        self.assertEqual(self.output("ulimit -n"), "300\n")
+
+    def test_two_files_that_change_at_once(self):
+        self.serve("")
+        self.output("true")
+        other, second = self.second("")
+        second.call_tool("bash_exec", {"command": "true"})
+        for number in range(300, 305):
+            self.file.write_text(f"[local]\nnofile = {number}\n")
+            other.write_text(f"[session]\ncalls = {number - 290}\n")
+            time.sleep(1.6)  # both look with their next call
+            calls = [server.call_async("bash_exec", {"command": "true"}) for server in (self.berth, second)]
+            notices = [notice for call in calls for notice in call.result(20).notices]
+            self.assertEqual(notices, [])
+            self.assertEqual(self.output("ulimit -n"), f"{number}\n")
+            self.assertEqual(self.limits()["calls"], number - 290)
+
+    @local_only
+    def test_a_limit_that_cannot_be_set_now_is_set_later(self):
+        self.serve("[local]\npids = 100\n")
+        job = self.run_command("for i in $(seq 20); do sleep 100 & done; wait", background=True).data["job_id"]
+        self.wait_until(lambda: int(self.output("ps -e | grep -c sleep || :")) >= 20, 10, "all are there")
+        told = self.change("[local]\npids = 15\n") + self.run_command("true").notices
+        self.assertEqual(len(told), 1, told)
+        self.assertIn("(local.pids)", told[0])
+        self.call("bash_kill", job_id=job)
+        self.wait_until(lambda: self.run_command("true") and self.limits()["pids"] == 15, 20, "it is set")
+
     def test_setup_is_of_machines_that_are_made_from_then_on(self):
         self.serve("")
         self.output("true")
@@ -142,6 +195,24 @@ class ReplacedTest(ReloadCase):
         self.assertEqual(self.run_command("ls /mnt 2>/dev/null || :").notices, [])  # said once
         self.call("bash_kill", job_id=job)
         self.wait_until(lambda: "a" in self.run_command("ls /mnt").data["stdout"], 20, "it is replaced")
+
+    def test_the_end_of_a_job_is_read_before_its_machine_goes(self):
+        self.serve("")
+        job = self.run_command("sleep 2; echo RESULT; exit 3", background=True).data["job_id"]
+        self.change(self.mounted("a"))
+        time.sleep(7)  # it has ended, and the change is due again
+        self.output("true")
+        found = self.call("bash_output", job_id=job).data
+        self.assertEqual((found["exit_code"], found["stdout"]), (3, "RESULT\n"))
+        self.wait_until(lambda: "a" in self.run_command("ls /mnt 2>/dev/null || :").data["stdout"], 20, "it is replaced")
+
+    def test_none_that_could_not_be_made_again_is_ended(self):
+        self.serve("")
+        self.output("echo kept >/tmp/file")
+        second = self.start("--session", "second")
+        second.call_tool("bash_exec", {"command": "true"})
+        self.change("session.max = 1\n" + self.mounted("a"))
+        self.assertEqual(self.output("cat /tmp/file"), "kept\n")
 
     def test_what_is_taken_away_is_gone_or_the_call_is_refused(self):
         self.serve(self.mounted("a", "b"))
@@ -207,6 +278,24 @@ class WithinReachTest(ReloadCase):
         place.mkdir()
         self.file.write_text(f'secret = ["TOKEN=file:{place}/token"]\nmount = ["{place}:/mnt/project:rw"]\n')
         self.assertIn("secret", self.refusal("--config", str(self.file)))
+
+    def test_in_a_home_or_the_workspace(self):
+        self.output("true")
+        (home,) = self.state.path.glob("*/*/home")
+        for place in (home, self.state.path / "workspace"):
+            self.refusal("--config", str(place / "berth.toml"))
+
+    def test_in_a_mount_that_another_server_has_made(self):
+        place = self.folder / "project"
+        place.mkdir()
+        os.chmod(place, 0o777)
+        (place / "berth.toml").write_text("")
+        os.chmod(place / "berth.toml", 0o666)
+        self.berth = self.start("--session", "work", "--mount", f"{place}:/mnt/project:rw")
+        self.run_command("sleep 100", background=True)
+        self.berth = self.start("--session", "work", "--config", str(place / "berth.toml"))
+        error = self.refused("sandbox_unavailable", "bash_exec", command="true").error
+        self.assertIn(f"{place}:/mnt/project:rw", error["message"])
 
     def test_a_change_that_would_bring_it_there(self):
         place = self.folder / "project"

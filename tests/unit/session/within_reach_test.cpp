@@ -1,4 +1,4 @@
-#include "server/options/out_of_reach.hpp"
+#include "sandbox/session/within_reach.hpp"
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 using berth::sandbox::Mount;
-using berth::server::writable_part;
+using berth::session::writable_part;
 
 namespace {
 
@@ -36,7 +36,7 @@ struct Place {
 
 } // namespace
 
-TEST_SUITE("server/options/out_of_reach")
+TEST_SUITE("session/within_reach")
 {
     TEST_CASE_FIXTURE(Place, "what is below a writable mount, there already or not")
     {
@@ -72,21 +72,5 @@ TEST_SUITE("server/options/out_of_reach")
         fs::create_symlink("b", at("out/a"));
         fs::create_symlink("a", at("out/b"));
         CHECK(part("out/a/file").empty());
-    }
-
-    TEST_CASE_FIXTURE(Place, "the refusal names file, place and what to do")
-    {
-        try {
-            berth::server::require_out_of_reach({at("in/berth.toml")}, {}, mounts);
-            FAIL("it was taken");
-        } catch (const berth::Error& error) {
-            CHECK(error.code() == berth::ErrorCode::invalid_argument);
-            CHECK(std::string(error.what()).find(at("in/berth.toml")) != std::string::npos);
-            CHECK(error.hint().find("--config") != std::string::npos);
-        }
-        CHECK_THROWS_AS(berth::server::require_out_of_reach({}, {at("in/token")}, mounts),
-                        berth::Error);
-        CHECK_NOTHROW(
-            berth::server::require_out_of_reach({at("out/berth.toml")}, {at("out/token")}, mounts));
     }
 }
