@@ -7,9 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -231,6 +235,21 @@ std::unique_ptr<sandbox::Machine> make_box_machine(std::shared_ptr<Link> link,
                                                    std::chrono::milliseconds lease)
 {
     return std::make_unique<BoxMachine>(std::move(link), std::move(record), std::move(box), lease);
+}
+
+std::string value_of(const sandbox::MachineRecord& record, const char* key)
+{
+    const auto found = record.data.find(key);
+    return found == record.data.end() ? std::string() : found->second;
+}
+
+std::chrono::milliseconds idle_of(const sandbox::MachineRecord& record)
+{
+    const auto text = value_of(record, record_keys::idle);
+    std::uint32_t count = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    static_cast<void>(end);
+    return std::chrono::milliseconds(error == std::errc() ? count : 0);
 }
 
 } // namespace berth::e2b

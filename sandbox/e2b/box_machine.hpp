@@ -28,6 +28,12 @@ inline constexpr const char* guest = "guest";   ///< hash of its program
 inline constexpr const char* idle = "idle";     ///< ms that it runs after its last use
 } // namespace record_keys
 
+/// What the record has under one of them; empty: nothing.
+[[nodiscard]] std::string value_of(const sandbox::MachineRecord& record, const char* key);
+
+/// Of record_keys::idle, in a record that others may have written.
+[[nodiscard]] std::chrono::milliseconds idle_of(const sandbox::MachineRecord& record);
+
 /// The machine of a record. `box`: as it was found; `lease`: see sandbox::Reach.
 [[nodiscard]] std::unique_ptr<sandbox::Machine> make_box_machine(std::shared_ptr<Link> link,
                                                                  sandbox::MachineRecord record,

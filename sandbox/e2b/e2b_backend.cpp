@@ -10,9 +10,7 @@
 #include "sandbox/e2b/running_box.hpp"
 #include "sandbox/left_behind.hpp"
 
-#include <charconv>
 #include <chrono>
-#include <cstdint>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -29,22 +27,6 @@ using sandbox::MachineSpec;
 
 constexpr std::chrono::seconds api_time{90};
 constexpr std::chrono::minutes install_time{5};
-
-std::string value_of(const MachineRecord& record, const char* key)
-{
-    const auto found = record.data.find(key);
-    return found == record.data.end() ? std::string() : found->second;
-}
-
-/// Of a record that others may have written.
-std::chrono::milliseconds idle_of(const MachineRecord& record)
-{
-    const auto text = value_of(record, record_keys::idle);
-    std::uint32_t count = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    static_cast<void>(end);
-    return std::chrono::milliseconds(error == std::errc() ? count : 0);
-}
 
 /// False also where whatever it is does not answer.
 bool is_ended(EnvdClient& envd, const Deadline& deadline)

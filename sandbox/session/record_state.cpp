@@ -51,10 +51,15 @@ void apply(Record& record, Event event)
     if (event == Event::create) {
         note_past(record);
     }
+    const bool had_none = has_no_machine(record);
     record.state = transition->to;
     record.why = transition->why;
     record.ending = false;
-    record.kept = has_no_machine(record) ? kept_from_now() : std::nullopt;
+    if (!has_no_machine(record)) {
+        record.kept.reset();
+    } else if (!had_none || !record.kept) {
+        record.kept = kept_from_now();
+    }
 }
 
 std::string known_trouble(Registry& registry, const std::string& key)

@@ -151,7 +151,11 @@ void MachineKeeper::settle_terms(const Wanted& wanted, Record& record, sandbox::
     auto terms = terms_for(settings_, keys);
     // A guest that reckons with fewer processes than its cgroup allows ends a job for want of room
     // that there is.
-    if (!outside.pids && !sandbox::is_missing(sandbox.machine().layers(), "cgroup-pids")) {
+    const bool in_cgroup =
+        std::ranges::any_of(sandbox.machine().layers(), [](const sandbox::Layer& layer) {
+            return layer.name == "cgroup-pids" && layer.in_force;
+        });
+    if (!outside.pids && in_cgroup) {
         terms.pids.reset();
     }
     take_on(*record.made_with, settings_, keys, sandbox.change_terms(terms), outside);

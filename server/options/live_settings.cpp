@@ -74,6 +74,9 @@ constexpr std::array<std::string_view, 27> of_machines{
     "template",
 };
 
+/// Of the tools', what is looked at together with what sandboxes may write.
+constexpr std::array<std::string_view, 2> judged_by_mounts{"env", "secret"};
+
 template <class Keys>
 bool is_of(const Keys& keys, std::string_view key)
 {

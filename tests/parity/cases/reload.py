@@ -146,13 +146,13 @@ class LiveTermsTest(ReloadCase):
         second.call_tool("bash_exec", {"command": "true"})
         for number in range(300, 305):
             self.file.write_text(f"[local]\nnofile = {number}\n")
-            other.write_text(f"[session]\ncalls = {number - 290}\n")
+            other.write_text(f"[local]\npids = {number}\n")
             time.sleep(1.6)  # both look with their next call
             calls = [server.call_async("bash_exec", {"command": "true"}) for server in (self.berth, second)]
             notices = [notice for call in calls for notice in call.result(20).notices]
             self.assertEqual(notices, [])
             self.assertEqual(self.output("ulimit -n"), f"{number}\n")
-            self.assertEqual(self.limits()["calls"], number - 290)
+            self.assertEqual(self.limits()["pids"], number)
 
     @local_only
     def test_a_limit_that_cannot_be_set_now_is_set_later(self):
@@ -283,6 +283,8 @@ class WithinReachTest(ReloadCase):
         self.output("true")
         (home,) = self.state.path.glob("*/*/home")
         for place in (home, self.state.path / "workspace"):
+            place.mkdir(exist_ok=True)
+            (place / "berth.toml").write_text("")
             self.refusal("--config", str(place / "berth.toml"))
 
     def test_in_a_mount_that_another_server_has_made(self):

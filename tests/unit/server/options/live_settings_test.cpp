@@ -81,7 +81,11 @@ TEST_CASE("what the tools take from the settings file holds soon after it has ch
     std::this_thread::sleep_for(1100ms);
     CHECK(live.settings->options() == now);
     CHECK(live.changes.size() == 1); // each state is told once
-    CHECK(live.checks == 0);         // nothing of it is of machines
+    CHECK(live.checks == 1);         // variables are judged together with what is mounted
+    live.file("env = [\"A=1\"]\n[read]\nlimit = 30\n[request]\nmax = \"1MiB\"\n");
+    REQUIRE(live.until([&] { return live.changes.size() == 2; }));
+    CHECK(live.checks == 1); // and the others are not
+    CHECK(live.settings->options()->tools.command_variables().at("A") == "1");
 }
 
 TEST_CASE("what machines are made with changes too, and what they are found by does not")
