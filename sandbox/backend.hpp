@@ -270,7 +270,7 @@ class Backend {
 
     /// Ends the guest of a machine that is just being made, whoever makes it: that one is told by
     /// the guest's end, and undoes the rest. Of a record as of an interrupted creation (see
-    /// destroy()). Nothing where there is none.
+    /// destroy()). Nothing where there is none, or it cannot be reached: it is waited for then.
     virtual void interrupt(const MachineRecord& /*record*/) {}
 
     /// Whether it is certain that the machine of a record does not exist any more; one that merely

@@ -83,8 +83,8 @@ mcp::Catalog select_tools(const Options& options)
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
                          std::unique_ptr<LiveSettings> live)
     : options_(std::make_shared<const Options>(std::move(options))), live_(std::move(live)),
-      catalog_(select_tools(*options_)), sessions_(session_settings(), std::move(backend)),
-      present_(live_ ? live_->options() : options_),
+      catalog_(select_tools(*options_)), present_(options_),
+      sessions_(session_settings(), std::move(backend)),
       workspace_(workspace::make_directory_store(options_->workspace))
 {
     mcp::Configuration configuration;

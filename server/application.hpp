@@ -52,10 +52,10 @@ class Application {
     const std::shared_ptr<const Options> options_;
     const std::unique_ptr<LiveSettings> live_;
     mcp::Catalog catalog_;
-    session::SessionManager sessions_;
     std::mutex present_mutex_; ///< guards present_
     /// By which the sessions are; at first what the server was started with.
     std::shared_ptr<const Options> present_;
+    session::SessionManager sessions_; // behind them: it asks for variables until its end
     std::unique_ptr<workspace::Store> workspace_;
     std::once_flag asked_;
     bool machine_runs_ = false; ///< when it was asked first

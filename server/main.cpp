@@ -55,7 +55,8 @@ bool is_e2b(const Options& options)
     return options.backend == "e2b";
 }
 
-/// At the start: else the first call would be the first to say so.
+/// At the start, and when the settings have changed: else the first call would be the first to say
+/// so.
 void check_places(const Options& options)
 {
     if (is_e2b(options)) {
@@ -65,8 +66,9 @@ void check_places(const Options& options)
         });
         check_setting(options, is_given ? "mount" : "default_workspace",
                       [&] { berth::e2b::require_no_mounts(options.sessions.mounts); });
-        check_setting(options, outbound.allow.empty() ? "e2b.deny_out" : "e2b.allow_out",
-                      [&] { berth::e2b::require_outbound(outbound); });
+        check_setting(options, "e2b.deny_out",
+                      [&] { berth::e2b::require_outbound({.allow = {}, .deny = outbound.deny}); });
+        check_setting(options, "e2b.allow_out", [&] { berth::e2b::require_outbound(outbound); });
         return;
     }
     const auto& sessions = options.sessions;

@@ -395,7 +395,7 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
 
 /// Of one in a home that somebody else made it is waited for: what is in it would have to be asked.
 void E2bBackend::interrupt(const MachineRecord& record)
-{
+try {
     const auto home = e2b::home_of(record);
     const auto deadline = Deadline::after(api_time);
     const auto& number = home ? home->number : record.generation;
@@ -409,6 +409,8 @@ void E2bBackend::interrupt(const MachineRecord& record)
             static_cast<void>(is_ended(*running.if_awake(), deadline));
         }
     }
+} catch (const Error&) {
+    return; // whoever makes it is waited for
 }
 
 bool E2bBackend::is_gone(const MachineRecord& record)

@@ -103,6 +103,9 @@ class Commands {
     /// Whether any is marked as unseen, or was and is forgotten, and nobody is about to tell it.
     [[nodiscard]] bool has_unseen() const noexcept;
 
+    /// Whether any is marked as unread: see JobEntry.
+    [[nodiscard]] bool has_unread() const;
+
     /// Somebody tells the agent of all jobs that are marked as unseen.
     void seen_all();
 

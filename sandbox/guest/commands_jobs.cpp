@@ -474,6 +474,12 @@ std::vector<protocol::JobEntry> Commands::jobs() const
     return result;
 }
 
+bool Commands::has_unread() const
+{
+    const auto ended = ended_jobs();
+    return std::ranges::any_of(ended, &protocol::JobEntry::unread);
+}
+
 std::vector<protocol::JobEntry> Commands::ended_jobs() const
 {
     std::vector<protocol::JobEntry> result;

@@ -85,12 +85,13 @@ PauseController::Policy policy_of(const protocol::GuestConfig& config)
     return {.idle_pause = milliseconds(config.idle_pause), .on_disconnect = config.on_disconnect};
 }
 
-/// As is_used(), or by a job that sleeps; whoever asks is none of its clients.
+/// As is_used(), or by a job that sleeps; whoever asks is none of its clients. But what an agent of
+/// that server's began, and has not read the end of, it is about to ask for.
 bool is_in_use(const Server& server, const std::string& asker, const Pauses& pauses,
                const Commands& commands)
 {
     return server.clients(asker) > 0 || pauses.calls() > 0 || commands.job_count() > 0 ||
-           commands.has_delayed();
+           commands.has_delayed() || (server.attends(asker) && commands.has_unread());
 }
 
 /// `life`: by the time of the first call.

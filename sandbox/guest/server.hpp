@@ -54,6 +54,12 @@ class Server : public ConnectionOwner {
     /// here. `without`: those of one server, by the name in its hello.
     [[nodiscard]] std::size_t clients(const std::string& without = {}) const noexcept;
 
+    /// Whether that server has said that it stays, or is taken to: it is a client.
+    [[nodiscard]] bool attends(const std::string& server) const
+    {
+        return attending_.contains(server);
+    }
+
     /// `changed` is called when clients() may be another, and when one has come or left in any
     /// case.
     void on_clients_changed(std::function<void()> changed) { changed_ = std::move(changed); }

@@ -169,11 +169,11 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
         throw Error(availability.code, availability.reason, availability.remedy);
     }
     finish_begun(wanted.key);
-    const auto lock = lock_to_make(wanted.key);
+    const auto lock = lock_to_make(wanted);
     auto record = registry_.find(wanted.key);
     if (record) {
         require_same_backend(*record);
-        if (!is_outdated(*record) || !may_make_another(wanted) || !retire(wanted, *record, *lock)) {
+        if (!is_outdated(*record) || !retire(wanted, *record, *lock)) {
             if (auto obtained = attach_spoken(wanted, *record, lock.get())) {
                 return std::move(*obtained);
             }
@@ -209,17 +209,16 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     // Once for each machine: a connection that broke is no news.
     const bool is_first = wanted.seen.generation != obtained.seen.generation;
     const bool knows = is_first && !wanted.seen.generation.empty();
-    if (is_first) {
-        if (knows) {
-            // A session that was deleted, by whomever, or that the books have lost counts its
-            // machines anew.
-            const bool anew =
-                record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
-            obtained.told.notices.emplace_back(!anew               ? replaced_notice
-                                               : record.found_home ? forgotten_notice
-                                                                   : deleted_notice);
-        }
+    if (knows) {
+        // A session that was deleted, by whomever, or that the books have lost counts its machines
+        // anew.
+        const bool anew =
+            record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
+        obtained.told.notices.emplace_back(!anew               ? replaced_notice
+                                           : record.found_home ? forgotten_notice
+                                                               : deleted_notice);
     }
+    obtained.told_settings = wanted.told_settings;
     if (record.made_with && (is_first || wanted.held)) {
         obtained.told_settings = settings_notice(settings_, *record.made_with, record.machine.id,
                                                  backend_.renews_machines());
@@ -227,7 +226,9 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             obtained.told.notices.push_back(obtained.told_settings);
         }
     }
-    obtained.untold = Untold(record, knows, obtained.told);
+    if (obtained.sandbox != wanted.held) { // else it is told already, or about to be
+        obtained.untold = Untold(record, knows, obtained.told);
+    }
     if (!tell_unseen(obtained, lock != nullptr)) {
         return std::nullopt;
     }
@@ -312,10 +313,14 @@ void MachineKeeper::destroy(const sandbox::MachineRecord& machine, bool purge,
 }
 
 /// Another server's session.setup takes longer than anybody waits here.
-std::unique_ptr<Registry::Hold> MachineKeeper::lock_to_make(const std::string& key) const
+std::unique_ptr<Registry::Hold> MachineKeeper::lock_to_make(const Wanted& wanted) const
 {
+    // Who has a machine that can be used does not wait long for another.
+    constexpr std::chrono::seconds with_machine{2};
     try {
-        return lock(key, Deadline::after(settings_.lock_wait));
+        return lock(wanted.key, Deadline::after(wanted.held ? std::min<std::chrono::milliseconds>(
+                                                                  with_machine, settings_.lock_wait)
+                                                            : settings_.lock_wait));
     } catch (const Error& error) {
         if (error.code() != ErrorCode::busy || settings_.setup.commands.empty()) {
             throw;

@@ -31,6 +31,11 @@ class MachineKeeper {
         std::string created; ///< the session, RFC 3339
     };
 
+    struct Pending {
+        std::vector<std::string> keys;
+        Conditions made;
+    };
+
     struct Wanted {
         SessionId id;
         std::string key;
@@ -42,8 +47,10 @@ class MachineKeeper {
         std::shared_ptr<sandbox::Sandbox> held = {};
         /// What the agent was told to be other than asked for; it is told again where that differs.
         std::string told_settings = {};
-        /// Keys: no other setting of the living machine is changed. Nothing: all that differ.
-        std::optional<std::vector<std::string>> only = {};
+        /// What an earlier try could not change, and the machine as it was then: nothing else of
+        /// the living machine is changed, and none that another server has changed since. Nothing:
+        /// all that differ.
+        std::optional<Pending> pending = {};
     };
 
     struct Obtained {
@@ -176,6 +183,11 @@ class MachineKeeper {
     /// Does not wait for a lock: throws Error(busy) when the session is locked.
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
+    /// Whether the machine of a record has another network than this server asks for, and could be
+    /// given that; and whether what it has may be more.
+    [[nodiscard]] bool wants_other_network(const Record& record) const;
+    [[nodiscard]] bool may_reach_more(const Record& record) const;
+
     /// Whether the machine of that key has a network that may be more than this server asks for,
     /// and could be kept from it: the next obtain() does.
     [[nodiscard]] bool needs_other_network(const std::string& key) const noexcept;
@@ -256,7 +268,7 @@ class MachineKeeper {
     void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool are_books_elsewhere() const;
     [[nodiscard]] bool is_foreign(const std::string& key) const;
-    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const std::string& key) const;
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const Wanted& wanted) const;
     bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;

@@ -46,6 +46,16 @@ bool nobody_works_in(sandbox::Sandbox& sandbox, bool held)
 
 } // namespace
 
+bool MachineKeeper::wants_other_network(const Record& record) const
+{
+    return backend_.changes_networks() && has_other_network(settings_, record);
+}
+
+bool MachineKeeper::may_reach_more(const Record& record) const
+{
+    return wants_other_network(record) && record.made_with->network != sandbox::Network::none;
+}
+
 bool MachineKeeper::needs_other_network(const std::string& key) const noexcept
 {
     if (!backend_.changes_networks() || !asks_for_network(settings_)) {
@@ -53,9 +63,7 @@ bool MachineKeeper::needs_other_network(const std::string& key) const noexcept
     }
     try {
         const auto record = registry_.find(key);
-        return record && record->state == State::running && record->made_with &&
-               record->made_with->network != sandbox::Network::none &&
-               has_other_network(settings_, *record);
+        return record && record->state == State::running && may_reach_more(*record);
     } catch (const std::exception&) {
         return false; // the books cannot be asked now: what was so stays so
     }
@@ -100,7 +108,10 @@ void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox
     outbound.allow = asks("e2b.allow_out") ? settings_.outbound.allow : outbound.allow;
     outbound.deny = asks("e2b.deny_out") ? settings_.outbound.deny : outbound.deny;
     const bool held = wanted.held.get() == &sandbox;
-    if (network != sandbox::Network::none && !nobody_works_in(sandbox, held)) {
+    const bool is_all = outbound.allow.empty() && outbound.deny.empty();
+    const bool is_more =
+        network != sandbox::Network::none && (made.network == sandbox::Network::none || is_all);
+    if (is_more && !nobody_works_in(sandbox, held)) {
         return;
     }
     record.network_unsure = true;

@@ -15,12 +15,14 @@ namespace berth::session {
 namespace {
 
 constexpr std::chrono::seconds last_words_time{2};
+constexpr std::chrono::seconds look_time{5};
 
-/// An agent that began a job asks for it now and then; with the machine it would be gone.
-bool has_unread_ends(const protocol::InfoReply& info)
+/// What the guest would refuse for, so that nobody else is asked. `attends`: an agent that began a
+/// job asks for it now and then; with the machine it would be gone.
+bool is_busy(const protocol::InfoReply& info, bool attends)
 {
-    return std::ranges::any_of(info.ended,
-                               [](const protocol::JobEntry& job) { return job.unread; });
+    const bool unread = std::ranges::any_of(info.ended, &protocol::JobEntry::unread);
+    return info.calls > 0 || !info.jobs.empty() || (attends && unread);
 }
 
 } // namespace
@@ -74,8 +76,9 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     bool ended = false;
     try {
         if (const auto sandbox = sandbox_to_retire(wanted, record)) {
-            if (wanted.held && has_unread_ends(sandbox->info())) {
-                return false; // the agent is about to ask
+            const auto info = sandbox->look(Deadline::after(look_time));
+            if (is_busy(info, wanted.held != nullptr) || !may_make_another(wanted)) {
+                return false;
             }
             last = take_last_notices(wanted.key, record, *sandbox);
             ended = sandbox->retire();

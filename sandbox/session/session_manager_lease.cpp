@@ -90,7 +90,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         // Another server may have changed it meanwhile.
         if (parts->keeper.needs_other_network(slot->key)) {
             const std::lock_guard lock(slot->mutex);
-            slot->sandbox.reset();
+            slot->version = slot->tried = 0; // it is changed before the call begins
             return std::nullopt;
         }
         registry_->touch(slot->key);
@@ -124,8 +124,10 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Pa
         wanted.seen = slot.seen;
         wanted.held = slot.sandbox;
         wanted.told_settings = slot.told_settings;
-        if (wanted.held && slot.tried == parts->version) { // another's later word is not undone
-            wanted.only = slot.pending;
+        if (wanted.held && slot.tried == parts->version) {
+            wanted.pending = slot.pending;
+            // The others go on with what there is, and do not wait for this.
+            slot.change_from = BootClock::now() + change_again(*backend_);
         }
     }
     wanted.stop = stop;
@@ -139,11 +141,22 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Pa
         // Books that do not answer, or a host that makes no machine now, are no reason to take away
         // the one that there is; but that it can reach more than it should is.
         const bool lives = answers(*wanted.held);
-        const std::lock_guard lock(slot.mutex);
-        const auto& made = slot.record.made_with;
-        if (!lives || (made && !excess(parts->settings, *made).empty())) {
+        Record record;
+        {
+            const std::lock_guard lock(slot.mutex);
+            record = slot.record;
+            if (!lives &&
+                slot.sandbox == wanted.held) { // it has ended for one that came to nothing
+                slot.reported = std::exchange(slot.sandbox, nullptr);
+            }
+        }
+        const bool reaches_more =
+            parts->keeper.may_reach_more(record) ||
+            (record.made_with && !excess(parts->settings, *record.made_with).empty());
+        if (!lives || reaches_more) {
             throw;
         }
+        const std::lock_guard lock(slot.mutex);
         slot.tried = parts->version;
         slot.pending.reset();
         slot.change_from = BootClock::now() + change_again(*backend_);
@@ -160,22 +173,28 @@ void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_
             teller_.watch(obtained.sandbox);
         }
     }
+    const auto& record = obtained.record;
+    const bool has_seen = wanted.held || wanted.seen.generation == obtained.seen.generation;
+    // One in use stays as it is until it is not: then it is replaced.
+    const bool waits =
+        has_seen && record.made_with &&
+        (parts->keeper.wants_other_network(record) ||
+         (backend_->renews_machines() && need_another(parts->settings, *record.made_with)));
+    MachineKeeper::Pending pending;
+    if (has_seen && record.made_with) {
+        pending = {live_differences(parts->settings, *record.made_with), *record.made_with};
+    }
     const std::lock_guard lock(slot.mutex);
     slot.untold.add(std::move(obtained.told));
-    slot.taken = std::move(obtained.untold);
+    if (obtained.sandbox != wanted.held) {
+        slot.taken = std::move(obtained.untold);
+    }
     slot.sandbox = std::move(obtained.sandbox);
     slot.reported.reset();
-    const auto& made = obtained.record.made_with;
-    slot.pending.emplace();
-    if (wanted.held && made) {
-        slot.pending = live_differences(parts->settings, *made);
-    }
-    // One in use stays as it is until it is not: then it is replaced.
-    const bool waits = wanted.held && made && need_another(parts->settings, *made) &&
-                       (backend_->renews_machines() || backend_->changes_networks());
-    if (!waits && slot.pending->empty()) {
+    if (!waits && pending.keys.empty()) {
         slot.version = parts->version;
     }
+    slot.pending = std::move(pending);
     slot.tried = parts->version;
     slot.change_from = BootClock::now() + change_again(*backend_);
     if (leaving_ && !slot.unnamed) {

@@ -19,7 +19,7 @@
 #include <thread>
 #include <utility>
 
-// Of session_manager.cpp alone.
+// Of session_manager.cpp and session_manager_lease.cpp alone.
 
 namespace berth::session {
 

@@ -36,9 +36,8 @@ struct Slot {
     std::uint64_t version = 0;           ///< of the settings by which `sandbox` is as it should be
     std::uint64_t tried = 0;             ///< of those that it was to be changed to last
     BootClock::time_point change_from{}; ///< it is not tried before
-    /// Keys that could not be changed then; nothing: it may be any.
-    std::optional<std::vector<std::string>> pending;
-    std::string told_settings; ///< see MachineKeeper::Wanted
+    std::optional<MachineKeeper::Pending> pending; ///< see MachineKeeper::Wanted
+    std::string told_settings;                     ///< see MachineKeeper::Wanted
     MachineKeeper::Seen seen;
     Record record;                        ///< of either, as the books had it when it was obtained
     Told untold;                          ///< the next lease has it
@@ -65,10 +64,12 @@ struct Slot {
     /// At the end of the server, of a session without a name: it ends with it.
     void end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience) noexcept;
 
-    /// Under `mutex`: the settings of this server have changed since its sandbox was obtained.
+    /// Under `mutex`: the settings of this server have changed since its sandbox was obtained, or
+    /// what could not be changed then is to be tried again.
     [[nodiscard]] bool is_due(std::uint64_t present) const
     {
-        return sandbox && version < present && (tried < present || BootClock::now() >= change_from);
+        return sandbox && version < present &&
+               (tried < present || (tried == present && BootClock::now() >= change_from));
     }
 
     /// What is known without the books; nothing where there is no sandbox, nor was one.

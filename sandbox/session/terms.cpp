@@ -92,14 +92,20 @@ namespace {
 
 /// Those of them that this call is to change.
 std::vector<std::string> wanted_differences(const Settings& settings, const Record& record,
-                                            const std::optional<std::vector<std::string>>& only)
+                                            const std::optional<MachineKeeper::Pending>& pending)
 {
     if (!record.made_with) {
         return {};
     }
     auto keys = live_differences(settings, *record.made_with);
-    if (only) {
-        std::erase_if(keys, [&](const std::string& each) { return !has(*only, each); });
+    if (pending) {
+        Settings before;
+        static_cast<Conditions&>(before) = pending->made;
+        before.asked.insert(pending->keys.begin(), pending->keys.end());
+        const auto changed_since = differences(before, *record.made_with);
+        std::erase_if(keys, [&](const std::string& each) {
+            return !has(pending->keys, each) || has(changed_since, each);
+        });
     }
     return keys;
 }
@@ -111,7 +117,7 @@ void MachineKeeper::change_terms(const Wanted& wanted, Record& record, sandbox::
                                  const Registry::Hold* lock) noexcept
 {
     try {
-        if (wanted_differences(settings_, record, wanted.only).empty()) {
+        if (wanted_differences(settings_, record, wanted.pending).empty()) {
             return;
         }
         if (lock != nullptr) {
@@ -137,7 +143,7 @@ void MachineKeeper::change_terms(const Wanted& wanted, Record& record, sandbox::
 /// Under the session's lock, with the record as it is.
 void MachineKeeper::settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox)
 {
-    auto keys = wanted_differences(settings_, record, wanted.only);
+    auto keys = wanted_differences(settings_, record, wanted.pending);
     if (keys.empty()) {
         return;
     }

@@ -33,7 +33,8 @@ class LiveSettings {
     };
 
     using Told = std::function<void(const Change&)>;
-    /// Throws Error where no machine can be made, or not with what the operator insists on.
+    /// Throws Error for settings with which a server would not start, as with what the operator
+    /// insists on.
     using Check = std::function<void(const Options&)>;
 
     /// `options`: made of `given` and `environment` just now. `changed` is called by whoever asks

@@ -409,7 +409,12 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     options.tools.command_variables = [variables = std::move(variables), files,
                                        places = std::move(places)] {
         // Each time: a link on the way may lead elsewhere by now.
-        require_out_of_reach({}, files, places);
+        try {
+            require_out_of_reach({}, files, places);
+        } catch (const Error& error) { // none of the agent's
+            throw Error(ErrorCode::sandbox_unavailable,
+                        std::string(error.what()) + "; nothing was run", error.hint());
+        }
         return variables.now();
     };
 }

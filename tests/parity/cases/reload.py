@@ -313,13 +313,39 @@ class WithinReachTest(ReloadCase):
 
 @e2b_only
 class OnE2bTest(ReloadCase):
+    def network(self):
+        (box,) = e2b.boxes()
+        found = api(e2b.emulator(), "GET", f"/sandboxes/{box}").json
+        return found["allowInternetAccess"], found.get("network", {})
+
     def test_the_network_of_the_living_box(self):
         self.serve('network = "none"\n')
         self.output("echo kept >file")
-        (box,) = e2b.boxes()
-        self.assertFalse(api(e2b.emulator(), "GET", f"/sandboxes/{box}").json["allowInternetAccess"])
+        self.assertFalse(self.network()[0])
         self.change('network = "host"\n[e2b]\ndeny_out = ["1.1.1.1"]\n')
         self.assertEqual(self.run_command("cat file").notices, [])
-        self.assertEqual(e2b.boxes(), [box])
-        found = api(e2b.emulator(), "GET", f"/sandboxes/{box}").json
-        self.assertEqual((found["allowInternetAccess"], found.get("network")), (True, {"denyOut": ["1.1.1.1"]}))
+        self.assertEqual(self.network(), (True, {"denyOut": ["1.1.1.1"]}))
+
+    def test_less_holds_at_once_and_more_when_nobody_works_there(self):
+        self.serve('network = "host"\n')
+        job = self.run_command("sleep 100", background=True).data["job_id"]
+        self.change('network = "host"\n[e2b]\ndeny_out = ["1.1.1.1"]\n')
+        self.output("true")
+        self.assertEqual(self.network(), (True, {"denyOut": ["1.1.1.1"]}))
+        self.change('network = "host"\n[e2b]\ndeny_out = []\n')
+        self.output("true")
+        self.assertEqual(self.network(), (True, {"denyOut": ["1.1.1.1"]}))
+        self.call("bash_kill", job_id=job)
+
+    def test_what_cannot_be_taken_away_stops_the_call(self):
+        self.serve('network = "host"\n')
+        self.output("true")
+        e2b.emulator().fault(method="PUT", path="/sandboxes/{id}/network", status=500, times=0)
+        self.addCleanup(e2b.emulator().clear_faults)
+        self.change('network = "host"\n[e2b]\ndeny_out = ["1.1.1.1"]\n')
+        for _ in range(2):
+            found = self.berth.call_tool("bash_exec", {"command": "touch begun"})
+            self.assertTrue(found.is_error, found)
+        e2b.emulator().clear_faults()
+        self.assertEqual(self.output("ls"), "")
+        self.assertEqual(self.network(), (True, {"denyOut": ["1.1.1.1"]}))
