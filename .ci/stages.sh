@@ -79,7 +79,7 @@ build()
 
 # tests NAME MESON-TEST-OPTIONS...: runs tests of $work/NAME and counts their cases. Suites that
 # failed run once more, each alone: some measure time, and may meet a machine that is still writing
-# out what was built, or builds the next. One that passes then is told as unsteady, with what it said at first.
+# out what was built. One that passes then is told as unsteady, with what it said at first.
 tests()
 {
     local name=$1 failed_suites
