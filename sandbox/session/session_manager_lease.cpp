@@ -138,29 +138,37 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Pa
             parts->keeper.drop_unused(slot.key);
             throw;
         }
-        // Books that do not answer, or a host that makes no machine now, are no reason to take away
-        // the one that there is; but that it can reach more than it should is.
-        const bool lives = answers(*wanted.held);
-        Record record;
-        {
-            const std::lock_guard lock(slot.mutex);
-            record = slot.record;
-            if (!lives &&
-                slot.sandbox == wanted.held) { // it has ended for one that came to nothing
-                slot.reported = std::exchange(slot.sandbox, nullptr);
-            }
-        }
-        const bool reaches_more =
-            parts->keeper.may_reach_more(record) ||
-            (record.made_with && !excess(parts->settings, *record.made_with).empty());
-        if (!lives || reaches_more) {
+        if (!goes_on_with_held(slot, *parts, wanted)) {
             throw;
         }
-        const std::lock_guard lock(slot.mutex);
-        slot.tried = parts->version;
-        slot.pending.reset();
-        slot.change_from = BootClock::now() + change_again(*backend_);
     }
+}
+
+/// After a change that failed: books that do not answer, or a host that makes no machine now, are
+/// no reason to take away the one that there is; but that it can reach more than it should is.
+bool SessionManager::Implementation::goes_on_with_held(Slot& slot, const Parts& parts,
+                                                       const MachineKeeper::Wanted& wanted)
+{
+    const bool lives = answers(*wanted.held);
+    Record record;
+    {
+        const std::lock_guard lock(slot.mutex);
+        record = slot.record;
+        if (!lives && slot.sandbox == wanted.held) { // it has ended for one that came to nothing
+            slot.reported = std::exchange(slot.sandbox, nullptr);
+        }
+    }
+    const bool reaches_more =
+        parts.keeper.may_reach_more(record) ||
+        (record.made_with && !excess(parts.settings, *record.made_with).empty());
+    if (!lives || reaches_more) {
+        return false;
+    }
+    const std::lock_guard lock(slot.mutex);
+    slot.tried = parts.version;
+    slot.pending.reset();
+    slot.change_from = BootClock::now() + change_again(*backend_);
+    return true;
 }
 
 void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,

@@ -81,6 +81,7 @@ class SessionManager::Implementation {
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot,
                                   const std::shared_ptr<Parts>& parts);
     void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const std::stop_token& stop);
+    bool goes_on_with_held(Slot& slot, const Parts& parts, const MachineKeeper::Wanted& wanted);
     void make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
                       const MachineKeeper::Wanted& wanted);
 
