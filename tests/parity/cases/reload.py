@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import subprocess
 import tempfile
 import time
 
@@ -267,6 +268,24 @@ class WithinReachTest(ReloadCase):
         self.refusal("--config", str(place / "link.toml"))
         (self.folder / "way").symlink_to(place)
         self.refusal("--config", str(self.folder / "way" / "link.toml"))
+
+    def test_settings_by_another_name_of_their_folder(self):
+        """Root has some mounts of its own here (apart.py), and others can make none."""
+        if os.geteuid() != 0:
+            return
+        place, config = self.folder / "project", self.folder / "config"
+        for folder in (place, place / "bound", config, self.folder / "view"):
+            folder.mkdir()
+        (config / "berth.toml").write_text(f'mount = ["{place}:/mnt/project:rw"]\n')
+        self.command_line("config", "--config", str(config / "berth.toml"))
+        (place / "own.toml").write_text("")
+        for source, target, file in ((config, place / "bound", config / "berth.toml"),
+                                     (place, self.folder / "view", self.folder / "view/own.toml")):
+            subprocess.run(["mount", "--bind", source, target], check=True)
+            try:
+                self.refusal("--config", str(file), "--mount", f"{place}:/mnt/project:rw")
+            finally:
+                subprocess.run(["umount", target], check=True)
 
     def test_settings_that_could_come_to_be_there(self):
         (self.folder / "config").mkdir()
