@@ -1,4 +1,4 @@
-#include "sandbox/local/mount_table.hpp"
+#include "sandbox/base/mount_table.hpp"
 
 #include "sandbox/base/io.hpp"
 
@@ -12,7 +12,7 @@
 
 #include <fcntl.h>
 
-namespace berth::local {
+namespace berth {
 namespace {
 
 /// The kernel writes blanks, line ends and backslashes as three octal digits.
@@ -62,7 +62,7 @@ std::optional<std::string> rest_below(std::string_view folder, std::string_view 
     return path.empty() || path.front() == '/' ? std::optional(std::string(path)) : std::nullopt;
 }
 
-std::string joined(const std::string& folder, const std::string& rest)
+std::string path_below(const std::string& folder, const std::string& rest)
 {
     return folder == "/" && !rest.empty() ? rest : folder + rest;
 }
@@ -164,7 +164,7 @@ std::vector<MountPiece> MountTable::pieces(const std::string& path) const
         return found;
     }
     found.push_back({.device = at->piece.device,
-                     .path = joined(at->piece.path, *rest_below(at->piece.name, path)),
+                     .path = path_below(at->piece.path, *rest_below(at->piece.name, path)),
                      .name = path,
                      .type = at->piece.type});
     for (const auto& mount : mounts_) {
@@ -186,7 +186,7 @@ std::vector<std::string> seen_at(const std::vector<MountPiece>& tree,
                 continue;
             }
             if (const auto rest = rest_below(shown.path, own.path)) {
-                names.insert(joined(shown.name, *rest));
+                names.insert(path_below(shown.name, *rest));
             } else if (seen == Seen::in_part && rest_below(own.path, shown.path)) {
                 names.insert(shown.name);
             }
@@ -203,4 +203,4 @@ std::vector<std::string> seen_at(const std::vector<MountPiece>& tree,
     return outermost;
 }
 
-} // namespace berth::local
+} // namespace berth

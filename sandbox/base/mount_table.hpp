@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace berth::local {
+namespace berth {
 
 /// A piece of a file system, and where it can be seen.
 struct MountPiece {
@@ -52,4 +52,4 @@ enum class Seen { whole, in_part };
                                                const std::vector<MountPiece>& folder,
                                                Seen seen = Seen::in_part);
 
-} // namespace berth::local
+} // namespace berth

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "sandbox/base/sanitizer.hpp"
+
 #include <malloc.h>
 
 namespace berth::guest {
@@ -8,14 +10,9 @@ namespace berth::guest {
 /// own, and glibc's, which nothing has set up there, must not be trimmed by two threads at once.
 inline void give_back_freed_memory() noexcept
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    return;
-#endif
-#endif
-    ::malloc_trim(0);
+    if constexpr (!has_sanitizer) {
+        ::malloc_trim(0);
+    }
 }
 
 } // namespace berth::guest

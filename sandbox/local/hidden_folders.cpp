@@ -1,7 +1,7 @@
 #include "sandbox/local/hidden_folders.hpp"
 
 #include "sandbox/base/directory.hpp"
-#include "sandbox/local/mount_table.hpp"
+#include "sandbox/base/mount_table.hpp"
 #include "sandbox/local/own_folders.hpp"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #include "sandbox/local/mount_rules.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/mount_table.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/local/mount_table.hpp"
 #include "sandbox/local/source_rules.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sandbox/local/mount_table.hpp"
+#include "sandbox/base/mount_table.hpp"
 #include "sandbox/local/own_folders.hpp"
 
 #include <string>

@@ -1,8 +1,8 @@
 #include "sandbox/local/template_rules.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/mount_table.hpp"
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/local/mount_table.hpp"
 #include "sandbox/local/source_rules.hpp"
 
 #include <array>

@@ -1,12 +1,13 @@
 #include "sandbox/session/within_reach.hpp"
 
+#include "sandbox/base/mount_table.hpp"
+
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <iterator>
 #include <system_error>
-#include <utility>
+#include <vector>
 
 namespace berth::session {
 namespace {
@@ -16,110 +17,46 @@ namespace fs = std::filesystem;
 /// As the kernel, which follows no more on one way.
 constexpr int most_links = 40;
 
-/// A line of /proc/self/mountinfo.
-struct Mounted {
-    std::string device;
-    fs::path root; ///< in its file system
-    fs::path point;
-};
-
-/// Where something lies, whatever it is called.
-struct Place {
-    std::string device;
-    fs::path path;
-};
-
-/// The kernel writes blanks and backslashes as \ooo.
-std::string decoded(const std::string& text)
+/// Where there is no /proc names are all that is known.
+MountTable present_table()
 {
-    constexpr std::size_t digits = 3;
-    std::string plain;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\' || i + digits >= text.size()) {
-            plain += text[i];
-            continue;
-        }
-        int code = 0;
-        for (std::size_t digit = 1; digit <= digits; ++digit) {
-            code = code * 8 + (text[i + digit] - '0');
-        }
-        plain += static_cast<char>(code);
-        i += digits;
+    try {
+        return MountTable::read();
+    } catch (const std::system_error&) {
+        return MountTable::parse({});
     }
-    return plain;
 }
 
-std::vector<Mounted> mount_table()
+/// The file or folder, then what is mounted below it.
+std::vector<MountPiece> pieces_of(const MountTable& table, const std::string& path)
 {
-    std::vector<Mounted> table;
-    std::ifstream lines("/proc/self/mountinfo");
-    for (std::string line; std::getline(lines, line);) {
-        std::istringstream fields(line);
-        std::string id;
-        std::string parent;
-        std::string device;
-        std::string root;
-        std::string point;
-        if (fields >> id >> parent >> device >> root >> point) {
-            table.push_back({device, decoded(root), decoded(point)});
-        }
+    auto pieces = table.pieces(path);
+    if (pieces.empty()) {
+        pieces.push_back({.device = {}, .path = path, .name = path, .type = {}});
     }
-    return table;
-}
-
-bool is_below(const fs::path& outer, const fs::path& inner)
-{
-    if (outer == "/") {
-        return true;
-    }
-    const auto [end, other] = std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end());
-    return end == outer.end();
-}
-
-/// Of a path without links. What is mounted last on a point is seen there.
-Place place_of(const std::vector<Mounted>& table, const fs::path& path)
-{
-    const Mounted* on = nullptr;
-    for (const auto& each : table) {
-        const auto length = std::distance(each.point.begin(), each.point.end());
-        if (is_below(each.point, path) &&
-            (on == nullptr || length >= std::distance(on->point.begin(), on->point.end()))) {
-            on = &each;
-        }
-    }
-    if (on == nullptr) {
-        return {{}, path};
-    }
-    const auto rest = path.lexically_relative(on->point);
-    return {on->device, rest == "." ? on->root : on->root / rest};
+    return pieces;
 }
 
 /// What can be written by a sandbox that has them: the source, and what is mounted below it.
-std::vector<Place> places_of(const std::vector<Mounted>& table,
-                             const std::vector<sandbox::Mount>& mounts)
+std::vector<MountPiece> written_through(const MountTable& table,
+                                        const std::vector<sandbox::Mount>& mounts)
 {
-    std::vector<Place> places;
+    std::vector<MountPiece> places;
     for (const auto& mount : mounts) {
-        if (!mount.writable) {
-            continue;
-        }
-        const fs::path source(mount.source);
-        places.push_back(place_of(table, source));
-        for (const auto& each : table) {
-            if (each.point != source && is_below(source, each.point)) {
-                places.push_back({each.device, each.root});
-            }
+        if (mount.writable) {
+            std::ranges::move(pieces_of(table, mount.source), std::back_inserter(places));
         }
     }
     return places;
 }
 
 /// A folder that is mounted is none that could be replaced from inside; a file is.
-bool can_replace(const std::vector<Place>& places, const Place& entry, bool is_last)
+bool can_replace(const std::vector<MountPiece>& places, std::vector<MountPiece> entry, bool is_last)
 {
-    return std::ranges::any_of(places, [&](const Place& place) {
-        return place.device == entry.device && is_below(place.path, entry.path) &&
-               (is_last || place.path != entry.path);
+    entry.resize(1); // without what is mounted below it
+    return std::ranges::any_of(places, [&](const MountPiece& place) {
+        const auto seen = seen_at({place}, entry, Seen::whole);
+        return !seen.empty() && (is_last || seen.front() != place.name);
     });
 }
 
@@ -130,8 +67,8 @@ std::string writable_part(const std::string& path, const std::vector<sandbox::Mo
     if (std::ranges::none_of(mounts, &sandbox::Mount::writable)) {
         return {};
     }
-    const auto table = mount_table();
-    const auto places = places_of(table, mounts);
+    const auto table = present_table();
+    const auto places = written_through(table, mounts);
     std::error_code relative;
     std::deque<std::string> rest;
     // Not shortened: where "a/.." leads is for whoever can put a link in the place of a to say.
@@ -150,7 +87,7 @@ std::string writable_part(const std::string& path, const std::vector<sandbox::Mo
             continue;
         }
         const auto entry = at / name;
-        if (can_replace(places, place_of(table, entry), rest.empty())) {
+        if (can_replace(places, pieces_of(table, entry.string()), rest.empty())) {
             return entry.string();
         }
         std::error_code error;

@@ -5,30 +5,35 @@
 #include "sandbox/session/within_reach.hpp"
 
 namespace berth::server {
+namespace {
+
+void require_each(const std::vector<std::string>& files, const std::vector<sandbox::Mount>& mounts,
+                  const std::string& called, const std::string& hint)
+{
+    for (const auto& file : files) {
+        if (const auto part = session::writable_part(file, mounts); !part.empty()) {
+            throw Error(ErrorCode::invalid_argument,
+                        called + ' ' + visible(file) + " is within reach of the sandbox: " +
+                            visible(part) + " may be written there",
+                        hint);
+        }
+    }
+}
+
+} // namespace
 
 void require_out_of_reach(const std::vector<std::string>& settings,
                           const std::vector<std::string>& secrets,
                           const std::vector<sandbox::Mount>& mounts)
 {
-    for (const auto& file : settings) {
-        if (const auto part = session::writable_part(file, mounts); !part.empty()) {
-            throw Error(ErrorCode::invalid_argument,
-                        "the settings file " + visible(file) + " is within reach of the sandbox: " +
-                            visible(part) + " may be written there",
-                        "Commands could give themselves folders, secrets and the network of this "
-                        "host with it. Mount the folder read-only, or keep the file elsewhere: "
-                        "--config FILE, BERTH_CONFIG.");
-        }
-    }
-    for (const auto& file : secrets) {
-        if (const auto part = session::writable_part(file, mounts); !part.empty()) {
-            throw Error(ErrorCode::invalid_argument,
-                        "secret: the file " + visible(file) + " is within reach of the sandbox: " +
-                            visible(part) + " may be written there",
-                        "A command could put a link there, and be given any file that this server "
-                        "may read. Mount the folder read-only, or keep the secret elsewhere.");
-        }
-    }
+    require_each(
+        settings, mounts, "the settings file",
+        "Commands could give themselves folders, secrets and the network of this host with "
+        "it. Mount the folder read-only, or keep the file elsewhere: --config FILE, "
+        "BERTH_CONFIG.");
+    require_each(secrets, mounts, "secret: the file",
+                 "A command could put a link there, and be given any file that this server may "
+                 "read. Mount the folder read-only, or keep the secret elsewhere.");
 }
 
 } // namespace berth::server

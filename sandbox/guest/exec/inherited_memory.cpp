@@ -1,5 +1,7 @@
 #include "sandbox/guest/exec/inherited_memory.hpp"
 
+#include "sandbox/base/sanitizer.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -148,13 +150,9 @@ Range around(const void* place) noexcept
 
 void drop_inherited_memory() noexcept
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-    return;
-#endif
-#endif
+    if constexpr (has_sanitizer) {
+        return;
+    }
     const Range stack = around(__builtin_frame_address(0));
     const Range local = around(&errno);
     const bool stack_is_lower = stack.begin < local.begin;

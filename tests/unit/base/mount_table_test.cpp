@@ -1,8 +1,8 @@
-#include "sandbox/local/mount_table.hpp"
+#include "sandbox/base/mount_table.hpp"
 
 #include <doctest/doctest.h>
 
-using namespace berth::local;
+using namespace berth;
 
 namespace {
 

@@ -1,5 +1,6 @@
 // A shim is a clone of the guest that never execs: what it keeps of the guest's memory.
 
+#include "sandbox/base/sanitizer.hpp"
 #include "sandbox/guest/exec/inherited_memory.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
 
@@ -15,14 +16,6 @@ using namespace berth::guest;
 using namespace berth::guest::test;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool has_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool has_sanitizer = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool has_sanitizer = false;
-#endif
 
 /// Prints how much of its own memory the shim has, in KiB, once that is little or after 2 s: the
 /// shell may be faster than its shim. (Of its own: the test program's data, which is not little.)
@@ -45,7 +38,7 @@ TEST_CASE("the shim of a command keeps nothing of what the guest held when it wa
         REQUIRE(reply.exit_code == 0);
         const auto kept = std::stoul(reply.out.head);
         CHECK(kept > 0);
-        CHECK((has_sanitizer || kept < 10'000));
+        CHECK((berth::has_sanitizer || kept < 10'000));
         CHECK(others.find_first_not_of('r') == std::string::npos);
     });
 }
@@ -67,7 +60,7 @@ int drop_in_child(const std::string& text)
         own_data = 4;
         drop_inherited_memory();
         const bool is_whole = data == 3 && own_data == 4 && local == 2;
-        const bool is_dropped = content[500'000] == '\0' || has_sanitizer;
+        const bool is_dropped = content[500'000] == '\0' || berth::has_sanitizer;
         ::_exit(!is_whole ? 1 : is_dropped ? 0 : 2);
     }
     int status = -1;
