@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Counts test cases in Meson's testlog.json: "count: PASSED FAILED SKIPPED", and says in a line each
-what failed. Of a suite that is in several logs the last counts; it is unsteady if it failed before.
+what failed. Of a suite that is in several logs the last counts, with what passed before where it ran
+only what had failed; it is unsteady if it failed before.
 Says which suites took longest, too: where to look when all of it takes too long.
 With --failed: the names of the suites that failed, for `meson test`.
 
@@ -14,6 +15,7 @@ DOCTEST_BLOCK = re.compile(r"^={20,}\n(.*?)(?=^={20,}$|\Z)", re.M | re.S)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.M)
 UNITTEST_BAD = re.compile(r"(failures|errors|skipped)=(\d+)")
 UNITTEST_BLOCK = re.compile(r"^((?:FAIL|ERROR): .*?)(?=^={20,}$|^-{20,}\nRan )", re.M | re.S)
+ONLY_FAILED = re.compile(r"^only what failed before: ", re.M)
 LONGEST = 500
 LONG = 20  # seconds
 
@@ -61,11 +63,15 @@ def suite_name(test):
 def main(paths):
     names_only = paths[:1] == ["--failed"]
     last = {}
+    totals = {}
     told = []
     for path in paths[names_only:]:
         with open(path, encoding="utf-8") as log:
             for line in log:
                 test = json.loads(line)
+                passed_before = totals.get(test["name"], (0,))[0] if ONLY_FAILED.search(output_of(test)) else 0
+                passed, *others = cases(test)
+                totals[test["name"]] = (passed_before + passed, *others)
                 last[test["name"]] = test
                 if test["result"] not in ("OK", "SKIP"):
                     told += [(test["name"], complaint) for complaint in complaints(test)]
@@ -80,11 +86,10 @@ def main(paths):
     if slow:
         slow.sort(key=lambda test: -test["duration"])
         print("slowest:", ", ".join(f"{suite_name(test)} {test['duration']:.0f} s" for test in slow))
-    totals = [sum(column) for column in zip(*map(cases, last.values()))]
     if not last:
         print("no test ran")
         return 1
-    print("count:", *totals)
+    print("count:", *(sum(column) for column in zip(*totals.values())))
     return 1 if bad else 0
 
 

@@ -83,17 +83,20 @@ build()
 }
 
 # tests NAME MESON-TEST-OPTIONS...: runs tests of $work/NAME and counts their cases. Suites that
-# failed run once more, each alone: some measure time, and may meet a machine that is still writing
-# out what was built. One that passes then is told as unsteady, with what it said at first.
+# failed run once more, each alone, of some only the cases that failed: some measure time, and may
+# meet a machine that is busy beside. What passes then is told as unsteady, with what it said at
+# first.
 tests()
 {
     local name=$1 failed_suites
     local first=$work/$1/meson-logs/testlog.json again=$work/$1/meson-logs/testlog-again.json
     shift
-    rm -f "$first" "$again"
+    rm -rf "$first" "$again" "$work/failed-cases"
+    mkdir -m 1777 "$work/failed-cases" # an ordinary user's too
+    export BERTH_FAILED_CASES=$work/failed-cases
     sync
-    # Tests wait more than they compute: twice as many at a time as there are processors.
-    if ! MESON_TESTTHREADS=$(($(nproc) * 2)) meson test -C "$work/$name" --print-errorlogs "$@"; then
+    # Tests wait more than they compute: three times as many at a time as there are processors.
+    if ! MESON_TESTTHREADS=$(($(nproc) * 3)) meson test -C "$work/$name" --print-errorlogs "$@"; then
         mapfile -t failed_suites < <(python3 .ci/count.py --failed "$first")
         [ ${#failed_suites[@]} -gt 0 ] || return 1
         meson test -C "$work/$name" --no-rebuild --num-processes 1 --logbase testlog-again \

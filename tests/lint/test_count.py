@@ -92,6 +92,12 @@ class CountTest(unittest.TestCase):
         self.assertEqual((status, lines[-1]), (1, "count: 4 1 0"))
         self.assertTrue(all(line.startswith("failed: ") for line in lines[:-1]))
 
+    def test_what_passed_before_counts_where_only_the_rest_ran_again(self):
+        again = "only what failed before: a.Case.test_one\ntest_one ... ok\n\nRan 1 test in 0.1s\n\nOK\n"
+        status, lines = self.count([entry("p / parity", "FAIL", UNITTEST_BAD)], [entry("p / parity", "OK", again)])
+        self.assertEqual((status, lines[-1]), (0, "count: 3 0 0"))
+        self.assertRegex(lines[0], "^unsteady: p / parity: FAIL: test_one")
+
     def test_skipped_cases_are_counted(self):
         self.assertEqual(self.count([entry("p / one", "SKIP")])[1], ["count: 0 0 1"])
         self.assertEqual(self.count([]), (1, ["no test ran"]))

@@ -15,6 +15,7 @@ import unittest
 
 import e2b
 from apart import be_apart
+from failed_cases import failed_before, note_failed
 from ordinary_user import run_as
 from suite import marked
 
@@ -42,6 +43,8 @@ def main():
     parser.add_argument("--delegated", action="store_true")
     parser.add_argument("--without-v2", action="store_true")
     parser.add_argument("--without", metavar="FILE", help="leave out the cases of that file")
+    parser.add_argument("--part", metavar="N/OF", type=lambda text: [int(number) for number in text.split("/")],
+                        default=(1, 1), help="of the files of cases, one of so many parts")
     parser.add_argument("names", nargs="*", help="e.g. cases.files.FilesTest.test_search")
     options = parser.parse_args()
     turn = be_apart()  # kept to the end
@@ -54,17 +57,18 @@ def main():
                         options.delegated))
     os.environ["BERTH_PARITY_BACKEND"] = options.backend
     loader = unittest.defaultTestLoader
-    if options.names:
-        tests = loader.loadTestsFromNames(options.names)
+    if names := failed_before() or options.names:
+        tests = loader.loadTestsFromNames(names)
     else:
-        tests = loader.loadTestsFromNames(
-            ["cases." + path.stem for path in sorted((HERE / "cases").glob("[a-z]*.py"))
-             if path.stem != options.without])
+        part, parts = options.part
+        files = [path.stem for path in sorted((HERE / "cases").glob("[a-z]*.py")) if path.stem != options.without]
+        tests = loader.loadTestsFromNames(["cases." + file for file in files[part - 1::parts]])
     tests = unittest.TestSuite(applying(tests, options.backend))
     with contextlib.ExitStack() as until_the_end:
         if options.backend == "e2b":
             until_the_end.enter_context(e2b.running())
         result = unittest.TextTestRunner(verbosity=2).run(tests)
+    note_failed(result)
     for test, reason in result.skipped:
         # CI counts it as a failure, so it is one here: what means nothing on a backend is `local_only`.
         print(f"skipped, which hides a gap: {test.id()}: {reason}")
