@@ -97,11 +97,11 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
         return make_description(tool, *settings(), sessions_.backend(), availability());
     };
     configuration.instructions = [this] {
-        const auto options = present();
-        const auto facts = facts_of_session(*options, sessions_);
+        const auto now = present();
+        const auto facts = facts_of_session(*now, sessions_);
         const auto found = availability(&facts);
         warn_of_unavailable(found);
-        return make_instructions(*options, facts, sessions_.backend(), found, catalog_);
+        return make_instructions(*now, facts, sessions_.backend(), found, catalog_);
     };
     configuration.lasting = [this] { return availability().available; };
     configuration.untold = [this](tools::Told told) {
