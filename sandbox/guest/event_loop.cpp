@@ -146,16 +146,24 @@ void EventLoop::wake() const noexcept
 
 void EventLoop::run()
 {
+    bool at_rest = !on_rest_;
     while (!run_posted()) {
         const bool due = !timers_.empty() && timers_.begin()->first.first <= BootClock::now();
         if (!due) {
             arm_timer();
         }
         std::array<epoll_event, 32> events{};
+        const int patience = at_rest ? -1 : rest_after_;
         const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                       due ? 0 : -1);
+                                       due ? 0 : patience);
         if (count < 0 && errno != EINTR) {
             throw_errno("epoll_wait");
+        }
+        if (count == 0 && !due) {
+            on_rest_();
+            at_rest = true;
+        } else if (count > 0 || due) {
+            at_rest = !on_rest_;
         }
         for (int i = 0; i < count; ++i) {
             const auto& event = events.at(static_cast<std::size_t>(i));

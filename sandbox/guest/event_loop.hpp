@@ -54,6 +54,13 @@ class EventLoop {
     /// it would stay in the memory of an idle session; here only what was read does.
     [[nodiscard]] std::span<char> read_buffer() const noexcept { return *read_buffer_; }
 
+    /// `task`: run when nothing has happened for so long, and again only after something has.
+    void on_rest(std::chrono::milliseconds after, Task task)
+    {
+        rest_after_ = static_cast<int>(after.count());
+        on_rest_ = std::move(task);
+    }
+
     void run();
     /// Makes run() return once it has run what was posted before; a run() that has not begun yet
     /// returns at once. Thread-safe.
@@ -74,6 +81,8 @@ class EventLoop {
     void arm_timer();
     void wake() const noexcept;
 
+    Task on_rest_;
+    int rest_after_ = 0; ///< milliseconds
     UniqueFd epoll_;
     UniqueFd wake_;
     UniqueFd timer_;

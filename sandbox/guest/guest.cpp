@@ -235,7 +235,8 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
     server.on_clients_changed(hearer_of_clients(lifetime, pauses));
     server.on_unseen_wanted([&] { return commands->has_unseen(); });
     tell_ready(config.ready_fd);
-    release_setup_memory();
+    release_idle_memory(); // what making the machine took
+    loop.on_rest(std::chrono::seconds(1), release_idle_memory);
     loop.run();
     wind_up(pauses, std::move(commands));
 }

@@ -143,7 +143,7 @@ void confine_process(const std::optional<protocol::UserIds>& run_as)
 }
 
 // Not inlined: below its frame nothing is in use.
-[[gnu::noinline]] void release_setup_memory() noexcept
+[[gnu::noinline]] void release_idle_memory() noexcept
 {
     give_back_freed_memory();
     constexpr std::uintptr_t used_below = 4096;   // the red zone, and what madvise itself calls

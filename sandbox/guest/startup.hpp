@@ -23,9 +23,8 @@ void keep_only_descriptors_of(const protocol::GuestConfig& config);
 /// std::system_error.
 void confine_process(const std::optional<protocol::UserIds>& run_as);
 
-/// What making the machine, which this process has done too, took of its stack and heap goes back:
-/// a fifth of an idle session's memory. Of the main thread.
-void release_setup_memory() noexcept;
+/// What is not in use any more of the stack and the heap goes back. Of the main thread.
+void release_idle_memory() noexcept;
 
 /// The home and the spill directory, parents included.
 void make_directories(const protocol::GuestConfig& config);

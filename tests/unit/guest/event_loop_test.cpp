@@ -182,3 +182,16 @@ TEST_CASE("a change of the events is obeyed")
     loop.run();
     CHECK(calls == 1);
 }
+
+TEST_CASE("a loop at rest is told once, and again after something has happened")
+{
+    EventLoop loop;
+    std::string order;
+    loop.on_rest(20ms, [&] { order += 'r'; });
+    const auto now = BootClock::now();
+    (void)loop.call_at(now + 200ms, [&] { order += 'a'; });
+    (void)loop.call_at(now + 201ms, [&] { order += 'b'; });
+    (void)loop.call_at(now + 400ms, [&] { loop.stop(); });
+    loop.run();
+    CHECK(order == "rabr");
+}
