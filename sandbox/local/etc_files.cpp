@@ -50,8 +50,10 @@ TextFile substitute(const std::string& name, const std::string& answer)
 
 } // namespace
 
-std::vector<TextFile> generated_etc_files(sandbox::Network network)
+std::vector<TextFile> generated_etc_files(sandbox::Network network,
+                                          const std::string& host_resolv_conf)
 {
+    const bool names = network == sandbox::Network::host;
     return {
         {"/etc/passwd", passwd()},
         {"/etc/group", group()},
@@ -60,15 +62,9 @@ std::vector<TextFile> generated_etc_files(sandbox::Network network)
         {"/etc/hostname", std::string(inner_host_name) + "\n"},
         {"/etc/gitconfig", git_configuration()},
         {"/etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n"},
+        {"/etc/resolv.conf", names ? host_resolv_conf : std::string()},
+        {"/etc/machine-id", ""},
     };
-}
-
-std::vector<TextFile> machine_files(sandbox::Network network, const std::string& host_resolv_conf,
-                                    const std::string& machine_id)
-{
-    const bool names = network == sandbox::Network::host;
-    return {{"/etc/resolv.conf", names ? host_resolv_conf : std::string()},
-            {"/etc/machine-id", machine_id + "\n"}};
 }
 
 std::vector<SymbolicLink> generated_etc_links(const std::string& localtime_target)

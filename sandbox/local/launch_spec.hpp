@@ -14,12 +14,10 @@
 namespace berth::local {
 
 /// The descriptor that the launcher is started with, a socket. Its end: stop. What comes in:
-/// - `message_prepare` with a memfd: RootParts, which the next spec will probably have as its base;
 /// - `message_launch` with a memfd, the LaunchSpec, and what is Lent, as far as it is there;
 /// - a Handover, once the sources of the `late` binds are there.
 /// The encoded LaunchResult goes out.
 inline constexpr int launcher_control_fd = 3;
-inline constexpr char message_prepare = 'P';
 inline constexpr char message_launch = 'L';
 
 /// Descriptors that a launch is given; -1: none.
@@ -38,6 +36,16 @@ inline constexpr int launcher_wake_fd = 5;
 
 /// The launcher's program where that is a sealed memfd. Of no other use to the launcher.
 inline constexpr int launcher_program_fd = 4;
+
+/// A socket that a zygote is started with, in place of the control socket and the eventfd. Its end:
+/// stop. What comes in:
+/// - `message_prepare` with a memfd: RootParts, which the next specs will probably have as their
+///   base; as root only;
+/// - `message_fork` with the two descriptors of a launcher. Its pid goes out, or -errno, as an
+///   std::int32_t.
+inline constexpr int zygote_fd = 6;
+inline constexpr char message_prepare = 'P';
+inline constexpr char message_fork = 'F';
 
 /// What shows a piece of the host inside.
 struct Bind {
@@ -178,7 +186,6 @@ struct LaunchSpec {
     std::uint64_t shm_size = 0;
     RootParts base;          ///< the same for all machines that have the same network
     std::vector<Bind> binds; ///< of this one; mounted after the others, in this order
-    std::vector<TextFile> files;
     CgroupSpec cgroup;
     std::string socket_path;
     /// The launcher becomes the guest itself, which it has in it, instead of starting
@@ -207,7 +214,6 @@ struct LaunchSpec {
         field(9, self.shm_size);
         field(10, self.base);
         field(11, self.binds);
-        field(12, self.files);
         field(13, self.cgroup);
         field(14, self.socket_path);
         field(15, self.guest_program);

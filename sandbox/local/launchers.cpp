@@ -14,11 +14,8 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,34 +23,6 @@ namespace berth::local {
 namespace {
 
 constexpr std::chrono::seconds farewell_time{5};
-// MFD_EXEC of Linux 6.3, newer than Debian 12's headers.
-constexpr unsigned mfd_exec = 0x0010U;
-
-/// A copy in memory that nobody can write to any more. Throws std::system_error.
-UniqueFd sealed_copy(const std::string& path)
-{
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file) {
-        throw_errno("open " + path);
-    }
-    constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    UniqueFd copy(::memfd_create("berth-launcher", flags | mfd_exec));
-    if (!copy && errno == EINVAL) {
-        copy.reset(::memfd_create("berth-launcher", flags)); // before Linux 6.3 all are executable
-    }
-    if (!copy) {
-        throw_errno("memfd_create");
-    }
-    ssize_t count = 0;
-    do {
-        count = ::sendfile(copy.get(), file.get(), nullptr, std::size_t{1} << 30U);
-    } while (count > 0 || (count < 0 && errno == EINTR));
-    constexpr int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
-    if (count < 0 || ::fcntl(copy.get(), F_ADD_SEALS, seals) != 0) {
-        throw_errno("copy " + path);
-    }
-    return copy;
-}
 
 LaunchResult failure(const char* text)
 {
@@ -125,8 +94,11 @@ void end(Process& launcher) noexcept
 } // namespace
 
 Launchers::Launchers(std::string program, bool with_guest, std::chrono::milliseconds patience)
-    : program_(std::move(program)), with_guest_(with_guest), patience_(patience)
+    : program_(std::move(program)), patience_(patience)
 {
+    if (with_guest) {
+        zygote_.emplace(program_, patience_);
+    }
 }
 
 Launchers::~Launchers()
@@ -154,50 +126,24 @@ Launchers::Launcher Launchers::start()
     if (!launcher.wake) {
         throw_errno("eventfd");
     }
+    if (zygote_) {
+        if (auto process = zygote_->fork_launcher(theirs.get(), launcher.wake.get())) {
+            launcher.process = std::move(*process);
+            launcher.has_guest = true;
+            return launcher;
+        }
+    }
     SpawnOptions options;
     options.arguments = {"berth-launcher"};
     options.descriptors = {{theirs.get(), launcher_control_fd},
                            {launcher.wake.get(), launcher_wake_fd}};
     options.new_session = true;
-    if (const int program = sealed_program(); program >= 0) {
-        options.descriptors.emplace_back(program, launcher_program_fd);
-        try {
-            launcher.process =
-                Process::spawn("/proc/self/fd/" + std::to_string(launcher_program_fd), options);
-            launcher.has_guest = true;
-            return launcher;
-        } catch (const std::system_error& error) {
-            const int number = error.code().value();
-            if (number != EACCES && number != EPERM) {
-                throw Failure("launcher", number, "start the launcher's copy in memory");
-            }
-            // A policy of the host forbids to run what is no file.
-            options.descriptors.pop_back();
-        }
-    }
     try {
         launcher.process = Process::spawn(program_, options);
     } catch (const std::system_error& error) {
         throw Failure("launcher", error.code().value(), "start " + program_);
     }
     return launcher;
-}
-
-int Launchers::sealed_program()
-{
-    if (!with_guest_) {
-        return -1;
-    }
-    const std::lock_guard lock(program_mutex_);
-    if (!sealed_) {
-        try {
-            sealed_ = sealed_copy(program_);
-        } catch (const std::system_error&) {
-            // vm.memfd_noexec = 2, or no memory: the installed file serves, an exec slower.
-            return -1;
-        }
-    }
-    return sealed_.get();
 }
 
 Launchers::Launcher Launchers::take()
@@ -214,26 +160,20 @@ Launchers::Launcher Launchers::take()
 }
 
 /// False when the launcher is gone.
-bool Launchers::send(const Launcher& launcher, char message, const std::string& content,
-                     const Lent& lent)
+bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent)
 {
-    const UniqueFd file = make_memory_file("berth-spec", content);
+    spec.has_lock = lent.lock >= 0;
+    spec.become_guest = launcher.has_guest;
+    spec.processors = keep_off_this_processor(launcher.process.pid());
+    const UniqueFd file = make_memory_file("berth-spec", protocol::encode(spec));
     std::vector<int> descriptors{file.get()};
     for (const int fd : {lent.lock, lent.lifetime}) {
         if (fd >= 0) {
             descriptors.push_back(fd);
         }
     }
-    return send_descriptors(launcher.control.get(), {&message, 1}, descriptors) &&
+    return send_descriptors(launcher.control.get(), {&message_launch, 1}, descriptors) &&
            ::eventfd_write(launcher.wake.get(), 1) == 0;
-}
-
-bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent)
-{
-    spec.has_lock = lent.lock >= 0;
-    spec.become_guest = launcher.has_guest;
-    spec.processors = keep_off_this_processor(launcher.process.pid());
-    return send(launcher, message_launch, protocol::encode(spec), lent);
 }
 
 void Launchers::expect(const RootParts& base)
@@ -332,10 +272,10 @@ void Launchers::keep_one_waiting(const std::stop_token& stop)
         std::optional<Launcher> started;
         try {
             if (start_one) {
-                started = start();
-                if (!expected.empty()) {
-                    (void)send(*started, message_prepare, expected, {}); // else the launch sees it
+                if (zygote_ && !expected.empty()) {
+                    zygote_->prepare(expected);
                 }
+                started = start();
             }
         } catch (const std::exception&) {
             // The next launch tries it too, and says why it cannot be.

@@ -4,6 +4,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/handover.hpp"
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/zygote.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -17,13 +18,12 @@
 namespace berth::local {
 
 /// Launches machines, each by a launcher process of its own. After the first launch one launcher is
-/// kept waiting for the next: the start of a program is a fifth of what a machine takes. It has
-/// made nothing of a machine yet, no namespace and no cgroup, and ends when this process does. Safe
-/// to call from several threads.
+/// kept waiting for the next. It has made nothing of a machine yet, no namespace and no cgroup, and
+/// ends when this process does. Safe to call from several threads.
 class Launchers {
   public:
-    /// `with_guest`: the launchers become the guest themselves, where this host lets a sealed copy
-    /// of `program` in memory run; else they start the one that the spec names. `patience`: with a
+    /// `with_guest`: the launchers become the guest themselves, where a Zygote of `program` can be
+    /// had; else they start the one that the spec names. `patience`: with a
     /// launcher that does not answer; longer than its own with the guest.
     explicit Launchers(std::string program, bool with_guest = false,
                        std::chrono::milliseconds patience = std::chrono::seconds(30));
@@ -48,23 +48,18 @@ class Launchers {
         Process process;
         UniqueFd control;
         UniqueFd wake;
-        bool has_guest = false; ///< it runs from the sealed copy
+        bool has_guest = false; ///< it was forked from the zygote
     };
 
     [[nodiscard]] Launcher start();
-    [[nodiscard]] int sealed_program();
-    [[nodiscard]] static bool send(const Launcher& launcher, char message,
-                                   const std::string& content, const Lent& lent);
     [[nodiscard]] static bool send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent);
     [[nodiscard]] Launcher take();
     void done(Launcher launcher) noexcept;
     void keep_one_waiting(const std::stop_token& stop);
 
     const std::string program_;
-    const bool with_guest_;
     const std::chrono::milliseconds patience_;
-    std::mutex program_mutex_;
-    UniqueFd sealed_; ///< guarded by program_mutex_, then kept
+    std::optional<Zygote> zygote_; ///< where the launchers become the guest; only set up once
     std::mutex mutex_;
     std::condition_variable_any changed_;
     std::optional<Launcher> waiting_; ///< guarded by mutex_

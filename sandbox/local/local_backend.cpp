@@ -62,11 +62,18 @@ struct Host {
 /// What the root that a launcher waits with is made of.
 struct Expected {
     sandbox::Network network = sandbox::Network::none;
+    std::string resolv_conf;
     std::vector<Cover> hidden;
     std::shared_ptr<Programs> programs;
 
     friend bool operator==(const Expected&, const Expected&) = default;
 };
+
+/// Of what the sandbox sees of the host's.
+std::string resolv_conf_of(sandbox::Network network)
+{
+    return network == sandbox::Network::host ? host_resolv_conf() : std::string();
+}
 
 std::string socket_path(const Host& here, const std::string& id)
 {
@@ -230,7 +237,8 @@ void LocalBackend::expect_root(Expected wanted, bool first)
     if (!privileged_ || (first && expected_) || expected_ == wanted) {
         return;
     }
-    launchers_.expect(base_parts(wanted.programs->files, wanted.network, wanted.hidden));
+    launchers_.expect(
+        base_parts(wanted.programs->files, wanted.network, wanted.resolv_conf, wanted.hidden));
     expected_ = std::move(wanted);
 }
 
@@ -250,7 +258,8 @@ sandbox::Availability LocalBackend::availability()
         if (sandbox::find_state_directory(settings_.state_directory)) {
             const auto programs = host().programs->find({}, {});
             if (privileged_) {
-                expect_root({sandbox::Network::none, programs->covers.latest(), programs}, true);
+                expect_root({sandbox::Network::none, {}, programs->covers.latest(), programs},
+                            true);
             }
         }
         (void)cgroups();
@@ -308,9 +317,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .folder = SessionFolder::path_of(here.state, spec.key_hash),
                       .socket_path = socket_path(here, id),
                       .guest_program = settings_.guest_program,
-                      .host_resolv_conf = spec.network == sandbox::Network::host
-                                              ? host_resolv_conf()
-                                              : std::string(),
+                      .host_resolv_conf = resolv_conf_of(spec.network),
                       .privileged = privileged_,
                       .host_uid = uid,
                       .host_gid = privileged_ ? uid : ::getegid()});
@@ -326,7 +333,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    expect_root({spec.network, begun.covers, programs});
+    expect_root({spec.network, resolv_conf_of(spec.network), begun.covers, programs});
     forget_socket(socket_path(here, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
     const LaunchSpec launch = plan(spec, uid.uid, id, programs->files, begun.covers);

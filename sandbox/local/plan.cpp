@@ -1,6 +1,5 @@
 #include "sandbox/local/plan.hpp"
 
-#include "sandbox/base/random.hpp"
 #include "sandbox/local/cgroup_files.hpp"
 #include "sandbox/local/environment.hpp"
 #include "sandbox/local/etc_files.hpp"
@@ -28,6 +27,7 @@ std::vector<Bind> session_binds(const std::string& folder)
         {.source = folder + "/tmp", .target = "/tmp", .writable = true, .late = true},
         {.source = folder + "/var-tmp", .target = "/var/tmp", .writable = true, .late = true},
         {.source = folder + "/run", .target = "/run", .writable = true, .late = true},
+        {.source = folder + "/machine-id", .target = "/etc/machine-id", .late = true},
     };
 }
 
@@ -84,6 +84,15 @@ protocol::GuestConfig guest_config(const PlanInput& input)
     return config;
 }
 
+std::vector<SymbolicLink> device_links()
+{
+    return {{"/dev/ptmx", "pts/ptmx"},
+            {"/dev/fd", "/proc/self/fd"},
+            {"/dev/stdin", "/proc/self/fd/0"},
+            {"/dev/stdout", "/proc/self/fd/1"},
+            {"/dev/stderr", "/proc/self/fd/2"}};
+}
+
 /// Of a template's /etc that may be.
 bool shows(const HostFiles& host, const std::string& path)
 {
@@ -96,14 +105,18 @@ bool shows(const HostFiles& host, const std::string& path)
 } // namespace
 
 RootParts base_parts(const HostFiles& host, sandbox::Network network,
-                     const std::vector<Cover>& hidden)
+                     const std::string& host_resolv_conf, const std::vector<Cover>& hidden)
 {
     RootParts parts;
-    parts.directories = {"/mnt", "/srv", "/root", "/dev/empty"};
+    // The places of what is each machine's own, too: its root may be one that takes no new ones.
+    parts.directories = {
+        "/mnt", "/srv",     "/root", "/dev/empty",           "/dev/pts", "/dev/shm", "/proc",
+        "/tmp", "/var/tmp", "/run",  std::string(inner_home)};
     parts.binds = host.binds;
-    parts.files = generated_etc_files(network);
+    parts.files = generated_etc_files(network, host_resolv_conf);
     append(parts.files, substitute_programs());
     parts.links = host.links;
+    append(parts.links, device_links());
     for (auto& link : generated_etc_links(host.localtime_target)) {
         if (!shows(host, link.path)) {
             parts.links.push_back(std::move(link));
@@ -123,10 +136,9 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.own_network = spec.network == sandbox::Network::none;
     plan.host_name = inner_host_name;
     plan.shm_size = spec.limits.memory / 2;
-    plan.base = base_parts(input.host, spec.network, input.hidden);
+    plan.base = base_parts(input.host, spec.network, input.host_resolv_conf, input.hidden);
     plan.binds = session_binds(input.folder);
     append(plan.binds, user_binds(input));
-    plan.files = machine_files(spec.network, input.host_resolv_conf, random_hex(16));
     plan.cgroup = cgroup_spec(input);
     plan.socket_path = input.socket_path;
     plan.guest_program = input.guest_program;

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/random.hpp"
 #include "sandbox/local/remove_tree.hpp"
 #include "sandbox/protocol/parting_note.hpp"
 
@@ -31,6 +32,7 @@ constexpr std::array temporary{Part{"tmp", 01777}, Part{"var-tmp", 01777}, Part{
 /// missing of it too, but while somebody waits.
 constexpr Part outputs{"var-tmp/berth", 0700};
 constexpr const char* removed_home = "home.removed";
+constexpr const char* machine_id_name = "machine-id";
 constexpr const char* generation_name = "machine";
 constexpr const char* parting_name = "parting";
 constexpr const char* socket_name = "socket";
@@ -47,6 +49,20 @@ void give_part(int folder, const Part& part, uid_t uid, gid_t gid)
     const UniqueFd fd(::openat(folder, part.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!fd || ::fchown(fd.get(), uid, gid) != 0 || ::fchmod(fd.get(), part.mode) != 0) {
         throw_errno(std::string("give folder ") + part.name + " to the session");
+    }
+}
+
+/// machine-id(5): of 32 hexadecimal digits, and no other machine's.
+void make_machine_id(int folder)
+{
+    const UniqueFd file(
+        ::openat(folder, machine_id_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+    if (!file) {
+        throw_errno("make the machine-id");
+    }
+    write_full(file.get(), random_hex(16) + "\n");
+    if (::fchmod(file.get(), 0444) != 0) { // whatever the server's umask: it is read inside
+        throw_errno("let the machine-id be read");
     }
 }
 
@@ -130,6 +146,7 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
         make_part(folder_.get(), part);
         give_part(folder_.get(), part, uid, gid);
     }
+    make_machine_id(folder_.get());
     make_part(folder_.get(), outputs);
     give_part(folder_.get(), outputs, uid, gid);
 }
@@ -164,6 +181,7 @@ void SessionFolder::take_home(const SessionFolder& other) const
 bool SessionFolder::remove_temporary() const noexcept
 {
     bool removed = remove_tree(folder_.get(), removed_home);
+    removed = remove_tree(folder_.get(), machine_id_name) && removed;
     for (const auto& part : temporary) {
         removed = remove_tree(folder_.get(), part.name) && removed;
     }

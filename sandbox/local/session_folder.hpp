@@ -15,7 +15,7 @@ namespace berth::local {
 /// `<state>/sessions/<name>`: a folder that only berth can enter, and in it what the session sees:
 ///
 ///     home     kept between machines
-///     tmp, var-tmp, run     made anew for each machine
+///     tmp, var-tmp, run, machine-id     made anew for each machine
 class SessionFolder {
   public:
     /// Makes the folder when missing. `state` is the path of the state directory, which must exist.

@@ -51,9 +51,6 @@ bool build_root(const Root& root, const ChildSetup& setup, bool prepared)
     if (!prepared) {
         root.add(spec.base, setup.base_trees);
     }
-    for (const auto& file : spec.files) {
-        root.write_file(file);
-    }
     make_dev(root, spec.shm_size);
     mount_proc(root);
     const bool closed = close_nested_namespaces(root);

@@ -11,11 +11,6 @@ void make_dev(const Root& root, std::uint64_t shm_size)
                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     root.mount_new("tmpfs", "/dev/shm", {{"size", std::to_string(shm_size)}, {"mode", "1777"}},
                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-    root.make_link({"/dev/ptmx", "pts/ptmx"});
-    root.make_link({"/dev/fd", "/proc/self/fd"});
-    root.make_link({"/dev/stdin", "/proc/self/fd/0"});
-    root.make_link({"/dev/stdout", "/proc/self/fd/1"});
-    root.make_link({"/dev/stderr", "/proc/self/fd/2"});
 }
 
 } // namespace berth::local

@@ -1,6 +1,7 @@
 #include "sandbox/local/launcher/exec.hpp"
 
 #include "sandbox/base/descriptors.hpp"
+#include "sandbox/base/release_memory.hpp"
 #include "sandbox/guest/guest.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -91,6 +92,10 @@ void become_guest(ChildSetup& setup, const Handover& handover)
     if (!setup.spec.become_guest) {
         exec_guest(setup, config);
     }
+    // Else it would be the guest's memory for as long as that lives, and of no use to it.
+    release_memory(setup.spec);
+    release_memory(setup.trees);
+    release_memory(setup.base_trees);
     setup.process_name.show(guest_name);
     // As after an exec: until the guest itself takes it back its own files in /proc are its own.
     require(::prctl(PR_SET_DUMPABLE, 1) == 0, step, "PR_SET_DUMPABLE");

@@ -10,6 +10,7 @@
 #include "sandbox/local/launcher/child.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 #include "sandbox/local/launcher/socket.hpp"
+#include "sandbox/local/launcher/thread_number.hpp"
 #include "sandbox/local/launcher/trees.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/processors.hpp"
@@ -25,7 +26,6 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,14 +119,6 @@ void read_notes(int report, LaunchResult& result)
     }
 }
 
-/// Where the C library keeps this thread's number; null where that cannot be found out.
-int* thread_number() noexcept
-{
-    int* address = nullptr; // Linux 3.5, with CONFIG_CHECKPOINT_RESTORE
-    const bool known = ::prctl(PR_GET_TID_ADDRESS, &address) == 0 && address != nullptr;
-    return known && *address == ::gettid() ? address : nullptr;
-}
-
 clone_args clone_arguments(const LaunchSpec& spec, const Cgroups& cgroups)
 {
     clone_args args{};
@@ -135,13 +127,6 @@ clone_args clone_arguments(const LaunchSpec& spec, const Cgroups& cgroups)
     if (cgroups.guest_fd() >= 0) {
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = static_cast<unsigned>(cgroups.guest_fd());
-    }
-    // As the C library's fork does it. Else the guest's first thread would keep the launcher's
-    // number, which one of its other threads may have in the new pid namespace, and a recursive
-    // mutex would take the two for one.
-    if (int* number = thread_number(); number != nullptr) {
-        args.flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
-        args.child_tid = reinterpret_cast<std::uintptr_t>(number);
     }
     return args;
 }
@@ -197,7 +182,7 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
     setup.ready_fd = wires.ready.write.get();
     setup.lifetime_fd = launch.lifetime.get();
     setup.processors = own_processors();
-    const pid_t pid = sys::clone3(clone_arguments(spec, cgroups));
+    const pid_t pid = clone_with_thread_number(clone_arguments(spec, cgroups));
     require(pid >= 0, "namespaces", "make the namespaces (clone3)");
     if (pid == 0) {
         wires.keep_childs_ends();
@@ -251,7 +236,7 @@ void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSoc
 void make_or_throw(Launch& launch)
 {
     auto& spec = launch.spec;
-    // Else the guest would have the launcher's thread number: see clone_arguments().
+    // Else the guest, which has other threads, would have the launcher's number.
     spec.become_guest = spec.become_guest && thread_number() != nullptr;
     std::optional<ListenSocket> socket;
     Cgroups cgroups(spec);

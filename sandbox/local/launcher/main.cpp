@@ -1,5 +1,6 @@
-// berth-launcher: waits for what is wanted, makes one machine and ends. Started by the server with
-// the descriptors of launch_spec.hpp and nothing else; it is never called by hand. A program of its
+// berth-launcher: waits for what is wanted, makes one machine and ends; as a zygote it forks those
+// that do. Started by the server with the descriptors of launch_spec.hpp and nothing else; it is
+// never called by hand. A program of its
 // own because the server has threads (a child of fork may do next to nothing there) and is large (a
 // fork of it costs milliseconds); single-threaded, so that namespaces and v1 cgroups can be joined
 // at all.
@@ -11,6 +12,7 @@
 #include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/rlimits.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
+#include "sandbox/local/launcher/zygote.hpp"
 #include "sandbox/local/processors.hpp"
 
 #include <csignal>
@@ -35,13 +37,37 @@ void tell(const std::exception& error)
     }
 }
 
+bool is_socket(int fd)
+{
+    struct stat status{};
+    return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+/// One machine, if one is wanted.
+int launch(const FilterProgram& filter, const ProcessName& process_name,
+           std::optional<PreparedRoot> root)
+{
+    auto request = receive_request(root);
+    if (!request) {
+        return 0;
+    }
+    give_processors_back(request->spec.processors);
+    Launch launch{.spec = request->spec,
+                  .lock = std::move(request->lock),
+                  .lifetime = std::move(request->lifetime),
+                  .filter = filter,
+                  .process_name = process_name,
+                  .prepared_root = std::move(root)};
+    return make_machine(launch) ? 0 : 1;
+}
+
 int run(char* name)
 {
     ::signal(SIGPIPE, SIG_IGN);
     const ProcessName process_name(name);
     process_name.show("berth-launcher"); // after an exec by descriptor it would be a number
-    struct stat status{};
-    if (::fstat(launcher_control_fd, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+    const bool as_zygote = is_socket(zygote_fd);
+    if (!as_zygote && !is_socket(launcher_control_fd)) {
         std::fputs("berth-launcher is started by berth, not by hand\n", stderr);
         return 2;
     }
@@ -49,25 +75,13 @@ int run(char* name)
         ::umask(022); // the server's own must not decide what others may read inside
         set_resource_limits();
         give_up_oom_protection();
-        // Before the request, while nobody waits.
+        // Before the request, while nobody waits; and what a zygote has made is not made again.
         const FilterProgram filter = compile_filter(/*forbid_namespaces=*/false);
         std::optional<PreparedRoot> root;
-        auto request = receive_request(root);
-        while (request && !request->spec) {
-            root = PreparedRoot::make(request->base);
-            request = receive_request(root);
+        if (as_zygote) {
+            root = fork_launchers(process_name);
         }
-        if (!request) {
-            return 0;
-        }
-        give_processors_back(request->spec->processors);
-        Launch launch{.spec = *request->spec,
-                      .lock = std::move(request->lock),
-                      .lifetime = std::move(request->lifetime),
-                      .filter = filter,
-                      .process_name = process_name,
-                      .prepared_root = std::move(root)};
-        return make_machine(launch) ? 0 : 1;
+        return launch(filter, process_name, std::move(root));
     } catch (const std::exception& error) {
         tell(error);
         return 2;

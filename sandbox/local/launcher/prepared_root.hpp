@@ -6,36 +6,49 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace berth::local {
 
-/// A root with the parts in it that are the same for all machines, put together as root before
-/// there is a machine to make: a detached mount, which nothing and nobody can see yet.
+/// A root with the parts in it that are the same for many machines, put together as root before
+/// there is a machine to make. A process of its own, its keeper, has it in a mount namespace of its
+/// own, which nobody else can see, and clones it for each launcher: its mounts are the machine's,
+/// its file system is one for all of them, read-only, and belongs to the host's root. A copy that a
+/// fork makes of this object is another one's use of the same root; the keeper ends with the last,
+/// or when the root is out of date.
 class PreparedRoot {
   public:
-    /// Nothing where it cannot be made: then the launch makes it, and says what is wrong.
-    [[nodiscard]] static std::optional<PreparedRoot> make(const RootParts& parts) noexcept;
+    /// `encoded`: RootParts. Nothing where it cannot be made: then the launch makes a root, and
+    /// says what is wrong.
+    [[nodiscard]] static std::optional<PreparedRoot> make(const std::string& encoded) noexcept;
 
     /// Polled with POLLPRI: ready when a mount of the host was made or taken away since. The root
     /// shall be dropped then: it would show the old one, and keep its file system from ending.
     [[nodiscard]] int mounts_fd() const noexcept { return mounts_.get(); }
 
-    /// The mount, the folders in it given to the session's user, who will add to them. Nothing when
-    /// the spec has another base, or the host has put something else in the place of a source (as
-    /// ldconfig does with its cache). Once only.
+    /// False also once the host has put something else in the place of a source (as ldconfig does
+    /// with its cache).
+    [[nodiscard]] bool is_current() const;
+
+    /// Has the keeper clone the mount now, for take_for(). False when it has ended.
+    [[nodiscard]] bool clone_ahead() noexcept;
+
+    /// The mount that was cloned ahead. Nothing when the spec has another base, or something to
+    /// mount where the root has no place for it, or when it is not current. Once only.
     [[nodiscard]] UniqueFd take_for(const LaunchSpec& spec);
 
   private:
     PreparedRoot() = default;
 
-    [[nodiscard]] bool is_current() const;
+    [[nodiscard]] bool is_current(const RootParts& parts) const;
+    [[nodiscard]] bool has_places_for(const std::vector<Bind>& binds) const;
 
-    std::string encoded_;                                        ///< the parts
-    std::vector<std::pair<std::string, PlaceIdentity>> sources_; ///< paths, and what is there
-    std::vector<std::string> own_;                               ///< what the tmpfs itself has
+    // Of the parts no more than this: between the strings of decoded ones are holes, in which the
+    // launchers would write that are forked from who has them, and so get those pages anew.
+    std::string encoded_;
+    std::vector<PlaceIdentity> sources_; ///< what is at those of the binds and covers
     UniqueFd mounts_;
+    UniqueFd keeper_; ///< a socket
     UniqueFd mount_;
 };
 

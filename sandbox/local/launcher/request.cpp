@@ -40,6 +40,8 @@ void wait_for_request(std::optional<PreparedRoot>& root)
     }
 }
 
+} // namespace
+
 std::string content_of(const UniqueFd& file)
 {
     struct stat status{};
@@ -51,8 +53,6 @@ std::string content_of(const UniqueFd& file)
     return text;
 }
 
-} // namespace
-
 std::optional<Request> receive_request(std::optional<PreparedRoot>& root)
 {
     wait_for_request(root);
@@ -61,16 +61,11 @@ std::optional<Request> receive_request(std::optional<PreparedRoot>& root)
         return std::nullopt;
     }
     std::string text = content_of(message.descriptors.front());
-    Request request;
-    if (message.bytes.front() == message_prepare) {
-        request.base = protocol::decode<RootParts>(text);
-        return request;
-    }
-    request.spec = protocol::decode<LaunchSpec>(text);
+    Request request{.spec = protocol::decode<LaunchSpec>(text), .lock = {}, .lifetime = {}};
     // This memory may become the guest's, which keeps no second copy of its token.
     ::explicit_bzero(text.data(), text.size());
     std::size_t next = 1;
-    for (auto* lent : {request.spec->has_lock ? &request.lock : nullptr, &request.lifetime}) {
+    for (auto* lent : {request.spec.has_lock ? &request.lock : nullptr, &request.lifetime}) {
         if (lent != nullptr && next < message.descriptors.size()) {
             *lent = std::move(message.descriptors[next++]);
         }

@@ -5,21 +5,23 @@
 #include "sandbox/local/launcher/prepared_root.hpp"
 
 #include <optional>
+#include <string>
 
 namespace berth::local {
 
-/// What the server wants of this launcher: to make a machine, or, without a spec, to prepare for
-/// one with this base.
+/// The machine that the server wants of this launcher.
 struct Request {
-    std::optional<LaunchSpec> spec;
-    RootParts base;
+    LaunchSpec spec;
     UniqueFd lock;     ///< Lent, if there is one
     UniqueFd lifetime; ///< the same
 };
 
-/// Drops `root` when it is out of date. Waits for the next request on the descriptors of
+/// Drops `root` when it is out of date. Waits for the request on the descriptors of
 /// launch_spec.hpp; nothing when the server ended before it had one. Throws std::system_error,
 /// protocol::WireError.
 [[nodiscard]] std::optional<Request> receive_request(std::optional<PreparedRoot>& root);
+
+/// All that is in a file that descriptors came with. Throws std::system_error.
+[[nodiscard]] std::string content_of(const UniqueFd& file);
 
 } // namespace berth::local

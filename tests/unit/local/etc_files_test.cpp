@@ -23,11 +23,11 @@ TEST_CASE("without a network no name server is named")
     const auto none = sandbox::Network::none;
     const auto host = sandbox::Network::host;
     const std::string servers = "nameserver 192.0.2.53\n";
-    CHECK(content(machine_files(none, servers, "1"), "/etc/resolv.conf").empty());
-    CHECK(content(generated_etc_files(none), "/etc/nsswitch.conf").find("dns") ==
+    CHECK(content(generated_etc_files(none, servers), "/etc/resolv.conf").empty());
+    CHECK(content(generated_etc_files(none, servers), "/etc/nsswitch.conf").find("dns") ==
           std::string::npos);
-    CHECK(content(machine_files(host, servers, "1"), "/etc/resolv.conf") == servers);
-    CHECK(content(generated_etc_files(host), "/etc/nsswitch.conf").find("files dns") !=
+    CHECK(content(generated_etc_files(host, servers), "/etc/resolv.conf") == servers);
+    CHECK(content(generated_etc_files(host, servers), "/etc/nsswitch.conf").find("files dns") !=
           std::string::npos);
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("what is shown of /etc is not made a second time")
 {
     HostFiles files;
     const auto made = [&] {
-        const auto parts = base_parts(files, sandbox::Network::none, {});
+        const auto parts = base_parts(files, sandbox::Network::none, "", {});
         return std::count_if(parts.links.begin(), parts.links.end(), [](const SymbolicLink& link) {
             return link.path == "/etc/os-release";
         });

@@ -124,6 +124,64 @@ TEST_CASE("one launcher waits after a launch, and none is left in the end")
     CHECK(children().empty());
 }
 
+TEST_CASE("launchers are forked from one zygote, children of this process that nobody is left of")
+{
+    const auto named = [](const std::string& name) {
+        std::set<pid_t> found;
+        for (const pid_t pid : children()) {
+            if (test::read_text("/proc/" + std::to_string(pid) + "/comm") == name + "\n") {
+                found.insert(pid);
+            }
+        }
+        return found;
+    };
+    {
+        Launchers launchers(test::program("BERTH_TEST_LAUNCHER"), true);
+        CHECK(children().empty());
+        CHECK(launchers.launch(probe(), {}).ok);
+        const auto zygote = named("berth-zygote");
+        REQUIRE(zygote.size() == 1);
+        CHECK(tests::becomes_true(
+            [&] { return children().size() == 2 && named("berth-launcher").size() == 1; }));
+        for (const pid_t launcher : named("berth-launcher")) {
+            CHECK(::getsid(launcher) == launcher); // no terminal's signals
+        }
+        CHECK(launchers.launch(probe(), {}).ok);
+        CHECK(named("berth-zygote") == zygote);
+        ::kill(*zygote.begin(), SIGKILL);
+        CHECK(tests::becomes_true([&] { // the one that waits is of no use for that any more
+            CHECK(launchers.launch(probe(), {}).ok);
+            const auto now = named("berth-zygote");
+            return now.size() == 1 && now != zygote;
+        }));
+    }
+    CHECK(children().empty());
+}
+
+TEST_CASE("a zygote that was stopped does not hold up a launch for ever")
+{
+    Launchers launchers(test::program("BERTH_TEST_LAUNCHER"), true, std::chrono::milliseconds(500));
+    CHECK(launchers.launch(probe(), {}).ok);
+    const auto stop = [] {
+        for (const pid_t pid : children()) {
+            if (test::read_text("/proc/" + std::to_string(pid) + "/comm") == "berth-zygote\n") {
+                ::kill(pid, SIGSTOP);
+            }
+        }
+    };
+    stop();
+    std::optional<std::string> told;
+    for (int i = 0; i < 4 && !told; ++i) { // the first by the one that waits
+        try {
+            (void)launchers.launch(probe(), {});
+        } catch (const Failure& failure) {
+            told = failure.what();
+        }
+    }
+    CHECK(told == "wait for the zygote to fork a launcher");
+    CHECK(tests::becomes_true([&] { return launchers.launch(probe(), {}).ok; }));
+}
+
 TEST_CASE("a launcher has the session's lock until it is done, whatever becomes of its server")
 {
     const test::Bench bench;

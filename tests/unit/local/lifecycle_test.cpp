@@ -11,6 +11,8 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <thread>
 
 #include <sys/stat.h>
@@ -56,6 +58,18 @@ void check_nothing_left(const local::MachineFacts& facts)
 }
 
 } // namespace
+
+TEST_CASE("each machine of a session has a machine-id of its own")
+{
+    Bench bench;
+    std::set<std::string> seen;
+    for (int i = 0; i < 3; ++i) {
+        bench.make();
+        seen.insert(bench.run("cat /etc/machine-id"));
+        bench.destroy();
+    }
+    CHECK(seen.size() == 3);
+}
 
 TEST_CASE("a machine is found again by its record and gone after destroy")
 {

@@ -1,20 +1,25 @@
-// Roots that the launcher puts together before there is a machine to make.
+// Roots that are put together before there is a machine to make.
 
 #include "sandbox/base/io.hpp"
 #include "sandbox/local/launcher/prepared_root.hpp"
+#include "sandbox/protocol/wire.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -51,37 +56,106 @@ std::size_t mounts()
 
 } // namespace
 
-TEST_CASE("a prepared root has the parts in it, and folders that the session's user may add to")
+TEST_CASE("a prepared root has the parts in it, and takes nothing new")
 {
     test::Bench bench;
     const std::string source = bench.directory() + "/source";
     test::write_text(source, "of the host");
     const auto parts = parts_with(source);
     const auto before = mounts();
-    auto root = PreparedRoot::make(parts);
+    auto root = PreparedRoot::make(protocol::encode(parts));
     if (!test::is_root()) {
         CHECK_FALSE(root.has_value());
         return;
     }
     REQUIRE(root.has_value());
+    REQUIRE(root->clone_ahead());
     CHECK(mounts() == before);
     const UniqueFd mount = root->take_for(spec_with(parts));
     REQUIRE(mount.valid());
     CHECK(read_file_limited(mount.get(), "etc/ssl/one", 100) == "of the host");
     CHECK(read_file_limited(mount.get(), "etc/berth/bin/tool", 100) == "text");
-    for (const char* folder : {".", "mnt", "dev", "dev/empty", "etc", "etc/ssl", "etc/berth/bin"}) {
-        CAPTURE(folder);
+    for (const char* path : {"mnt", "dev/empty", "etc/ssl", "etc/berth/bin/tool", "etc/ssl/one"}) {
+        CAPTURE(path);
         struct stat status{};
-        REQUIRE(::fstatat(mount.get(), folder, &status, 0) == 0);
-        CHECK(status.st_uid == 54321);
-        CHECK(status.st_gid == 54322);
+        REQUIRE(::fstatat(mount.get(), path, &status, 0) == 0);
+        CHECK(status.st_uid == 0); // no session's: they share it
     }
-    struct stat status{};
-    REQUIRE(::fstatat(mount.get(), "etc/ssl/one", &status, 0) == 0);
-    CHECK(status.st_uid == 0); // the host's own, and read-only
-    CHECK(::openat(mount.get(), "etc/ssl/one", O_WRONLY | O_CLOEXEC) < 0);
-    CHECK(errno == EROFS);
+    for (const char* path : {"etc/new", "mnt/new", "etc/ssl/one", "etc/berth/bin/tool"}) {
+        CAPTURE(path);
+        CHECK(::openat(mount.get(), path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0);
+        CHECK(errno == EROFS);
+    }
     CHECK(::faccessat(mount.get(), "etc/none", F_OK, 0) != 0);
+}
+
+TEST_CASE("the file system of a prepared root is read-only itself, and one for all of its clones")
+{
+    if (!test::is_root()) {
+        return;
+    }
+    test::Bench bench;
+    const auto parts = parts_with(bench.directory());
+    auto root = PreparedRoot::make(protocol::encode(parts));
+    REQUIRE(root.has_value());
+    struct stat seen[2]{};
+    for (auto& each : seen) {
+        REQUIRE(root->clone_ahead());
+        const UniqueFd mount = root->take_for(spec_with(parts));
+        REQUIRE(mount.valid());
+        REQUIRE(::fstat(mount.get(), &each) == 0);
+        // Without the flag of the mount, which a machine has in its hand.
+        mount_attr writable{};
+        writable.attr_clr = MOUNT_ATTR_RDONLY;
+        REQUIRE(::mount_setattr(mount.get(), "", AT_EMPTY_PATH, &writable, sizeof writable) == 0);
+        CHECK(::mkdirat(mount.get(), "new", 0755) != 0);
+        CHECK(errno == EROFS);
+        CHECK_FALSE(root->take_for(spec_with(parts)).valid()); // once only
+    }
+    CHECK(seen[0].st_dev == seen[1].st_dev);
+    CHECK(seen[0].st_ino == seen[1].st_ino);
+}
+
+TEST_CASE("a prepared root is not used where it has no place for a mount")
+{
+    if (!test::is_root()) {
+        return;
+    }
+    test::Bench bench;
+    const auto parts = parts_with(bench.directory());
+    auto root = PreparedRoot::make(protocol::encode(parts));
+    REQUIRE(root.has_value());
+    const auto used_for = [&](const std::vector<std::string>& targets) {
+        auto spec = spec_with(parts);
+        for (const auto& target : targets) {
+            spec.binds.push_back({.source = bench.directory(), .target = target});
+        }
+        return root->clone_ahead() && root->take_for(spec).valid();
+    };
+    CHECK(used_for({"/mnt"}));
+    CHECK(used_for({"/mnt", "/mnt/new/one"})); // in the first
+    CHECK_FALSE(used_for({"/mnt/new"}));
+    CHECK_FALSE(used_for({"/mnt", "/mntnew"}));
+    CHECK_FALSE(used_for({"/bin/x"})); // a link there leads out of the root
+}
+
+TEST_CASE("the keeper of a root ends with the last that can ask it")
+{
+    if (!test::is_root()) {
+        return;
+    }
+    test::Bench bench;
+    while (::waitpid(-1, nullptr, 0) > 0) { // of other tests
+    }
+    auto root = PreparedRoot::make(protocol::encode(parts_with(bench.directory())));
+    REQUIRE(root.has_value());
+    siginfo_t ended{};
+    CHECK(::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0);
+    CHECK(ended.si_pid == 0);
+    root.reset();
+    REQUIRE(::waitid(P_ALL, 0, &ended, WEXITED) == 0);
+    CHECK(ended.si_code == CLD_EXITED);
+    CHECK(ended.si_status == 0);
 }
 
 TEST_CASE("a prepared root is not used for another base, or after the host has changed")
@@ -93,17 +167,19 @@ TEST_CASE("a prepared root is not used for another base, or after the host has c
     const std::string source = bench.directory() + "/source";
     test::write_text(source, "old");
     const auto parts = parts_with(source);
-    auto root = PreparedRoot::make(parts);
+    auto root = PreparedRoot::make(protocol::encode(parts));
     REQUIRE(root.has_value());
     auto other = parts;
     other.files.front().content = "other";
+    REQUIRE(root->clone_ahead());
     CHECK_FALSE(root->take_for(spec_with(other)).valid());
     // As ldconfig and package managers replace files: the mount would show the old one for ever.
     test::write_text(source + ".new", "new");
     REQUIRE(std::rename((source + ".new").c_str(), source.c_str()) == 0);
     CHECK_FALSE(root->take_for(spec_with(parts)).valid());
-    auto again = PreparedRoot::make(parts);
+    auto again = PreparedRoot::make(protocol::encode(parts));
     REQUIRE(again.has_value());
+    REQUIRE(again->clone_ahead());
     const UniqueFd mount = again->take_for(spec_with(parts));
     CHECK(read_file_limited(mount.get(), "etc/ssl/one", 100) == "new");
 }
@@ -118,13 +194,16 @@ TEST_CASE("a prepared root is not used once something else is where it covers")
     auto parts = parts_with(bench.directory());
     parts.binds.front() = {.source = bench.directory(), .target = "/opt", .follow_links = true};
     parts.hidden = {{folder, "/opt/service"}};
-    const auto used = [&](PreparedRoot& root) { return root.take_for(spec_with(parts)).valid(); };
-    auto without = PreparedRoot::make(parts);
+    const auto used = [&](PreparedRoot& root) {
+        REQUIRE(root.clone_ahead());
+        return root.take_for(spec_with(parts)).valid();
+    };
+    auto without = PreparedRoot::make(protocol::encode(parts));
     REQUIRE(without.has_value());
     REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
     CHECK_FALSE(used(*without));
-    auto with = PreparedRoot::make(parts);
-    auto again = PreparedRoot::make(parts);
+    auto with = PreparedRoot::make(protocol::encode(parts));
+    auto again = PreparedRoot::make(protocol::encode(parts));
     REQUIRE((with.has_value() && again.has_value()));
     CHECK(used(*with));
     REQUIRE(std::rename(folder.c_str(), (folder + ".old").c_str()) == 0);
@@ -141,12 +220,13 @@ TEST_CASE("a prepared root is out of date once a mount comes or goes")
     const std::string source = bench.directory() + "/folder";
     REQUIRE(::mkdir(source.c_str(), 0755) == 0);
     const auto parts = parts_with(source);
-    auto root = PreparedRoot::make(parts);
+    auto root = PreparedRoot::make(protocol::encode(parts));
     REQUIRE(root.has_value());
     const auto told = [&] {
         pollfd waiting{root->mounts_fd(), POLLPRI, 0};
         return ::poll(&waiting, 1, 0) == 1;
     };
+    REQUIRE(root->clone_ahead());
     CHECK_FALSE(told());
     REQUIRE(::mount("none", source.c_str(), "tmpfs", 0, nullptr) == 0);
     const bool seen = told();
@@ -154,13 +234,15 @@ TEST_CASE("a prepared root is out of date once a mount comes or goes")
     ::umount2(source.c_str(), MNT_DETACH);
     CHECK(seen);
     CHECK(refused);
+    // The keeper lets go of it by itself.
+    CHECK(tests::becomes_true([&] { return !root->clone_ahead(); }));
 }
 
 TEST_CASE("what cannot be prepared is left to the launch, which says why")
 {
     RootParts parts;
     parts.binds = {{.source = "/nowhere/at/all", .target = "/x"}};
-    CHECK_FALSE(PreparedRoot::make(parts).has_value());
+    CHECK_FALSE(PreparedRoot::make(protocol::encode(parts)).has_value());
 }
 
 TEST_CASE("the server's umask does not decide what may be read inside")

@@ -1,0 +1,132 @@
+#include "sandbox/local/launcher/zygote.hpp"
+
+#include "sandbox/base/descriptors.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/launcher/request.hpp"
+#include "sandbox/local/launcher/thread_number.hpp"
+
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+/// `own` becomes descriptor `number`; whatever that was is closed.
+void place(const UniqueFd& own, int number)
+{
+    if (::dup2(own.get(), number) < 0) {
+        throw_errno("dup2");
+    }
+}
+
+/// Out of the way of the numbers that a launcher's descriptors have.
+UniqueFd moved_up(const UniqueFd& descriptor)
+{
+    constexpr int free_from = zygote_fd + 1;
+    UniqueFd moved(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, free_from));
+    if (!moved) {
+        throw_errno("move a descriptor");
+    }
+    return moved;
+}
+
+void become_launcher(DescriptorMessage message)
+{
+    // Held open here, its end could not be seen by the launchers that come after this one.
+    ::close(zygote_fd);
+    const UniqueFd control = moved_up(message.descriptors.front());
+    const UniqueFd wake = moved_up(message.descriptors.back());
+    message.descriptors.clear();
+    place(control, launcher_control_fd);
+    place(wake, launcher_wake_fd);
+    if (::setsid() < 0) {
+        throw_errno("setsid");
+    }
+}
+
+void tell_pid(std::int32_t answer)
+{
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the bytes of a number
+    write_full(zygote_fd, {reinterpret_cast<const char*>(&answer), sizeof answer});
+}
+
+/// The root that launchers are given.
+class Roots {
+  public:
+    /// `base`: encoded.
+    void expect(std::string base)
+    {
+        base_ = std::move(base);
+        make();
+    }
+
+    void renew()
+    {
+        if (!base_.empty() && (!root_ || !root_->is_current())) {
+            make();
+        }
+    }
+
+    /// Once only: in a launcher, which holds it no longer than it is of use to it.
+    [[nodiscard]] std::optional<PreparedRoot> take()
+    {
+        if (root_ && !root_->clone_ahead()) {
+            root_.reset();
+        }
+        return std::exchange(root_, std::nullopt);
+    }
+
+  private:
+    void make()
+    {
+        root_.reset(); // its keeper ends, if no launcher has it
+        while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+        }
+        root_ = PreparedRoot::make(base_);
+    }
+
+    std::string base_;
+    std::optional<PreparedRoot> root_;
+};
+
+} // namespace
+
+std::optional<PreparedRoot> fork_launchers(const ProcessName& name)
+{
+    name.show("berth-zygote");
+    Roots roots;
+    for (;;) {
+        auto message = receive_descriptors(zygote_fd, 1);
+        if (message.descriptors.empty()) {
+            ::_exit(0); // the server has ended
+        }
+        if (message.bytes.front() == message_prepare) {
+            roots.expect(content_of(message.descriptors.front()));
+            continue;
+        }
+        roots.renew();
+        clone_args args{};
+        args.flags = CLONE_PARENT; // with the exit signal that this process has: SIGCHLD
+        const pid_t pid = clone_with_thread_number(args);
+        if (pid == 0) {
+            become_launcher(std::move(message));
+            name.show("berth-launcher");
+            return roots.take();
+        }
+        const int error = errno;
+        // First: else the server could not see a launcher's end for as long as this one lives.
+        message.descriptors.clear();
+        tell_pid(pid < 0 ? -error : pid);
+    }
+}
+
+} // namespace berth::local

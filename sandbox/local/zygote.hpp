@@ -1,0 +1,52 @@
+#pragma once
+
+#include "sandbox/base/process.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace berth::local {
+
+/// The process that this server's launchers are forked from. Started once, by the first launcher
+/// that is wanted: it runs a copy of their program in memory that is sealed against every change,
+/// and has done what is the same for all of them. What it has written to its memory by then they
+/// share, and the guests that they become. It knows nothing of any session, and ends when this
+/// process does. Safe to call from several threads.
+class Zygote {
+  public:
+    /// `patience`: with one that does not answer.
+    Zygote(std::string program, std::chrono::milliseconds patience);
+    ~Zygote();
+    Zygote(const Zygote&) = delete;
+    Zygote& operator=(const Zygote&) = delete;
+
+    /// A launcher with these as its launcher_control_fd and launcher_wake_fd, a child of this
+    /// process in a session of its own. One that has died is started anew. Nothing where this host
+    /// runs no program from memory, or the zygote cannot work there: a launcher that is started by
+    /// itself has the same trouble then and can tell it, or has none. Throws Failure,
+    /// std::system_error.
+    [[nodiscard]] std::optional<Process> fork_launcher(int control, int wake);
+
+    /// The launchers that are forked from here on put a root with this base (encoded) together
+    /// ahead. Waits for nothing.
+    void prepare(const std::string& base);
+
+  private:
+    [[nodiscard]] bool start();
+    [[nodiscard]] int copy();
+    void stop() noexcept;
+    [[nodiscard]] std::optional<int> ask(int control, int wake);
+
+    const std::string program_;
+    const std::chrono::milliseconds patience_;
+    std::mutex mutex_;
+    UniqueFd copy_;    ///< guarded by mutex_, then kept
+    Process process_;  ///< guarded by mutex_
+    UniqueFd socket_;  ///< guarded by mutex_
+    std::string told_; ///< guarded by mutex_; the base that it knows
+};
+
+} // namespace berth::local
