@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include <unistd.h>
@@ -19,6 +20,14 @@ std::string flag_of(const sandbox::Mount& mount)
     return "--mount " + mount.source + ':' + mount.target + (mount.writable ? ":rw" : ":ro");
 }
 
+/// What a server that runs takes of later settings as it is, beside the conditions.
+auto taken_as_it_is(auto& settings)
+{
+    return std::tie(settings.mounts_read_only, settings.out_of_reach, settings.setup.commands,
+                    settings.setup.timeout, settings.max_sessions,
+                    settings.max_sessions_per_principal);
+}
+
 } // namespace
 
 Settings with_later(Settings running, const Settings& later)
@@ -27,12 +36,7 @@ Settings with_later(Settings running, const Settings& later)
     static_cast<Conditions&>(running) = later;
     running.save_on_end.workspace = workspace;
     running.asked.insert(later.asked.begin(), later.asked.end());
-    running.mounts_read_only = later.mounts_read_only;
-    running.out_of_reach = later.out_of_reach;
-    running.setup.commands = later.setup.commands;
-    running.setup.timeout = later.setup.timeout;
-    running.max_sessions = later.max_sessions;
-    running.max_sessions_per_principal = later.max_sessions_per_principal;
+    taken_as_it_is(running) = taken_as_it_is(later);
     return running;
 }
 
@@ -40,12 +44,7 @@ bool is_same(const Settings& running, const Settings& later)
 {
     const auto taken = with_later(running, later);
     return static_cast<const Conditions&>(taken) == running && taken.asked == running.asked &&
-           taken.mounts_read_only == running.mounts_read_only &&
-           taken.out_of_reach == running.out_of_reach &&
-           taken.setup.commands == running.setup.commands &&
-           taken.setup.timeout == running.setup.timeout &&
-           taken.max_sessions == running.max_sessions &&
-           taken.max_sessions_per_principal == running.max_sessions_per_principal;
+           taken_as_it_is(taken) == taken_as_it_is(running);
 }
 
 std::string own_name(const Settings& settings)
