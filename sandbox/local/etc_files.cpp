@@ -50,10 +50,8 @@ TextFile substitute(const std::string& name, const std::string& answer)
 
 } // namespace
 
-std::vector<TextFile> generated_etc_files(sandbox::Network network,
-                                          const std::string& host_resolv_conf)
+std::vector<TextFile> generated_etc_files(sandbox::Network network, const std::string& resolv_conf)
 {
-    const bool names = network == sandbox::Network::host;
     return {
         {"/etc/passwd", passwd()},
         {"/etc/group", group()},
@@ -62,7 +60,7 @@ std::vector<TextFile> generated_etc_files(sandbox::Network network,
         {"/etc/hostname", std::string(inner_host_name) + "\n"},
         {"/etc/gitconfig", git_configuration()},
         {"/etc/shells", "/bin/sh\n/bin/bash\n/usr/bin/sh\n/usr/bin/bash\n"},
-        {"/etc/resolv.conf", names ? host_resolv_conf : std::string()},
+        {"/etc/resolv.conf", resolv_conf},
         {"/etc/machine-id", ""},
     };
 }

@@ -10,10 +10,10 @@ namespace berth::local {
 
 /// The files of /etc that are written for the sandbox: of the host's they could tell who works
 /// there, or name users that do not exist inside.
-/// `host_resolv_conf`: the content of the host's, used with network host only. The machine-id is
-/// empty: each machine's own is mounted over it.
+/// `resolv_conf`: resolv_conf_for() this network. The machine-id is empty: each machine's own is
+/// mounted over it.
 [[nodiscard]] std::vector<TextFile> generated_etc_files(sandbox::Network network,
-                                                        const std::string& host_resolv_conf);
+                                                        const std::string& resolv_conf);
 
 /// `localtime_target`: of the host's link; empty: UTC.
 [[nodiscard]] std::vector<SymbolicLink> generated_etc_links(const std::string& localtime_target);

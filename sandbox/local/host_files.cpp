@@ -203,8 +203,11 @@ HostFiles find_host_files(const std::string& root)
     return found;
 }
 
-std::string host_resolv_conf()
+std::string resolv_conf_for(sandbox::Network network)
 {
+    if (network != sandbox::Network::host) {
+        return {};
+    }
     try {
         return read_file_limited(AT_FDCWD, "/etc/resolv.conf", 64UL * 1024);
     } catch (const std::exception&) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/backend.hpp"
 #include "sandbox/local/launch_spec.hpp"
 
 #include <array>
@@ -26,7 +27,8 @@ inline constexpr std::array device_names{"null", "zero", "full", "random", "uran
 /// Adds the devices of `root`, as above.
 void add_devices(const std::string& root, std::vector<Bind>& binds);
 
-/// The present /etc/resolv.conf; empty when it cannot be read.
-[[nodiscard]] std::string host_resolv_conf();
+/// The host's present /etc/resolv.conf, for a sandbox with its network; else empty, and where it
+/// cannot be read.
+[[nodiscard]] std::string resolv_conf_for(sandbox::Network network);
 
 } // namespace berth::local

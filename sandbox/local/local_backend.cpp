@@ -69,12 +69,6 @@ struct Expected {
     friend bool operator==(const Expected&, const Expected&) = default;
 };
 
-/// Of what the sandbox sees of the host's.
-std::string resolv_conf_of(sandbox::Network network)
-{
-    return network == sandbox::Network::host ? host_resolv_conf() : std::string();
-}
-
 std::string socket_path(const Host& here, const std::string& id)
 {
     return here.runtime + "/" + id + ".sock";
@@ -317,7 +311,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .folder = SessionFolder::path_of(here.state, spec.key_hash),
                       .socket_path = socket_path(here, id),
                       .guest_program = settings_.guest_program,
-                      .host_resolv_conf = resolv_conf_of(spec.network),
+                      .resolv_conf = resolv_conf_for(spec.network),
                       .privileged = privileged_,
                       .host_uid = uid,
                       .host_gid = privileged_ ? uid : ::getegid()});
@@ -333,7 +327,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    expect_root({spec.network, resolv_conf_of(spec.network), begun.covers, programs});
+    expect_root({spec.network, resolv_conf_for(spec.network), begun.covers, programs});
     forget_socket(socket_path(here, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
     const LaunchSpec launch = plan(spec, uid.uid, id, programs->files, begun.covers);

@@ -105,7 +105,7 @@ bool shows(const HostFiles& host, const std::string& path)
 } // namespace
 
 RootParts base_parts(const HostFiles& host, sandbox::Network network,
-                     const std::string& host_resolv_conf, const std::vector<Cover>& hidden)
+                     const std::string& resolv_conf, const std::vector<Cover>& hidden)
 {
     RootParts parts;
     // The places of what is each machine's own, too: its root may be one that takes no new ones.
@@ -113,7 +113,7 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network,
         "/mnt", "/srv",     "/root", "/dev/empty",           "/dev/pts", "/dev/shm", "/proc",
         "/tmp", "/var/tmp", "/run",  std::string(inner_home)};
     parts.binds = host.binds;
-    parts.files = generated_etc_files(network, host_resolv_conf);
+    parts.files = generated_etc_files(network, resolv_conf);
     append(parts.files, substitute_programs());
     parts.links = host.links;
     append(parts.links, device_links());
@@ -136,7 +136,7 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.own_network = spec.network == sandbox::Network::none;
     plan.host_name = inner_host_name;
     plan.shm_size = spec.limits.memory / 2;
-    plan.base = base_parts(input.host, spec.network, input.host_resolv_conf, input.hidden);
+    plan.base = base_parts(input.host, spec.network, input.resolv_conf, input.hidden);
     plan.binds = session_binds(input.folder);
     append(plan.binds, user_binds(input));
     plan.cgroup = cgroup_spec(input);

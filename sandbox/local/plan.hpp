@@ -20,15 +20,15 @@ struct PlanInput {
     std::string folder;     ///< of the session
     std::string socket_path;
     std::string guest_program;
-    std::string host_resolv_conf; ///< the content of the host's, for network host
+    std::string resolv_conf; ///< resolv_conf_for() the spec's network
     bool privileged = false;
     unsigned host_uid = 0;
     unsigned host_gid = 0;
 };
 
-/// What is the same for every machine with this network. `host_resolv_conf`: see PlanInput.
+/// What is the same for every machine with this network. `resolv_conf`: see PlanInput.
 [[nodiscard]] RootParts base_parts(const HostFiles& host, sandbox::Network network,
-                                   const std::string& host_resolv_conf,
+                                   const std::string& resolv_conf,
                                    const std::vector<Cover>& hidden);
 
 /// The whole of what the launcher shall do. `spec.mounts` must have been checked. Pure.

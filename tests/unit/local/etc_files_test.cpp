@@ -1,4 +1,5 @@
 #include "sandbox/local/etc_files.hpp"
+#include "sandbox/local/host_files.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,8 +24,9 @@ TEST_CASE("without a network no name server is named")
     const auto none = sandbox::Network::none;
     const auto host = sandbox::Network::host;
     const std::string servers = "nameserver 192.0.2.53\n";
-    CHECK(content(generated_etc_files(none, servers), "/etc/resolv.conf").empty());
-    CHECK(content(generated_etc_files(none, servers), "/etc/nsswitch.conf").find("dns") ==
+    CHECK(resolv_conf_for(none).empty());
+    CHECK(content(generated_etc_files(none, ""), "/etc/resolv.conf").empty());
+    CHECK(content(generated_etc_files(none, ""), "/etc/nsswitch.conf").find("dns") ==
           std::string::npos);
     CHECK(content(generated_etc_files(host, servers), "/etc/resolv.conf") == servers);
     CHECK(content(generated_etc_files(host, servers), "/etc/nsswitch.conf").find("files dns") !=

@@ -27,7 +27,7 @@ LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
                       .folder = "/state/sessions/x",
                       .socket_path = "/run/berth/id.sock",
                       .guest_program = "/guest",
-                      .host_resolv_conf = "",
+                      .resolv_conf = "",
                       .privileged = privileged,
                       .host_uid = 5,
                       .host_gid = 6});
