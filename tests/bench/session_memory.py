@@ -1,6 +1,6 @@
 """What the kernel charges for a crowd of sessions, their server's share included, beside as many idle
 sandboxes of bwrap. A memory cgroup counts it, so whatever else the host does at the same time is not in
-it; nor is the page cache, which the host takes back when it wants it."""
+it; nor is the page cache of files on a disk, which the host takes back when it wants it."""
 import contextlib
 import os
 import pathlib
@@ -29,7 +29,9 @@ class MemoryCgroup:
     def kilobytes(self):
         usage = int((self.path / ("memory.usage_in_bytes" if self.v1 else "memory.current")).read_text())
         stat = dict(line.split() for line in (self.path / "memory.stat").read_text().splitlines())
-        return (usage - int(stat["total_cache" if self.v1 else "file"])) / 1024
+        prefix, cache = ("total_", "cache") if self.v1 else ("", "file")
+        # What is in a tmpfs is in no other place.
+        return (usage - int(stat[prefix + cache]) + int(stat[prefix + "shmem"])) / 1024
 
     def __enter__(self):
         return self
