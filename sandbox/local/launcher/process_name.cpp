@@ -6,15 +6,17 @@
 
 namespace berth::local {
 
-ProcessName::ProcessName(char* argument) noexcept : argument_(argument) {}
+ProcessName::ProcessName(char* argument) noexcept
+    : argument_(argument), size_(argument != nullptr ? std::strlen(argument) : 0)
+{
+}
 
 void ProcessName::show(const char* name) const noexcept
 {
     (void)::prctl(PR_SET_NAME, name);
     if (argument_ != nullptr) {
-        const auto size = std::strlen(argument_);
-        std::memset(argument_, 0, size);
-        std::memcpy(argument_, name, strnlen(name, size));
+        std::memset(argument_, 0, size_);
+        std::memcpy(argument_, name, strnlen(name, size_));
     }
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 namespace berth::local {
 
 /// What ps shows of this process: the sandbox shall see a guest, not a launcher.
@@ -13,6 +15,7 @@ class ProcessName {
 
   private:
     char* argument_;
+    std::size_t size_; ///< of what it was at first: a shorter name is not to cut a later one
 };
 
 } // namespace berth::local

@@ -145,6 +145,8 @@ TEST_CASE("launchers are forked from one zygote, children of this process that n
             [&] { return children().size() == 2 && named("berth-launcher").size() == 1; }));
         for (const pid_t launcher : named("berth-launcher")) {
             CHECK(::getsid(launcher) == launcher); // no terminal's signals
+            const auto shown = test::read_text("/proc/" + std::to_string(launcher) + "/cmdline");
+            CHECK(shown == std::string("berth-launcher") + '\0');
         }
         CHECK(launchers.launch(probe(), {}).ok);
         CHECK(named("berth-zygote") == zygote);
