@@ -41,15 +41,9 @@ std::optional<PreparedRoot> PreparedRoot::make(const std::string& encoded) noexc
         PreparedRoot root;
         root.encoded_ = encoded;
         const auto parts = protocol::decode<RootParts>(encoded);
-        root.mounts_.reset(::open("/proc/self/mounts", O_RDONLY | O_CLOEXEC));
-        require(root.mounts_.valid(), "mounts", "open /proc/self/mounts");
         root.sources_ = sources_of(parts);
-        root.keeper_ = start_root_keeper(parts, root.mounts_);
-        // What was changed meanwhile is found now or at the launch.
-        if (!root.is_current(parts)) {
-            return std::nullopt;
-        }
-        return root;
+        root.keeper_ = start_root_keeper(parts);
+        return root; // what was changed meanwhile is found at the launch
     } catch (const std::exception&) {
         return std::nullopt;
     }
@@ -57,19 +51,17 @@ std::optional<PreparedRoot> PreparedRoot::make(const std::string& encoded) noexc
 
 bool PreparedRoot::is_current() const
 {
-    return is_current(protocol::decode<RootParts>(encoded_));
-}
-
-bool PreparedRoot::is_current(const RootParts& parts) const
-{
-    // What is mounted below a source is in the root too.
-    pollfd mounts{mounts_.get(), POLLPRI, 0};
-    return ::poll(&mounts, 1, 0) == 0 && sources_ == sources_of(parts);
+    pollfd keeper{keeper_.get(), 0, 0}; // its end is told unasked
+    return ::poll(&keeper, 1, 0) == 0 &&
+           sources_ == sources_of(protocol::decode<RootParts>(encoded_));
 }
 
 bool PreparedRoot::clone_ahead() noexcept
 {
     try {
+        // In this order: of a mount before this the keeper knows, which ends then, and of one that
+        // comes after it this tells. Not the keeper's own: of each change it tells one reader.
+        mounts_ = open_mounts();
         mount_ = clone_kept_root(keeper_);
     } catch (const std::exception&) {
         mount_.reset(); // of descriptors there is none left: the launch will say so
@@ -94,8 +86,10 @@ bool PreparedRoot::has_places_for(const std::vector<Bind>& binds) const
 
 UniqueFd PreparedRoot::take_for(const LaunchSpec& spec)
 {
-    if (!mount_ || protocol::encode(spec.base) != encoded_ || !is_current(spec.base) ||
-        !has_places_for(spec.binds)) {
+    // What is mounted below a source is in the root too.
+    pollfd mounts{mounts_.get(), POLLPRI, 0};
+    if (!mount_ || ::poll(&mounts, 1, 0) != 0 || protocol::encode(spec.base) != encoded_ ||
+        sources_ != sources_of(spec.base) || !has_places_for(spec.binds)) {
         return {};
     }
     return std::move(mount_);

@@ -22,34 +22,35 @@ class PreparedRoot {
     /// says what is wrong.
     [[nodiscard]] static std::optional<PreparedRoot> make(const std::string& encoded) noexcept;
 
-    /// Polled with POLLPRI: ready when a mount of the host was made or taken away since. The root
-    /// shall be dropped then: it would show the old one, and keep its file system from ending.
-    [[nodiscard]] int mounts_fd() const noexcept { return mounts_.get(); }
-
-    /// False also once the host has put something else in the place of a source (as ldconfig does
-    /// with its cache).
+    /// False when the keeper has ended, or the host has put something else in the place of a source
+    /// (as ldconfig does with its cache).
     [[nodiscard]] bool is_current() const;
 
     /// Has the keeper clone the mount now, for take_for(). False when it has ended.
     [[nodiscard]] bool clone_ahead() noexcept;
 
+    /// Once it was cloned; polled with POLLPRI: ready when a mount of the host was made or taken
+    /// away since. The root shall be dropped then: it would show the old one, and keep its file
+    /// system from ending.
+    [[nodiscard]] int mounts_fd() const noexcept { return mounts_.get(); }
+
     /// The mount that was cloned ahead. Nothing when the spec has another base, or something to
-    /// mount where the root has no place for it, or when it is not current. Once only.
+    /// mount where the root has no place for it, or when what it shows is not the host's present.
+    /// Once only.
     [[nodiscard]] UniqueFd take_for(const LaunchSpec& spec);
 
   private:
     PreparedRoot() = default;
 
-    [[nodiscard]] bool is_current(const RootParts& parts) const;
     [[nodiscard]] bool has_places_for(const std::vector<Bind>& binds) const;
 
     // Of the parts no more than this: between the strings of decoded ones are holes, in which the
     // launchers would write that are forked from who has them, and so get those pages anew.
     std::string encoded_;
     std::vector<PlaceIdentity> sources_; ///< what is at those of the binds and covers
+    UniqueFd keeper_;                    ///< a socket
+    UniqueFd mount_;                     ///< that was cloned ahead, and since then:
     UniqueFd mounts_;
-    UniqueFd keeper_; ///< a socket
-    UniqueFd mount_;
 };
 
 } // namespace berth::local

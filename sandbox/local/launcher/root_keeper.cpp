@@ -113,8 +113,16 @@ void serve(int socket, int mounts)
 
 } // namespace
 
-UniqueFd start_root_keeper(const RootParts& parts, const UniqueFd& mounts)
+UniqueFd open_mounts()
 {
+    UniqueFd mounts(::open("/proc/self/mounts", O_RDONLY | O_CLOEXEC));
+    require(mounts.valid(), step, "open /proc/self/mounts");
+    return mounts;
+}
+
+UniqueFd start_root_keeper(const RootParts& parts)
+{
+    const UniqueFd mounts = open_mounts(); // here: the keeper has a table of its own
     auto [ours, theirs] = socket_pair();
     clone_args args{};
     args.flags = CLONE_NEWNS;
