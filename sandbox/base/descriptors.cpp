@@ -53,6 +53,15 @@ UniqueFd make_memory_file(const char* name, std::string_view content)
     return file;
 }
 
+std::pair<UniqueFd, UniqueFd> make_socket_pair()
+{
+    int pair[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+        throw_errno("socketpair");
+    }
+    return {UniqueFd(pair[0]), UniqueFd(pair[1])};
+}
+
 bool send_descriptors(int socket, std::string_view bytes, const std::vector<int>& descriptors)
 {
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-const-cast): sendmsg only reads it

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace berth {
@@ -15,6 +16,10 @@ inline constexpr std::size_t max_descriptors = 253;
 /// A memfd that holds `content`, read from its beginning; `name` is for /proc only. What must reach
 /// another program and no disk goes this way. Throws std::system_error.
 [[nodiscard]] UniqueFd make_memory_file(const char* name, std::string_view content);
+
+/// Two unix sockets (SOCK_STREAM) that are each other's ends, close-on-exec. Throws
+/// std::system_error.
+[[nodiscard]] std::pair<UniqueFd, UniqueFd> make_socket_pair();
 
 /// Sends `bytes`, at least one, and copies of the descriptors over a unix socket in one message.
 /// False when the other end is gone or takes no more.

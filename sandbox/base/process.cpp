@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <exception>
 #include <system_error>
 
 #include <fcntl.h>
@@ -53,6 +55,7 @@ class FileActions {
             ::posix_spawn_file_actions_adddup2(&actions_, parking++, target);
             last = std::max(last, target);
         }
+        close_between(options, last);
         ::posix_spawn_file_actions_addclosefrom_np(&actions_, last + 1);
     }
 
@@ -64,6 +67,17 @@ class FileActions {
     [[nodiscard]] const posix_spawn_file_actions_t* get() const noexcept { return &actions_; }
 
   private:
+    /// What is open there was inherited, by this process, without close-on-exec.
+    void close_between(const SpawnOptions& options, int last)
+    {
+        for (int fd = 3; fd < last; ++fd) {
+            if (std::none_of(options.descriptors.begin(), options.descriptors.end(),
+                             [fd](const auto& each) { return each.second == fd; })) {
+                ::posix_spawn_file_actions_addclose(&actions_, fd); // of none no error
+            }
+        }
+    }
+
     posix_spawn_file_actions_t actions_{};
 };
 
@@ -124,6 +138,19 @@ Process Process::spawn(const std::string& program, const SpawnOptions& options)
 bool Process::signal(int number) const noexcept
 {
     return pidfd_ && sys::pidfd_send_signal(pidfd_.get(), number) == 0;
+}
+
+void Process::end() noexcept
+{
+    constexpr std::chrono::seconds patience{5};
+    try {
+        if (!wait(Deadline::after(patience))) {
+            (void)signal(SIGKILL);
+            (void)wait(Deadline::after(patience));
+        }
+    } catch (const std::exception&) {
+        return; // it ends by itself; a zombie is no reason to fail
+    }
 }
 
 std::optional<int> Process::wait(const Deadline& deadline)

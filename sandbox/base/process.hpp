@@ -40,6 +40,10 @@ class Process {
     /// False when it is already gone.
     [[nodiscard]] bool signal(int number) const noexcept;
 
+    /// Waits 5 s for its end, else kills it and waits as long again: what a hung file system holds
+    /// cannot be killed, and is left alone then.
+    void end() noexcept;
+
     /// The wait status (waitpid's encoding), or nothing when the deadline passed. Once only.
     [[nodiscard]] std::optional<int> wait(const Deadline& deadline);
 

@@ -144,29 +144,51 @@ void EventLoop::wake() const noexcept
     (void)!::write(wake_.get(), &one, sizeof(one));
 }
 
+void EventLoop::on_rest(std::chrono::milliseconds after, Task task)
+{
+    rest_after_ = after;
+    on_rest_ = std::move(task);
+    await_rest();
+}
+
+/// One timer for a burst of events, however many, and not one for each wait: of each the clock of a
+/// virtual machine has to be told.
+void EventLoop::await_rest()
+{
+    if (!on_rest_ || rest_awaited_) {
+        return;
+    }
+    rest_awaited_ = true;
+    happened_then_ = happened_;
+    (void)call_at(BootClock::now() + rest_after_, [this] {
+        rest_awaited_ = false;
+        if (happened_ == happened_then_) {
+            on_rest_();
+        } else {
+            await_rest();
+        }
+    });
+}
+
 void EventLoop::run()
 {
-    bool at_rest = !on_rest_;
     while (!run_posted()) {
         const bool due = !timers_.empty() && timers_.begin()->first.first <= BootClock::now();
         if (!due) {
             arm_timer();
         }
         std::array<epoll_event, 32> events{};
-        const int patience = at_rest ? -1 : rest_after_;
         const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                       due ? 0 : patience);
+                                       due ? 0 : -1);
         if (count < 0 && errno != EINTR) {
             throw_errno("epoll_wait");
         }
-        if (count == 0 && !due) {
-            on_rest_();
-            at_rest = true;
-        } else if (count > 0 || due) {
-            at_rest = !on_rest_;
-        }
         for (int i = 0; i < count; ++i) {
             const auto& event = events.at(static_cast<std::size_t>(i));
+            if (event.data.u64 != timer_tag) {
+                ++happened_;
+                await_rest();
+            }
             dispatch(event.data.u64, event.events);
         }
         if (due) {

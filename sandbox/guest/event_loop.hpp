@@ -54,12 +54,9 @@ class EventLoop {
     /// it would stay in the memory of an idle session; here only what was read does.
     [[nodiscard]] std::span<char> read_buffer() const noexcept { return *read_buffer_; }
 
-    /// `task`: run when nothing has happened for so long, and again only after something has.
-    void on_rest(std::chrono::milliseconds after, Task task)
-    {
-        rest_after_ = static_cast<int>(after.count());
-        on_rest_ = std::move(task);
-    }
+    /// `task`: run when of all that is watched or posted nothing has come for so long, up to twice
+    /// that, and again only after something has.
+    void on_rest(std::chrono::milliseconds after, Task task);
 
     void run();
     /// Makes run() return once it has run what was posted before; a run() that has not begun yet
@@ -80,9 +77,13 @@ class EventLoop {
     void run_timers();
     void arm_timer();
     void wake() const noexcept;
+    void await_rest();
 
     Task on_rest_;
-    int rest_after_ = 0; ///< milliseconds
+    std::chrono::milliseconds rest_after_{0};
+    bool rest_awaited_ = false;       ///< a timer is set for it
+    std::uint64_t happened_ = 0;      ///< so many events
+    std::uint64_t happened_then_ = 0; ///< when that timer was set
     UniqueFd epoll_;
     UniqueFd wake_;
     UniqueFd timer_;

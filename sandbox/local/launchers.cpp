@@ -9,7 +9,6 @@
 #include "sandbox/protocol/wire.hpp"
 
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -78,19 +77,6 @@ LaunchResult read_result(int fd, std::chrono::milliseconds patience)
     return failure("the launcher did not answer");
 }
 
-/// Of a launcher that has answered, or whose socket is at its end.
-void end(Process& launcher) noexcept
-{
-    try {
-        if (!launcher.wait(Deadline::after(std::chrono::seconds(5)))) {
-            (void)launcher.signal(SIGKILL);
-            (void)launcher.wait(Deadline());
-        }
-    } catch (const std::exception&) {
-        return; // it ends by itself; a zombie is no reason to lose a machine
-    }
-}
-
 } // namespace
 
 Launchers::Launchers(std::string program, bool with_guest, std::chrono::milliseconds patience)
@@ -109,30 +95,22 @@ Launchers::~Launchers()
     }
     if (waiting_) {
         waiting_->control.reset();
-        end(waiting_->process);
+        waiting_->process.end();
     }
 }
 
 Launchers::Launcher Launchers::start()
 {
-    int pair[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        throw_errno("socketpair");
-    }
-    Launcher launcher{.process = {},
-                      .control = UniqueFd(pair[0]),
-                      .wake = UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE))};
-    const UniqueFd theirs(pair[1]);
-    if (!launcher.wake) {
-        throw_errno("eventfd");
-    }
     if (zygote_) {
-        if (auto process = zygote_->fork_launcher(theirs.get(), launcher.wake.get())) {
-            launcher.process = std::move(*process);
-            launcher.has_guest = true;
-            return launcher;
+        if (auto forked = zygote_->fork_launcher()) {
+            return {.process = std::move(forked->process),
+                    .control = std::move(forked->control),
+                    .wake = std::move(forked->wake),
+                    .has_guest = true};
         }
     }
+    auto [control, theirs] = make_socket_pair();
+    Launcher launcher{.process = {}, .control = std::move(control), .wake = make_launcher_wake()};
     SpawnOptions options;
     options.arguments = {"berth-launcher"};
     options.descriptors = {{theirs.get(), launcher_control_fd},
@@ -202,7 +180,7 @@ LaunchResult Launchers::launch(LaunchSpec spec, const Lent& lent,
         // It sees the end of the socket, and removes what it has made by then.
         launcher.control.reset();
         if (launcher.process.valid()) { // else no other could be started
-            end(launcher.process);
+            launcher.process.end();
         }
         throw;
     }
@@ -226,7 +204,7 @@ void Launchers::done(Launcher launcher) noexcept
         changed_.notify_one();
         return;
     } catch (const std::exception&) {
-        end(launcher.process);
+        launcher.process.end();
     }
 }
 
@@ -267,7 +245,7 @@ void Launchers::keep_one_waiting(const std::stop_token& stop)
         const std::string expected = expected_;
         lock.unlock();
         for (auto& launcher : ending) {
-            end(launcher.process);
+            launcher.process.end();
         }
         std::optional<Launcher> started;
         try {

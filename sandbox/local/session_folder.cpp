@@ -124,7 +124,7 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
         throw Error(ErrorCode::sandbox_unavailable,
                     "the temporary files of the session's last machine, in " + path_ +
                         ", cannot be removed",
-                    "remove tmp, var-tmp, run and home.removed there by hand");
+                    "remove tmp, var-tmp, run, machine-id and home.removed there by hand");
     }
     const auto owner = owner_of(folder_.get(), home);
     if (!owner) {

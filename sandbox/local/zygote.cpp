@@ -12,14 +12,15 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -80,17 +81,8 @@ void Zygote::stop() noexcept
 {
     socket_.reset(); // at its end it ends
     told_.clear();
-    if (!process_.valid()) {
-        return;
-    }
-    try {
-        if (!process_.wait(Deadline::after(std::chrono::seconds(5)))) {
-            (void)process_.signal(SIGKILL);
-            (void)process_.wait(Deadline());
-        }
-    } catch (const std::exception&) {
-        return; // it ends by itself
-    }
+    process_.end();
+    process_ = Process();
 }
 
 int Zygote::copy()
@@ -113,12 +105,7 @@ bool Zygote::start()
     if (program < 0) {
         return false;
     }
-    int pair[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        throw_errno("socketpair");
-    }
-    UniqueFd ours(pair[0]);
-    const UniqueFd theirs(pair[1]);
+    auto [ours, theirs] = make_socket_pair();
     try {
         process_ = spawn(program, theirs.get());
     } catch (const std::system_error& error) {
@@ -163,7 +150,31 @@ void Zygote::prepare(const std::string& base)
     }
 }
 
-std::optional<Process> Zygote::fork_launcher(int control, int wake)
+/// Each try with descriptors of its own: of one that came to nothing a launcher may be there, which
+/// ends with its socket and must not hear what is meant for another.
+std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer)
+{
+    auto [control, theirs] = make_socket_pair();
+    UniqueFd wake = make_launcher_wake();
+    answer = ask(theirs.get(), wake.get());
+    theirs.reset();
+    if (!answer || *answer <= 0) {
+        return std::nullopt;
+    }
+    UniqueFd pidfd(sys::pidfd_open(*answer, 0)); // of a child that nobody else waits for
+    if (!pidfd) {
+        const int error = errno;
+        control.reset(); // with which it ends
+        while (::waitpid(*answer, nullptr, 0) < 0 && errno == EINTR) {
+        }
+        throw Failure(step, error, "pidfd_open");
+    }
+    return Forked{.process = Process(*answer, std::move(pidfd)),
+                  .control = std::move(control),
+                  .wake = std::move(wake)};
+}
+
+std::optional<Zygote::Forked> Zygote::fork_launcher()
 {
     const std::lock_guard lock(mutex_);
     std::optional<int> answer;
@@ -171,22 +182,26 @@ std::optional<Process> Zygote::fork_launcher(int control, int wake)
         if (!socket_ && !start()) {
             return std::nullopt;
         }
-        answer = ask(control, wake);
+        if (auto forked = try_to_fork(answer)) {
+            return forked;
+        }
         if (!answer) {
             stop(); // someone has killed it
         }
     }
-    if (!answer || *answer == -ENOSYS || *answer == -EPERM) {
+    if (!answer || *answer == -ENOSYS || *answer == -EPERM || *answer == -EINVAL) {
         return std::nullopt; // a launcher by itself will say why, as where a filter forbids clone3
     }
-    if (*answer <= 0) {
-        throw Failure(step, -*answer, "fork a launcher");
+    throw Failure(step, -*answer, "fork a launcher");
+}
+
+UniqueFd make_launcher_wake()
+{
+    UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+    if (!wake) {
+        throw_errno("eventfd");
     }
-    UniqueFd pidfd(sys::pidfd_open(*answer, 0)); // of a child that nobody else waits for
-    if (!pidfd) {
-        throw Failure(step, errno, "pidfd_open"); // it ends with its socket
-    }
-    return Process(*answer, std::move(pidfd));
+    return wake;
 }
 
 } // namespace berth::local

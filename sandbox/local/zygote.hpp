@@ -23,15 +23,21 @@ class Zygote {
     Zygote(const Zygote&) = delete;
     Zygote& operator=(const Zygote&) = delete;
 
-    /// A launcher with these as its launcher_control_fd and launcher_wake_fd, a child of this
-    /// process in a session of its own. One that has died is started anew. Nothing where this host
-    /// runs no program from memory, or the zygote cannot work there: a launcher that is started by
-    /// itself has the same trouble then and can tell it, or has none. Throws Failure,
-    /// std::system_error.
-    [[nodiscard]] std::optional<Process> fork_launcher(int control, int wake);
+    /// A launcher, and this process's ends of what it has as launcher_control_fd and
+    /// launcher_wake_fd.
+    struct Forked {
+        Process process; ///< a child of this one, in a session of its own
+        UniqueFd control;
+        UniqueFd wake;
+    };
+
+    /// A zygote that has died is started anew. Nothing where this host runs no program from memory,
+    /// or the zygote cannot work there: a launcher that is started by itself has the same trouble
+    /// then and can tell it, or has none. Throws Failure, std::system_error.
+    [[nodiscard]] std::optional<Forked> fork_launcher();
 
     /// The launchers that are forked from here on put a root with this base (encoded) together
-    /// ahead. Waits for nothing.
+    /// ahead. Waits for other calls only.
     void prepare(const std::string& base);
 
   private:
@@ -39,6 +45,7 @@ class Zygote {
     [[nodiscard]] int copy();
     void stop() noexcept;
     [[nodiscard]] std::optional<int> ask(int control, int wake);
+    [[nodiscard]] std::optional<Forked> try_to_fork(std::optional<int>& answer);
 
     const std::string program_;
     const std::chrono::milliseconds patience_;
@@ -48,5 +55,8 @@ class Zygote {
     UniqueFd socket_;  ///< guarded by mutex_
     std::string told_; ///< guarded by mutex_; the base that it knows
 };
+
+/// What a launcher is woken with. Throws std::system_error.
+[[nodiscard]] UniqueFd make_launcher_wake();
 
 } // namespace berth::local

@@ -254,7 +254,7 @@ class FootprintTest(Crowd):
             place = self.state.temporary
             subprocess.run(["mount", "--bind", place, place], check=True)
             try:
-                # A launcher that waits notices it too, and begins anew: not all lines are of the mount.
+                # A launcher that waits notices it too, and drops its root: not all lines are of the mount.
                 self.assertRegex("\n".join(self.told()), rf"(?m)^mount is left: .* {place}$")
             finally:
                 subprocess.run(["umount", place], check=True)

@@ -33,6 +33,6 @@ def note_failed(result):
     note.unlink(missing_ok=True)
     bad = [case for case, _ in result.failures + result.errors] + result.unexpectedSuccesses
     cases = [getattr(case, "test_case", case) for case in bad]  # of a subTest, the whole
-    # A fixture of a class or a file has no name to be run by.
-    if cases and all(isinstance(case, unittest.TestCase) for case in cases):
+    # A fixture of a class or a file has no name to be run by; what was skipped would be forgotten.
+    if cases and not result.skipped and all(isinstance(case, unittest.TestCase) for case in cases):
         note.write_text("\n".join(sorted({case.id() for case in cases})))

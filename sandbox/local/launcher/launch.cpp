@@ -133,29 +133,21 @@ clone_args clone_arguments(const LaunchSpec& spec, const Cgroups& cgroups)
 
 /// What the child's end is closed in, and the launcher's.
 struct Wires {
-    std::array<UniqueFd, 2> handover; ///< the launcher's, the child's
+    std::pair<UniqueFd, UniqueFd> handover = make_socket_pair(); ///< the launcher's, the child's
     Pipe report = make_pipe();
     Pipe ready = make_pipe();
-
-    Wires()
-    {
-        int pair[2];
-        require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, "launch",
-                "socketpair");
-        handover = {UniqueFd(pair[0]), UniqueFd(pair[1])};
-    }
 
     /// In the child: held open here the launcher's ends could not be seen to close.
     void keep_childs_ends()
     {
-        handover.front().reset();
+        handover.first.reset();
         ready.read.reset();
         report.read.reset();
     }
 
     void keep_launchers_ends()
     {
-        handover.back().reset();
+        handover.second.reset();
         ready.write.reset();
         report.write.reset();
     }
@@ -177,7 +169,7 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
             setup.program = open_program(spec.guest_program);
         }
     }
-    setup.handover_fd = wires.handover.back().get();
+    setup.handover_fd = wires.handover.second.get();
     setup.report_fd = wires.report.write.get();
     setup.ready_fd = wires.ready.write.get();
     setup.lifetime_fd = launch.lifetime.get();
@@ -243,7 +235,7 @@ void make_or_throw(Launch& launch)
     Wires wires;
     Child child(start_child(launch, cgroups, wires));
     const std::string processors = keep_off_this_processor(child.pid());
-    auto& to_child = wires.handover.front();
+    auto& to_child = wires.handover.first;
     write_identity_maps(child.pid(), spec);
     (void)send_descriptors(to_child.get(), "m", {});
     LaunchResult result;

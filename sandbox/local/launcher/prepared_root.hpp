@@ -15,7 +15,7 @@ namespace berth::local {
 /// own, which nobody else can see, and clones it for each launcher: its mounts are the machine's,
 /// its file system is one for all of them, read-only, and belongs to the host's root. A copy that a
 /// fork makes of this object is another one's use of the same root; the keeper ends with the last,
-/// or when the root is out of date.
+/// or when a mount of the host has come or gone.
 class PreparedRoot {
   public:
     /// `encoded`: RootParts. Nothing where it cannot be made: then the launch makes a root, and

@@ -1,7 +1,8 @@
 #include "sandbox/local/launcher/root_keeper.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/descriptors.hpp"
-#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/root.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <utility>
@@ -21,20 +23,15 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace berth::local {
 namespace {
 
 constexpr const char* step = "mounts";
-
-std::pair<UniqueFd, UniqueFd> socket_pair()
-{
-    int pair[2];
-    require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0, step, "socketpair");
-    return {UniqueFd(pair[0]), UniqueFd(pair[1])};
-}
+// Of what takes one millisecond, and with a source on a file system that hangs for ever.
+constexpr std::chrono::seconds build_time{10};
+constexpr std::chrono::seconds clone_time{1};
 
 /// Held open here, the zygote's and its launchers' ends could not be seen to close.
 void keep_only(int one, int other)
@@ -123,7 +120,7 @@ UniqueFd open_mounts()
 UniqueFd start_root_keeper(const RootParts& parts)
 {
     const UniqueFd mounts = open_mounts(); // here: the keeper has a table of its own
-    auto [ours, theirs] = socket_pair();
+    auto [ours, theirs] = make_socket_pair();
     clone_args args{};
     args.flags = CLONE_NEWNS;
     args.exit_signal = SIGCHLD;
@@ -133,17 +130,24 @@ UniqueFd start_root_keeper(const RootParts& parts)
         keep(parts, theirs.get(), mounts.get());
     }
     theirs.reset();
+    if (!wait_readable(ours.get(), Deadline::after(build_time))) {
+        ::kill(pid, SIGKILL);
+        throw Failure(step, ETIMEDOUT, "put a root together");
+    }
     require(!receive_descriptors(ours.get(), 1).bytes.empty(), step, "put a root together");
     return std::move(ours);
 }
 
 UniqueFd clone_kept_root(const UniqueFd& keeper)
 {
-    auto [ours, theirs] = socket_pair();
+    auto [ours, theirs] = make_socket_pair();
     if (!send_descriptors(keeper.get(), "c", {theirs.get()})) {
         return {};
     }
     theirs.reset();
+    if (!wait_readable(ours.get(), Deadline::after(clone_time))) {
+        return {}; // someone has stopped it: the launch does without
+    }
     auto message = receive_descriptors(ours.get(), 1);
     return message.descriptors.empty() ? UniqueFd() : std::move(message.descriptors.front());
 }

@@ -39,6 +39,21 @@ UniqueFd moved_up(const UniqueFd& descriptor)
     return moved;
 }
 
+/// So that nothing of the zygote's, which launchers inherit, gets that number, where what a
+/// launcher has there would take its place.
+void hold(int number)
+{
+    UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!null) {
+        throw_errno("open /dev/null");
+    }
+    if (null.get() == number) {
+        static_cast<void>(null.release());
+    } else {
+        place(null, number);
+    }
+}
+
 void become_launcher(DescriptorMessage message)
 {
     // Held open here, its end could not be seen by the launchers that come after this one.
@@ -89,8 +104,6 @@ class Roots {
     void make()
     {
         root_.reset(); // its keeper ends, if no launcher has it
-        while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-        }
         root_ = PreparedRoot::make(base_);
     }
 
@@ -103,6 +116,8 @@ class Roots {
 std::optional<PreparedRoot> fork_launchers(const ProcessName& name)
 {
     name.show("berth-zygote");
+    hold(launcher_control_fd);
+    hold(launcher_wake_fd);
     Roots roots;
     for (;;) {
         auto message = receive_descriptors(zygote_fd, 1);
@@ -112,6 +127,8 @@ std::optional<PreparedRoot> fork_launchers(const ProcessName& name)
         if (message.bytes.front() == message_prepare) {
             roots.expect(content_of(message.descriptors.front()));
             continue;
+        }
+        while (::waitpid(-1, nullptr, WNOHANG) > 0) { // keepers that have ended
         }
         roots.renew();
         clone_args args{};

@@ -8,8 +8,8 @@
 namespace berth::local {
 
 /// Forks a launcher for each request on zygote_fd, and ends this process when the server ends.
-/// Returns in each launcher, which has the descriptors that it shall have and no others of the
-/// zygote's; with a root that was cloned ahead, where one is there. A launcher is a child of the
+/// Returns in each launcher, which has the descriptors that it shall have, beside the program's and
+/// those of a root that was cloned ahead, where one is there. A launcher is a child of the
 /// server, not of this process. Throws std::system_error.
 [[nodiscard]] std::optional<PreparedRoot> fork_launchers(const ProcessName& name);
 

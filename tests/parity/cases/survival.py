@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 
-from suite import BACKENDS, CheckedBerth, ParityTest, backend, binary_path, own_environment
+from suite import BACKENDS, CheckedBerth, ParityTest, backend, binary_path, local_only, own_environment
 
 TICKS = "while :; do echo >>ticks; sleep 0.1; done"
 # As what a terminal starts: the first of a session of its own that has it.
@@ -22,6 +22,19 @@ def session_of(pid):
     with contextlib.suppress(OSError):
         return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[3])
     return None
+
+
+def helpers_of(pid):
+    """{pid: name} of the processes that a server has for the machines to come."""
+    parents, names = {}, {}
+    for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+            if not fields["State"].startswith("Z"):
+                parents[int(fields["Pid"])], names[int(fields["Pid"])] = int(fields["PPid"]), fields["Name"]
+    below = {child for child, parent in parents.items() if parent == pid}
+    below |= {child for child, parent in parents.items() if parent in below}
+    return {child: names[child] for child in below if names[child].startswith("berth-")}
 
 
 class SurvivalTest(ParityTest):
@@ -74,6 +87,20 @@ class SurvivalTest(ParityTest):
             os.kill(pid, signal.SIGKILL)
         server.wait()
         self.check_goes_on(is_killed=True)
+
+    @local_only
+    def test_what_it_has_for_machines_to_come_ends_with_it(self):
+        wanted = {"berth-zygote", "berth-launcher"} | ({"berth-root"} if os.geteuid() == 0 else set())
+        for how in (signal.SIGKILL, signal.SIGHUP):
+            with self.subTest(how=how.name):
+                server = self.start("--session", "work")
+                server.call_tool("bash_exec", {"command": "true"})
+                self.wait_until(lambda: set(helpers_of(server.pid).values()) >= wanted, 20, "they are there")
+                helpers = helpers_of(server.pid)
+                server.signal(how)
+                server.wait()
+                self.wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}/comm").exists() for pid in helpers), 5,
+                                f"{helpers} have ended")
 
     def test_the_terminal_is_closed(self):
         master, terminal = os.openpty()

@@ -52,7 +52,7 @@ void check_nothing_left(const local::MachineFacts& facts)
         CAPTURE(path);
         CHECK_FALSE(exists(path));
     }
-    for (const char* name : {"/tmp", "/var-tmp", "/run", "/machine"}) {
+    for (const char* name : {"/tmp", "/var-tmp", "/run", "/machine-id", "/machine"}) {
         CHECK_FALSE(exists(facts.state + "/sessions/" + facts.folder + name));
     }
 }

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -245,6 +247,31 @@ TEST_CASE("a prepared root is out of date once a mount comes or goes")
     for (const auto& root : roots) { // the keepers let go of it by themselves
         CHECK(tests::becomes_true([&] { return !root.is_current(); }));
     }
+}
+
+TEST_CASE("a keeper that was stopped is not waited for for long")
+{
+    if (!test::is_root()) {
+        return;
+    }
+    test::Bench bench;
+    auto root = PreparedRoot::make(protocol::encode(parts_with(bench.directory())));
+    REQUIRE(root.has_value());
+    pid_t keeper = -1;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        const auto status = test::read_text(entry.path().string() + "/status");
+        if (status.find("\nPPid:\t" + std::to_string(::getpid()) + "\n") != std::string::npos &&
+            test::read_text(entry.path().string() + "/comm") == "berth-root\n") {
+            keeper = std::max(keeper, std::stoi(entry.path().filename().string()));
+        }
+    }
+    REQUIRE(keeper > 0);
+    ::kill(keeper, SIGSTOP);
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_FALSE(root->clone_ahead());
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+    ::kill(keeper, SIGKILL);
+    CHECK(tests::becomes_true([&] { return !root->is_current(); }));
 }
 
 TEST_CASE("what cannot be prepared is left to the launch, which says why")
