@@ -155,7 +155,7 @@ class KilledServersOnE2bTest(Differing):
         other.call_tool("bash_exec", {"command": "true"})
         held = self.berth.call_async("bash_exec", {"command": "echo b >begun; read line <gate"})
         waiting = other.call_async("bash_exec", {"command": "echo x >ran"})
-        self.wait_until(lambda: "echo x >ran" in self.command_line("sessions", "show", "work"), 10, "it waits")
+        self.wait_until(lambda: "echo x >ran" in self.command_line("sessions", "show", "work"), 30, "it waits")
         other.kill()
         del waiting
         self.berth.cancel(held)
