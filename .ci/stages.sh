@@ -95,8 +95,9 @@ tests()
     mkdir -m 1777 "$work/failed-cases" # an ordinary user's too
     export BERTH_FAILED_CASES=$work/failed-cases
     sync
-    # Tests wait more than they compute: three times as many at a time as there are processors.
-    if ! MESON_TESTTHREADS=$(($(nproc) * 3)) meson test -C "$work/$name" --print-errorlogs "$@"; then
+    # Tests wait more than they compute: twice as many at a time as there are processors. With more
+    # they take as long, and what is built beside them (.ci/beside) longer.
+    if ! MESON_TESTTHREADS=$(($(nproc) * 2)) meson test -C "$work/$name" --print-errorlogs "$@"; then
         mapfile -t failed_suites < <(python3 .ci/count.py --failed "$first")
         [ ${#failed_suites[@]} -gt 0 ] || return 1
         meson test -C "$work/$name" --no-rebuild --num-processes 1 --logbase testlog-again \
