@@ -132,10 +132,14 @@ std::optional<int> Zygote::ask(int control, int wake)
         stop();
         throw Failure(step, ETIMEDOUT, "wait for the zygote to fork a launcher");
     }
-    // It may be killed with the request unread, of which the socket tells as a reset. Itself it
-    // answers in one piece.
-    const ssize_t size = ::recv(socket_.get(), &answer, sizeof answer, MSG_DONTWAIT);
-    return size == sizeof answer ? std::optional<int>(answer) : std::nullopt;
+    try {
+        if (read_full(socket_.get(), &answer, sizeof answer) == sizeof answer) {
+            return answer;
+        }
+    } catch (const std::system_error&) {
+        return std::nullopt; // of one that was killed with the request unread it is a reset
+    }
+    return std::nullopt;
 }
 
 void Zygote::prepare(const std::string& base)
