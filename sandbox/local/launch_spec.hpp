@@ -41,8 +41,9 @@ inline constexpr int launcher_program_fd = 4;
 /// stop. What comes in:
 /// - `message_prepare` with a memfd: RootParts, which the next specs will probably have as their
 ///   base; as root only;
-/// - `message_fork` with the two descriptors of a launcher. Its pid goes out, or -errno, as an
-///   std::int32_t.
+/// - `message_fork` with the two descriptors of a launcher. That tells its pid on its control
+///   socket, before all else: were it for the zygote to tell, nobody would know of the launcher of
+///   one that is killed. Where there is none, -errno goes out here. Each is an std::int32_t.
 inline constexpr int zygote_fd = 6;
 inline constexpr char message_prepare = 'P';
 inline constexpr char message_fork = 'F';

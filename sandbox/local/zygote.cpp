@@ -119,27 +119,40 @@ bool Zygote::start()
     return true;
 }
 
-/// The launcher's pid, or -errno; nothing when the zygote is gone. Throws Failure when it does not
-/// answer.
-std::optional<int> Zygote::ask(int control, int wake)
+namespace {
+
+/// A number that somebody sends; nothing at the end of the socket. One who is killed with something
+/// unread leaves a reset instead.
+std::optional<std::int32_t> receive_number(int socket)
 {
-    if (!send_descriptors(socket_.get(), {&message_fork, 1}, {control, wake})) {
+    std::int32_t number = 0;
+    try {
+        if (read_full(socket, &number, sizeof number) == sizeof number) {
+            return number;
+        }
+    } catch (const std::system_error&) {
         return std::nullopt;
     }
-    std::int32_t answer = 0;
-    if (!wait_readable(socket_.get(), Deadline::after(patience_))) {
+    return std::nullopt;
+}
+
+} // namespace
+
+/// The pid that the launcher tells, or the zygote's -errno; nothing when the zygote is gone. Throws
+/// Failure when nobody answers.
+std::optional<int> Zygote::ask(UniqueFd theirs, int control, int wake)
+{
+    if (!send_descriptors(socket_.get(), {&message_fork, 1}, {theirs.get(), wake})) {
+        return std::nullopt;
+    }
+    theirs.reset(); // else the end of the launcher's could not be seen
+    if (!wait_readable(control, Deadline::after(patience_))) {
         (void)process_.signal(SIGKILL); // someone has stopped it
         stop();
         throw Failure(step, ETIMEDOUT, "wait for the zygote to fork a launcher");
     }
-    try {
-        if (read_full(socket_.get(), &answer, sizeof answer) == sizeof answer) {
-            return answer;
-        }
-    } catch (const std::system_error&) {
-        return std::nullopt; // of one that was killed with the request unread it is a reset
-    }
-    return std::nullopt;
+    const auto pid = receive_number(control);
+    return pid ? pid : receive_number(socket_.get());
 }
 
 void Zygote::prepare(const std::string& base)
@@ -154,14 +167,12 @@ void Zygote::prepare(const std::string& base)
     }
 }
 
-/// Each try with descriptors of its own: of one that came to nothing a launcher may be there, which
-/// ends with its socket and must not hear what is meant for another.
+/// Each try with descriptors of its own: what is meant for one launcher no other must hear.
 std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer)
 {
     auto [control, theirs] = make_socket_pair();
     UniqueFd wake = make_launcher_wake();
-    answer = ask(theirs.get(), wake.get());
-    theirs.reset();
+    answer = ask(std::move(theirs), control.get(), wake.get());
     if (!answer || *answer <= 0) {
         return std::nullopt;
     }

@@ -44,7 +44,7 @@ class Zygote {
     [[nodiscard]] bool start();
     [[nodiscard]] int copy();
     void stop() noexcept;
-    [[nodiscard]] std::optional<int> ask(int control, int wake);
+    [[nodiscard]] std::optional<int> ask(UniqueFd theirs, int control, int wake);
     [[nodiscard]] std::optional<Forked> try_to_fork(std::optional<int>& answer);
 
     const std::string program_;

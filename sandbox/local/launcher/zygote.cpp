@@ -54,6 +54,12 @@ void hold(int number)
     }
 }
 
+void tell_number(int socket, std::int32_t number)
+{
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the bytes of a number
+    write_full(socket, {reinterpret_cast<const char*>(&number), sizeof number});
+}
+
 void become_launcher(DescriptorMessage message)
 {
     // Held open here, its end could not be seen by the launchers that come after this one.
@@ -63,15 +69,10 @@ void become_launcher(DescriptorMessage message)
     message.descriptors.clear();
     place(control, launcher_control_fd);
     place(wake, launcher_wake_fd);
+    tell_number(launcher_control_fd, ::getpid());
     if (::setsid() < 0) {
         throw_errno("setsid");
     }
-}
-
-void tell_pid(std::int32_t answer)
-{
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the bytes of a number
-    write_full(zygote_fd, {reinterpret_cast<const char*>(&answer), sizeof answer});
 }
 
 /// The root that launchers are given.
@@ -142,7 +143,9 @@ std::optional<PreparedRoot> fork_launchers(const ProcessName& name)
         const int error = errno;
         // First: else the server could not see a launcher's end for as long as this one lives.
         message.descriptors.clear();
-        tell_pid(pid < 0 ? -error : pid);
+        if (pid < 0) {
+            tell_number(zygote_fd, -error);
+        }
     }
 }
 
