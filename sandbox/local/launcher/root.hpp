@@ -24,8 +24,6 @@ class Root {
 
     /// mkdir -p; the descriptor is O_PATH.
     [[nodiscard]] UniqueFd make_directory(std::string_view path) const;
-    void write_file(const TextFile& file) const;
-    void make_link(const SymbolicLink& link) const;
 
     /// Attaches `tree` at `target`, whose directories (or empty file) are made when missing.
     void attach(const Tree& tree, const std::string& target) const;
@@ -51,6 +49,8 @@ class Root {
     void enter() const;
 
   private:
+    void write_file(const TextFile& file) const;
+    void make_link(const SymbolicLink& link) const;
     /// The folder that `path` is in, made when missing. Valid until the next call.
     [[nodiscard]] int parent_of(std::string_view path) const;
 

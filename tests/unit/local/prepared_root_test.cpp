@@ -14,7 +14,9 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -54,6 +56,13 @@ std::size_t mounts()
 {
     const auto text = test::read_text("/proc/self/mountinfo");
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+PreparedRoot prepared(const RootParts& parts)
+{
+    auto root = PreparedRoot::make(protocol::encode(parts));
+    REQUIRE(root.has_value());
+    return std::move(*root);
 }
 
 } // namespace
@@ -98,12 +107,11 @@ TEST_CASE("the file system of a prepared root is read-only itself, and one for a
     }
     test::Bench bench;
     const auto parts = parts_with(bench.directory());
-    auto root = PreparedRoot::make(protocol::encode(parts));
-    REQUIRE(root.has_value());
+    auto root = prepared(parts);
     struct stat seen[2]{};
     for (auto& each : seen) {
-        REQUIRE(root->clone_ahead());
-        const UniqueFd mount = root->take_for(spec_with(parts));
+        REQUIRE(root.clone_ahead());
+        const UniqueFd mount = root.take_for(spec_with(parts));
         REQUIRE(mount.valid());
         REQUIRE(::fstat(mount.get(), &each) == 0);
         // Without the flag of the mount, which a machine has in its hand.
@@ -112,7 +120,7 @@ TEST_CASE("the file system of a prepared root is read-only itself, and one for a
         REQUIRE(::mount_setattr(mount.get(), "", AT_EMPTY_PATH, &writable, sizeof writable) == 0);
         CHECK(::mkdirat(mount.get(), "new", 0755) != 0);
         CHECK(errno == EROFS);
-        CHECK_FALSE(root->take_for(spec_with(parts)).valid()); // once only
+        CHECK_FALSE(root.take_for(spec_with(parts)).valid()); // once only
     }
     CHECK(seen[0].st_dev == seen[1].st_dev);
     CHECK(seen[0].st_ino == seen[1].st_ino);
@@ -125,14 +133,13 @@ TEST_CASE("a prepared root is not used where it has no place for a mount")
     }
     test::Bench bench;
     const auto parts = parts_with(bench.directory());
-    auto root = PreparedRoot::make(protocol::encode(parts));
-    REQUIRE(root.has_value());
+    auto root = prepared(parts);
     const auto used_for = [&](const std::vector<std::string>& targets) {
         auto spec = spec_with(parts);
         for (const auto& target : targets) {
             spec.binds.push_back({.source = bench.directory(), .target = target});
         }
-        return root->clone_ahead() && root->take_for(spec).valid();
+        return root.clone_ahead() && root.take_for(spec).valid();
     };
     CHECK(used_for({"/mnt"}));
     CHECK(used_for({"/mnt", "/mnt/new/one"})); // in the first
@@ -149,8 +156,7 @@ TEST_CASE("the keeper of a root ends with the last that can ask it")
     test::Bench bench;
     while (::waitpid(-1, nullptr, 0) > 0) { // of other tests
     }
-    auto root = PreparedRoot::make(protocol::encode(parts_with(bench.directory())));
-    REQUIRE(root.has_value());
+    std::optional root = prepared(parts_with(bench.directory()));
     siginfo_t ended{};
     CHECK(::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0);
     CHECK(ended.si_pid == 0);
@@ -169,20 +175,18 @@ TEST_CASE("a prepared root is not used for another base, or after the host has c
     const std::string source = bench.directory() + "/source";
     test::write_text(source, "old");
     const auto parts = parts_with(source);
-    auto root = PreparedRoot::make(protocol::encode(parts));
-    REQUIRE(root.has_value());
+    auto root = prepared(parts);
     auto other = parts;
     other.files.front().content = "other";
-    REQUIRE(root->clone_ahead());
-    CHECK_FALSE(root->take_for(spec_with(other)).valid());
+    REQUIRE(root.clone_ahead());
+    CHECK_FALSE(root.take_for(spec_with(other)).valid());
     // As ldconfig and package managers replace files: the mount would show the old one for ever.
     test::write_text(source + ".new", "new");
     REQUIRE(std::rename((source + ".new").c_str(), source.c_str()) == 0);
-    CHECK_FALSE(root->take_for(spec_with(parts)).valid());
-    auto again = PreparedRoot::make(protocol::encode(parts));
-    REQUIRE(again.has_value());
-    REQUIRE(again->clone_ahead());
-    const UniqueFd mount = again->take_for(spec_with(parts));
+    CHECK_FALSE(root.take_for(spec_with(parts)).valid());
+    auto again = prepared(parts);
+    REQUIRE(again.clone_ahead());
+    const UniqueFd mount = again.take_for(spec_with(parts));
     CHECK(read_file_limited(mount.get(), "etc/ssl/one", 100) == "new");
 }
 
@@ -200,17 +204,15 @@ TEST_CASE("a prepared root is not used once something else is where it covers")
         REQUIRE(root.clone_ahead());
         return root.take_for(spec_with(parts)).valid();
     };
-    auto without = PreparedRoot::make(protocol::encode(parts));
-    REQUIRE(without.has_value());
+    auto without = prepared(parts);
     REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
-    CHECK_FALSE(used(*without));
-    auto with = PreparedRoot::make(protocol::encode(parts));
-    auto again = PreparedRoot::make(protocol::encode(parts));
-    REQUIRE((with.has_value() && again.has_value()));
-    CHECK(used(*with));
+    CHECK_FALSE(used(without));
+    auto with = prepared(parts);
+    auto again = prepared(parts);
+    CHECK(used(with));
     REQUIRE(std::rename(folder.c_str(), (folder + ".old").c_str()) == 0);
     REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
-    CHECK_FALSE(used(*again));
+    CHECK_FALSE(used(again));
 }
 
 TEST_CASE("a prepared root is out of date once a mount comes or goes")
@@ -224,10 +226,8 @@ TEST_CASE("a prepared root is out of date once a mount comes or goes")
     const auto parts = parts_with(source);
     std::vector<PreparedRoot> roots;
     for (int i = 0; i < 3; ++i) {
-        auto root = PreparedRoot::make(protocol::encode(parts));
-        REQUIRE(root.has_value());
-        REQUIRE(root->is_current());
-        roots.push_back(std::move(*root));
+        roots.push_back(prepared(parts));
+        REQUIRE(roots.back().is_current());
     }
     REQUIRE((roots[0].clone_ahead() && roots[1].clone_ahead()));
     const auto told = [&] {
@@ -255,8 +255,7 @@ TEST_CASE("a keeper that was stopped is not waited for for long")
         return;
     }
     test::Bench bench;
-    auto root = PreparedRoot::make(protocol::encode(parts_with(bench.directory())));
-    REQUIRE(root.has_value());
+    auto root = prepared(parts_with(bench.directory()));
     pid_t keeper = -1;
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         const auto status = test::read_text(entry.path().string() + "/status");
@@ -268,10 +267,10 @@ TEST_CASE("a keeper that was stopped is not waited for for long")
     REQUIRE(keeper > 0);
     ::kill(keeper, SIGSTOP);
     const auto begin = std::chrono::steady_clock::now();
-    CHECK_FALSE(root->clone_ahead());
+    CHECK_FALSE(root.clone_ahead());
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
     ::kill(keeper, SIGKILL);
-    CHECK(tests::becomes_true([&] { return !root->is_current(); }));
+    CHECK(tests::becomes_true([&] { return !root.is_current(); }));
 }
 
 TEST_CASE("what cannot be prepared is left to the launch, which says why")
