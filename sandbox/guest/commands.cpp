@@ -18,10 +18,10 @@ constexpr std::size_t told_at_most = 4096;
 
 } // namespace
 
-Commands::State::State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
+Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig config_,
                        SessionState& session, OomScore oom_score_, ShellProgram shell_,
                        std::string machine_)
-    : config(config_), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
+    : config(std::move(config_)), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
       machine(std::move(machine_)),
       spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
       host{loop,
@@ -237,11 +237,11 @@ protocol::PrintedTail Commands::State::newest_output(const std::string& id) cons
     return (error_last ? command.err() : command.out()).newest(told_at_most);
 }
 
-Commands::Commands(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config,
+Commands::Commands(EventLoop& loop, Workers& workers, protocol::GuestConfig config,
                    SessionState& session, OomScore oom_score, ShellProgram shell,
                    std::string machine)
-    : state_(std::make_unique<State>(loop, workers, config, session, std::move(oom_score),
-                                     std::move(shell), std::move(machine)))
+    : state_(std::make_unique<State>(loop, workers, std::move(config), session,
+                                     std::move(oom_score), std::move(shell), std::move(machine)))
 {
 }
 

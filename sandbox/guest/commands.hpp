@@ -33,9 +33,9 @@ class Commands {
     /// `machine` ends the id of every job (job-1-7c3e), so that one from before, when the session
     /// had another machine, names no job of this one; empty: they have none (job-1). `workers` are
     /// for what may not block the loop, which must outlive their jobs.
-    Commands(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config,
-             SessionState& session, OomScore oom_score = {},
-             ShellProgram shell = ShellProgram::find(), std::string machine = {});
+    Commands(EventLoop& loop, Workers& workers, protocol::GuestConfig config, SessionState& session,
+             OomScore oom_score = {}, ShellProgram shell = ShellProgram::find(),
+             std::string machine = {});
     ~Commands();
     Commands(const Commands&) = delete;
     Commands& operator=(const Commands&) = delete;

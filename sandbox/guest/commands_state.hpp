@@ -50,8 +50,8 @@ struct Commands::State {
         BootClock::time_point ended_at = BootClock::now();
     };
 
-    State(EventLoop& loop, Workers& workers, const protocol::GuestConfig& config_,
-          SessionState& session, OomScore oom_score_, ShellProgram shell_, std::string machine_);
+    State(EventLoop& loop, Workers& workers, protocol::GuestConfig config_, SessionState& session,
+          OomScore oom_score_, ShellProgram shell_, std::string machine_);
 
     void start(const protocol::ExecuteRequest& request, const Done& done, const Waiter& waiter);
     /// Once there is a place for it. Throws Error.

@@ -2,7 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -38,7 +38,7 @@ class DataQueue {
 
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
-    std::deque<std::string> pieces_;
+    std::list<std::string> pieces_; // an answered call is kept for a while, with two of these
     std::size_t bytes_ = 0;
     bool closed_ = false;
 };

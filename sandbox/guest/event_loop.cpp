@@ -8,6 +8,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -142,6 +143,12 @@ void EventLoop::wake() const noexcept
 {
     const std::uint64_t one = 1;
     (void)!::write(wake_.get(), &one, sizeof(one));
+}
+
+void EventLoop::release_read_buffer() noexcept
+{
+    // Not freed: it is wanted again where there may be no memory. With larger pages it just stays.
+    (void)::madvise(read_buffer_.get(), sizeof(ReadBuffer), MADV_DONTNEED);
 }
 
 void EventLoop::on_rest(std::chrono::milliseconds after, Task task)

@@ -52,7 +52,10 @@ class EventLoop {
     /// For whoever reads in a callback, all of them the same: what is in it holds until the next
     /// one reads. Not on the stack, of which guards against stack clashes touch each page, so that
     /// it would stay in the memory of an idle session; here only what was read does.
-    [[nodiscard]] std::span<char> read_buffer() const noexcept { return *read_buffer_; }
+    [[nodiscard]] std::span<char> read_buffer() const noexcept { return read_buffer_->bytes; }
+
+    /// What is in it is lost, and its memory goes back until somebody reads again.
+    void release_read_buffer() noexcept;
 
     /// `task`: run when of all that is watched or posted nothing has come for so long, up to twice
     /// that, and again only after something has.
@@ -93,7 +96,11 @@ class EventLoop {
     std::map<std::pair<BootClock::time_point, TimerId>, Timer> timers_;
     std::unordered_map<TimerId, BootClock::time_point> timer_times_;
     TimerId next_timer_ = 1;
-    using ReadBuffer = std::array<char, 64UL * 1024>;
+
+    struct alignas(4096) ReadBuffer { // whole pages: else those at its ends could not go back
+        std::array<char, 64UL * 1024> bytes;
+    };
+
     std::unique_ptr<ReadBuffer> read_buffer_ = std::make_unique_for_overwrite<ReadBuffer>();
     std::mutex mutex_;
     std::vector<Task> posted_; ///< guarded by mutex_

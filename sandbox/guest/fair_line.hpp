@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,7 +65,7 @@ class FairLine {
         }
     };
 
-    using Line = std::deque<Waiting>;
+    using Line = std::list<Waiting>; // takes no memory while nobody waits, as is nearly always
 
   public:
     /// So many wait at most, and beyond them one of each who has none there, up to as many again.

@@ -41,6 +41,15 @@ Credentials take_credentials(protocol::GuestConfig& config)
     return credentials;
 }
 
+/// Theirs alone is the environment, of which an idle guest would otherwise have two copies.
+protocol::GuestConfig config_of_commands(protocol::GuestConfig& config)
+{
+    auto environment = std::exchange(config.environment, {});
+    protocol::GuestConfig theirs = config;
+    theirs.environment = std::move(environment);
+    return theirs;
+}
+
 std::chrono::milliseconds milliseconds(std::uint64_t count)
 {
     return std::chrono::milliseconds(static_cast<std::int64_t>(count));
@@ -193,8 +202,9 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
     EventLoop loop;
     SessionState session(config.home);
     Workers workers;
-    auto commands = std::make_unique<Commands>(loop, workers, config, session, std::move(oom_score),
-                                               ShellProgram::find(), random_hex(2));
+    auto commands =
+        std::make_unique<Commands>(loop, workers, config_of_commands(config), session,
+                                   std::move(oom_score), ShellProgram::find(), random_hex(2));
     const auto quota = limit_home(config, workers, *commands);
     const Exit exit(loop, config.parting_fd, *commands);
     Server* clients = nullptr;
@@ -236,7 +246,10 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
     server.on_unseen_wanted([&] { return commands->has_unseen(); });
     tell_ready(config.ready_fd);
     release_idle_memory(); // what making the machine took
-    loop.on_rest(std::chrono::seconds(1), release_idle_memory);
+    loop.on_rest(std::chrono::seconds(1), [&loop] {
+        loop.release_read_buffer();
+        release_idle_memory();
+    });
     loop.run();
     wind_up(pauses, std::move(commands));
 }

@@ -146,7 +146,7 @@ void confine_process(const std::optional<protocol::UserIds>& run_as)
 [[gnu::noinline]] void release_idle_memory() noexcept
 {
     give_back_freed_memory();
-    constexpr std::uintptr_t used_below = 4096;   // the red zone, and what madvise itself calls
+    constexpr std::uintptr_t used_below = 512;    // the red zone, and what madvise itself calls
     constexpr std::uintptr_t size = 512UL * 1024; // less than the gap that the kernel keeps below
     const auto page = static_cast<std::uintptr_t>(::getpagesize());
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
