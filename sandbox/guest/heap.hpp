@@ -4,6 +4,10 @@
 
 #include <malloc.h>
 
+// glibc's, for a thread that ends. Hidden: null where that is not linked statically.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): its name
+extern "C" [[gnu::weak]] void __malloc_arena_thread_freeres();
+
 namespace berth::guest {
 
 /// What was freed goes back to the host. Any thread. Not under a sanitizer: it has a heap of its
@@ -12,6 +16,16 @@ inline void give_back_freed_memory() noexcept
 {
     if constexpr (!has_sanitizer) {
         ::malloc_trim(0);
+    }
+}
+
+/// From here on what this thread frees is free at once, and not kept for its own next allocation of
+/// that size: such blocks lie anywhere, and in a heap that shall be small each keeps a page. Of a
+/// process with one thread; where the C library has no such thing nothing happens.
+inline void free_at_once() noexcept
+{
+    if (!has_sanitizer && &__malloc_arena_thread_freeres != nullptr) {
+        __malloc_arena_thread_freeres();
     }
 }
 

@@ -3,9 +3,13 @@
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/release_memory.hpp"
 #include "sandbox/guest/guest.hpp"
+#include "sandbox/guest/heap.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/fresh_stack.hpp"
 #include "sandbox/protocol/wire.hpp"
 
+#include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -83,6 +87,32 @@ void exec_guest(const ChildSetup& setup, const protocol::GuestConfig& config)
     throw Failure(step, errno, "start " + setup.spec.guest_program);
 }
 
+/// What is left of a launcher when it becomes the guest.
+struct Start {
+    std::string config; ///< encoded, without:
+    std::string token;
+};
+
+void wipe(std::string& secret)
+{
+    ::explicit_bzero(secret.data(), secret.size());
+    release_memory(secret);
+}
+
+/// Not inlined: its frame would be below the guest's for ever.
+[[gnu::noinline]] protocol::GuestConfig config_of(std::unique_ptr<Start> start)
+{
+    auto config = protocol::decode<protocol::GuestConfig>(start->config);
+    config.token = start->token;
+    wipe(start->token);
+    return config;
+}
+
+[[noreturn]] void start_guest(void* start)
+{
+    guest::run(config_of(std::unique_ptr<Start>(static_cast<Start*>(start))));
+}
+
 } // namespace
 
 void become_guest(ChildSetup& setup, const Handover& handover)
@@ -92,14 +122,21 @@ void become_guest(ChildSetup& setup, const Handover& handover)
     if (!setup.spec.become_guest) {
         exec_guest(setup, config);
     }
-    // Else it would be the guest's memory for as long as that lives, and of no use to it.
+    // What the launcher has in memory would be the guest's for as long as that lives, and of no use
+    // to it; and what the guest has from the launcher would lie between what that had.
+    auto start = std::make_unique<Start>();
+    start->token = config.token; // a copy in the encoded config could not be found to be wiped
+    wipe(config.token);
+    start->config = protocol::encode(config);
+    release_memory(config);
     release_memory(setup.spec);
     release_memory(setup.trees);
     release_memory(setup.base_trees);
+    guest::give_back_freed_memory();
     setup.process_name.show(guest_name);
     // As after an exec: until the guest itself takes it back its own files in /proc are its own.
     require(::prctl(PR_SET_DUMPABLE, 1) == 0, step, "PR_SET_DUMPABLE");
-    guest::run(std::move(config));
+    run_on_fresh_stack(start_guest, start.release());
 }
 
 } // namespace berth::local

@@ -6,6 +6,7 @@
 // at all.
 
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/fresh_stack.hpp"
 #include "sandbox/local/launcher/launch.hpp"
 #include "sandbox/local/launcher/prepared_root.hpp"
 #include "sandbox/local/launcher/process_name.hpp"
@@ -93,5 +94,6 @@ int run(char* name)
 
 int main(int /*argc*/, char** argv)
 {
+    berth::local::note_stack_top(__builtin_frame_address(0));
     return berth::local::run(argv[0]);
 }
