@@ -147,7 +147,7 @@ void confine_process(const std::optional<protocol::UserIds>& run_as)
 {
     give_back_freed_memory();
     constexpr std::uintptr_t used_below = 512;    // the red zone, and what madvise itself calls
-    constexpr std::uintptr_t size = 512UL * 1024; // less than the gap that the kernel keeps below
+    constexpr std::uintptr_t size = 128UL * 1024; // no more than the gap that is kept below
     const auto page = static_cast<std::uintptr_t>(::getpagesize());
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     const std::uintptr_t end = (here - used_below) / page * page;
