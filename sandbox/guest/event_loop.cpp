@@ -42,9 +42,10 @@ struct EventLoop::Watch {
     Ready ready;
 };
 
-EventLoop::EventLoop()
+EventLoop::EventLoop(std::unique_ptr<ReadBuffer> own, ReadBuffer* buffer)
     : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK))
+      timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)),
+      own_buffer_(std::move(own)), read_buffer_(buffer != nullptr ? buffer : own_buffer_.get())
 {
     if (!epoll_ || !wake_ || !timer_) {
         throw_errno("make the event loop");
@@ -148,7 +149,7 @@ void EventLoop::wake() const noexcept
 void EventLoop::release_read_buffer() noexcept
 {
     // Not freed: it is wanted again where there may be no memory. With larger pages it just stays.
-    (void)::madvise(read_buffer_.get(), sizeof(ReadBuffer), MADV_DONTNEED);
+    (void)::madvise(read_buffer_, sizeof(ReadBuffer), MADV_DONTNEED);
 }
 
 void EventLoop::on_rest(std::chrono::milliseconds after, Task task)

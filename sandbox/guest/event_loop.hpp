@@ -27,7 +27,16 @@ class EventLoop {
     using Task = std::function<void()>;
     using TimerId = std::uint64_t;
 
-    EventLoop();
+    /// Whole pages: else those at its ends could not go back by themselves.
+    struct alignas(4096) ReadBuffer {
+        std::array<char, 64UL * 1024> bytes;
+    };
+
+    EventLoop() : EventLoop(std::make_unique_for_overwrite<ReadBuffer>(), nullptr) {}
+
+    /// With a buffer that is not on the heap, where it would lie between what is in use.
+    explicit EventLoop(ReadBuffer& buffer) : EventLoop(nullptr, &buffer) {}
+
     ~EventLoop();
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
@@ -74,6 +83,7 @@ class EventLoop {
         std::optional<Deadline> awake; ///< of call_awake()
     };
 
+    EventLoop(std::unique_ptr<ReadBuffer> own, ReadBuffer* buffer);
     void dispatch(std::uint64_t tag, std::uint32_t events);
     [[nodiscard]] bool run_posted();
     void set_timer(TimerId id, BootClock::time_point at, Timer timer);
@@ -96,12 +106,8 @@ class EventLoop {
     std::map<std::pair<BootClock::time_point, TimerId>, Timer> timers_;
     std::unordered_map<TimerId, BootClock::time_point> timer_times_;
     TimerId next_timer_ = 1;
-
-    struct alignas(4096) ReadBuffer { // whole pages: else those at its ends could not go back
-        std::array<char, 64UL * 1024> bytes;
-    };
-
-    std::unique_ptr<ReadBuffer> read_buffer_ = std::make_unique_for_overwrite<ReadBuffer>();
+    std::unique_ptr<ReadBuffer> own_buffer_; ///< if none was given
+    ReadBuffer* read_buffer_;
     std::mutex mutex_;
     std::vector<Task> posted_; ///< guarded by mutex_
     bool stopping_ = false;    ///< guarded by mutex_

@@ -199,7 +199,8 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
 [[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
 {
     auto credentials = take_credentials(config);
-    EventLoop loop;
+    static EventLoop::ReadBuffer read_buffer;
+    EventLoop loop(read_buffer);
     SessionState session(config.home);
     Workers workers;
     auto commands =

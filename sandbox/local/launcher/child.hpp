@@ -13,7 +13,7 @@ namespace berth::local {
 /// What the child has from the launcher when it is born. The rest is handed over later.
 struct ChildSetup {
     LaunchSpec& spec;
-    const FilterProgram& filter; ///< without a rule against namespaces
+    FilterProgram& filter; ///< without a rule against namespaces
     const ProcessName& process_name;
     UniqueFd prepared_root;       ///< as root, with the spec's base in it; none: it is to be made
     std::vector<Tree> base_trees; ///< as root, unless the root is prepared; else made by the child

@@ -100,8 +100,9 @@ void wipe(std::string& secret)
 }
 
 /// Not inlined: its frame would be below the guest's for ever.
-[[gnu::noinline]] protocol::GuestConfig config_of(std::unique_ptr<Start> start)
+[[gnu::noinline]] protocol::GuestConfig config_of(Start* given)
 {
+    const std::unique_ptr<Start> start(given);
     auto config = protocol::decode<protocol::GuestConfig>(start->config);
     config.token = start->token;
     wipe(start->token);
@@ -110,7 +111,7 @@ void wipe(std::string& secret)
 
 [[noreturn]] void start_guest(void* start)
 {
-    guest::run(config_of(std::unique_ptr<Start>(static_cast<Start*>(start))));
+    guest::run(config_of(static_cast<Start*>(start)));
 }
 
 } // namespace
@@ -132,6 +133,7 @@ void become_guest(ChildSetup& setup, const Handover& handover)
     release_memory(setup.spec);
     release_memory(setup.trees);
     release_memory(setup.base_trees);
+    release_memory(setup.filter);
     guest::give_back_freed_memory();
     setup.process_name.show(guest_name);
     // As after an exec: until the guest itself takes it back its own files in /proc are its own.

@@ -180,6 +180,7 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
         wires.keep_childs_ends();
         ::close(launcher_control_fd);
         launch.lock.reset(); // else the session would be locked for as long as the machine lives
+        launch.prepared_root.reset(); // else it would lie in the guest's heap
         run_child(std::move(setup));
     }
     wires.keep_launchers_ends();

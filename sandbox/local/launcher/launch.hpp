@@ -13,9 +13,9 @@ namespace berth::local {
 /// What is wanted, and what is there already.
 struct Launch {
     LaunchSpec& spec;
-    UniqueFd lock;     ///< Lent, if there is one
-    UniqueFd lifetime; ///< the same
-    const FilterProgram& filter;
+    UniqueFd lock;         ///< Lent, if there is one
+    UniqueFd lifetime;     ///< the same
+    FilterProgram& filter; ///< the child's to release
     const ProcessName& process_name;
     std::optional<PreparedRoot> prepared_root;
 };

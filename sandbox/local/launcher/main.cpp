@@ -5,6 +5,7 @@
 // fork of it costs milliseconds); single-threaded, so that namespaces and v1 cgroups can be joined
 // at all.
 
+#include "sandbox/guest/heap.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/fresh_stack.hpp"
 #include "sandbox/local/launcher/launch.hpp"
@@ -45,8 +46,7 @@ bool is_socket(int fd)
 }
 
 /// One machine, if one is wanted.
-int launch(const FilterProgram& filter, const ProcessName& process_name,
-           std::optional<PreparedRoot> root)
+int launch(FilterProgram& filter, const ProcessName& process_name, std::optional<PreparedRoot> root)
 {
     auto request = receive_request(root);
     if (!request) {
@@ -73,11 +73,12 @@ int run(char* name)
         return 2;
     }
     try {
-        ::umask(022); // the server's own must not decide what others may read inside
+        guest::free_at_once(); // what this leaves free its guest shall have in one piece
+        ::umask(022);          // the server's own must not decide what others may read inside
         set_resource_limits();
         give_up_oom_protection();
         // Before the request, while nobody waits; and what a zygote has made is not made again.
-        const FilterProgram filter = compile_filter(/*forbid_namespaces=*/false);
+        FilterProgram filter = compile_filter(/*forbid_namespaces=*/false);
         std::optional<PreparedRoot> root;
         if (as_zygote) {
             root = fork_launchers(process_name);

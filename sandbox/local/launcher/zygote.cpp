@@ -4,7 +4,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/guest/heap.hpp"
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
@@ -120,7 +119,6 @@ std::optional<PreparedRoot> fork_launchers(const ProcessName& name)
     name.show("berth-zygote");
     hold(launcher_control_fd);
     hold(launcher_wake_fd);
-    guest::free_at_once(); // what a launcher leaves free its guest shall have in one piece
     Roots roots;
     for (;;) {
         auto message = receive_descriptors(zygote_fd, 1);
