@@ -34,9 +34,8 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
         write(commands + "/pids.max", std::to_string(spec.pids));
     }
     if (base == spec.v1.cpu) {
-        write(commands + "/cpu.cfs_period_us", cgroup::cpu_period);
+        // Of the kernel's own period, which is cpu_period; each file that is opened stays cached.
         write(commands + "/cpu.cfs_quota_us", std::to_string(spec.cpu_quota));
-        write(guest + "/cpu.cfs_period_us", cgroup::cpu_period);
         write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec.cpu_quota)));
     }
     if (base == spec.v1.freezer) {

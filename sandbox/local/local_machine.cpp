@@ -11,6 +11,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -111,24 +114,27 @@ bool is_another(const std::string& path, const std::string& id)
                                                : errno == ENOENT || errno == ENOTDIR;
 }
 
+/// Of its facts it keeps no copy besides the record: of a thousand machines that is memory.
 class LocalMachine final : public sandbox::Machine {
   public:
-    explicit LocalMachine(sandbox::MachineRecord record)
-        : record_(std::move(record)), facts_(facts_from(record_))
-    {
-    }
+    explicit LocalMachine(sandbox::MachineRecord record) : record_(std::move(record)) {}
 
     [[nodiscard]] const sandbox::MachineRecord& record() const noexcept override { return record_; }
 
     [[nodiscard]] const std::vector<sandbox::Layer>& layers() const noexcept override
     {
-        return facts_.layers;
+        try {
+            std::call_once(asked_, [this] { layers_ = decode_layers(find(record_, "layers")); });
+        } catch (const std::exception&) {
+            // Of memory there is none: then none is told, and the next who asks may hear of them.
+        }
+        return layers_;
     }
 
     [[nodiscard]] std::vector<std::string> replaced_mounts() const override
     {
         std::vector<std::string> replaced;
-        for (const auto& [source, mounted] : facts_.mounts) {
+        for (const auto& [source, mounted] : decode_mounts(find(record_, "mounts"))) {
             const bool told = std::find(replaced.begin(), replaced.end(), source) != replaced.end();
             if (!told && !mounted.empty() && is_another(source, mounted)) {
                 replaced.push_back(source); // once, to however many places it is mounted
@@ -139,12 +145,14 @@ class LocalMachine final : public sandbox::Machine {
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override
     {
-        return std::make_unique<sandbox::UnixChannel>(connect_unix(facts_.socket_path, deadline));
+        return std::make_unique<sandbox::UnixChannel>(
+            connect_unix(find(record_, "socket"), deadline));
     }
 
   private:
     sandbox::MachineRecord record_;
-    MachineFacts facts_;
+    mutable std::once_flag asked_;
+    mutable std::vector<sandbox::Layer> layers_; ///< once asked for
 };
 
 } // namespace
