@@ -21,8 +21,8 @@ constexpr std::size_t told_at_most = 4096;
 Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig config_,
                        SessionState& session, OomScore oom_score_, ShellProgram shell_,
                        std::string machine_)
-    : config(std::move(config_)), oom_score(std::move(oom_score_)), shell(std::move(shell_)),
-      machine(std::move(machine_)),
+    : config(std::move(config_)), environment(std::exchange(config.environment, {})),
+      oom_score(std::move(oom_score_)), shell(std::move(shell_)), machine(std::move(machine_)),
       spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
       host{loop,
            config,
@@ -51,6 +51,7 @@ Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig 
           loop, [this](pid_t pid, int status, const rusage& usage) { reaped(pid, status, usage); },
           [this](pid_t pid) { stopped(pid); })
 {
+    commands.reserve(8); // while the heap is small: later it would be behind what a command needs
 }
 
 void Commands::State::start(const protocol::ExecuteRequest& request, const Done& done,

@@ -123,8 +123,8 @@ void Commands::State::launch(const Delayed& asked, Done done)
         if (file_limit != 0) {
             notice += (notice.empty() ? "" : "\n") + too_large_home(file_limit);
         }
-        const pid_t shim =
-            spawn_command({request, config, shell, workdir, -1, file_limit}, pipes, cgroup);
+        const pid_t shim = spawn_command(
+            {request, config, environment, shell, workdir, -1, file_limit}, pipes, cgroup);
         const auto command = std::make_shared<Command>(
             host, request, asked.order, workdir, std::move(notice), shim, std::move(pipes),
             std::move(cgroup), oom_before, std::move(done));

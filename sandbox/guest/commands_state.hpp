@@ -2,6 +2,7 @@
 
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/exec/command.hpp"
+#include "sandbox/guest/exec/environment.hpp"
 #include "sandbox/guest/exec/forgotten_outcomes.hpp"
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/reaper.hpp"
@@ -161,7 +162,8 @@ struct Commands::State {
     [[nodiscard]] std::size_t job_count() const;
     [[nodiscard]] std::size_t call_count() const;
 
-    protocol::GuestConfig config;
+    protocol::GuestConfig config; ///< without:
+    Environment environment;
     OomScore oom_score;
     ShellProgram shell;
     std::string machine; ///< behind the number of a job

@@ -135,7 +135,7 @@ std::optional<std::string> shown_directory(std::string_view path)
 
 std::vector<std::string> environment(const SpawnOptions& options)
 {
-    auto variables = options.config.environment;
+    auto variables = options.environment.variables();
     for (const auto& [name, value] : options.request.environment) {
         variables.insert_or_assign(name, value);
     }

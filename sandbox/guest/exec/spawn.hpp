@@ -2,6 +2,7 @@
 
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/guest/exec/environment.hpp"
 #include "sandbox/guest/exec/shim.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/messages.hpp"
@@ -30,7 +31,8 @@ void validate(const protocol::ExecuteRequest& request);
 
 struct SpawnOptions {
     const protocol::ExecuteRequest& request;
-    const protocol::GuestConfig& config;
+    const protocol::GuestConfig& config; ///< its environment is not looked at
+    const Environment& environment;
     const ShellProgram& shell;
     std::string workdir; ///< absolute
     int cgroup_fd = -1;

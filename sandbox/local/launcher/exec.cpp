@@ -134,6 +134,7 @@ void become_guest(ChildSetup& setup, const Handover& handover)
     release_memory(setup.trees);
     release_memory(setup.base_trees);
     release_memory(setup.filter);
+    release_memory(setup.processors);
     guest::give_back_freed_memory();
     setup.process_name.show(guest_name);
     // As after an exec: until the guest itself takes it back its own files in /proc are its own.
