@@ -187,6 +187,22 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
     };
 }
 
+EventLoop::ReadBuffer& read_buffer()
+{
+    static EventLoop::ReadBuffer buffer;
+    return buffer;
+}
+
+void run_frugally(EventLoop& loop)
+{
+    release_idle_memory(); // what making the machine took
+    loop.on_rest(std::chrono::seconds(1), [&loop] {
+        loop.release_read_buffer();
+        release_idle_memory();
+    });
+    loop.run();
+}
+
 /// The rest is not taken apart: a worker on a hung mount would hold up the end for ever.
 [[noreturn]] void wind_up(Pauses& pauses, std::unique_ptr<Commands> commands)
 {
@@ -199,8 +215,7 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
 [[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
 {
     auto credentials = take_credentials(config);
-    static EventLoop::ReadBuffer read_buffer;
-    EventLoop loop(read_buffer);
+    EventLoop loop(read_buffer());
     SessionState session(config.home);
     Workers workers;
     auto commands =
@@ -246,12 +261,7 @@ auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
     server.on_clients_changed(hearer_of_clients(lifetime, pauses));
     server.on_unseen_wanted([&] { return commands->has_unseen(); });
     tell_ready(config.ready_fd);
-    release_idle_memory(); // what making the machine took
-    loop.on_rest(std::chrono::seconds(1), [&loop] {
-        loop.release_read_buffer();
-        release_idle_memory();
-    });
-    loop.run();
+    run_frugally(loop);
     wind_up(pauses, std::move(commands));
 }
 

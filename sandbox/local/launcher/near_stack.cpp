@@ -3,8 +3,8 @@
 // more of page tables: 24 kB of every guest. So the stack is moved to behind the program, and the
 // heap is told to begin behind the stack; where that cannot be, all stays as it is.
 //
-// Where in the address space they are is as random as before, and how far apart they are is what
-// the pages of `scatter` leave of it: as it is for a library and the heap of a thread.
+// Where in the address space they are is as random as before; how far apart they are is known but
+// for the pages of `scatter`, as it is of a library and what is mapped beside it.
 //
 // Nothing here may need what is not relocated yet, nor memory of a thread, nor a function of the C
 // library: so no memcpy either, which a loop could be made into.
@@ -134,7 +134,8 @@ bool look_at(Word* words, Arguments& found)
     }
     found.strings_end = end_of_text(found.name) + sizeof(Word);
     return found.strings_end % page == 0 && found.words_end <= found.strings &&
-           found.name >= found.strings && found.strings_end - found.strings < stack_size / 4;
+           found.name >= found.strings &&
+           found.strings_end - reinterpret_cast<Word>(words) < stack_size / 4;
 }
 
 /// In one page table where that can be.

@@ -9,11 +9,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -32,6 +37,29 @@ std::string link_target(const std::string& path)
     std::array<char, 256> target{};
     const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
     return size < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(size));
+}
+
+struct Mapping {
+    std::uintptr_t begin;
+    std::uintptr_t end;
+    std::string access;
+    std::string name; ///< empty: of no file
+};
+
+[[maybe_unused]] std::vector<Mapping> maps_of(const std::string& pid)
+{
+    std::vector<Mapping> maps;
+    std::istringstream lines(read_text("/proc/" + pid + "/maps"));
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        Mapping found{};
+        std::string skip;
+        char dash = 0;
+        words >> std::hex >> found.begin >> dash >> found.end >> found.access >> skip >> skip >>
+            skip >> found.name;
+        maps.push_back(found);
+    }
+    return maps;
 }
 
 } // namespace
@@ -67,6 +95,42 @@ TEST_CASE("the guest is the launcher's own, looks like one, and its program cann
         CHECK_FALSE(open_guest(facts).valid());
     }
 }
+
+#ifdef __x86_64__
+TEST_CASE("a guest's stack and heap lie behind its program, and before its stack is nothing")
+{
+    unsigned size = 0;
+    const bool can_be_moved = ::prctl(PR_SET_MM, PR_SET_MM_MAP_SIZE, &size, 0, 0) == 0;
+    if (!is_root() || !can_be_moved || ::prctl(PR_GET_TID_ADDRESS, &size) != 0) {
+        return; // an ordinary user cannot look at the guest
+    }
+    Bench bench;
+    const auto backend = backend_with_guest(bench);
+    const auto machine = backend->create(Bench::spec());
+    const auto pid = std::to_string(facts_from(machine->record()).pid);
+    const auto maps = maps_of(pid);
+    const auto at = [&](const std::string& name) {
+        return std::find_if(maps.begin(), maps.end(),
+                            [&](const Mapping& each) { return each.name.starts_with(name); });
+    };
+    const auto program = at("/memfd:berth-launcher");
+    const auto stack = at("[stack]");
+    const auto heap = at("[heap]");
+    REQUIRE(program != maps.end());
+    REQUIRE(stack != maps.end());
+    REQUIRE(heap != maps.end());
+    constexpr std::uintptr_t near = 16UL << 20U;
+    CHECK(stack->begin - program->begin < near);
+    CHECK(heap->begin - program->begin < near);
+    REQUIRE(stack != maps.begin());
+    const auto& guard = *std::prev(stack);
+    CHECK(guard.end == stack->begin);
+    CHECK(guard.access.starts_with("---"));
+    CHECK(std::count_if(maps.begin(), maps.end(),
+                        [](const Mapping& each) { return each.name == "[stack]"; }) == 1);
+    backend->destroy(machine->record(), true);
+}
+#endif
 
 TEST_CASE("a sandbox has all the processors that the server has, however early it is made")
 {
