@@ -181,6 +181,9 @@ class Commands {
     /// What stops a command for sure here: "cgroup-kill" or "subreaper", plus other layers.
     [[nodiscard]] std::vector<std::string> layers() const;
 
+    /// For a guest at rest: see forget_reading().
+    void forget_readings() noexcept;
+
   private:
     struct State;
     std::unique_ptr<State> state_;

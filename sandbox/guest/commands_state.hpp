@@ -173,7 +173,8 @@ struct Commands::State {
     OutputNews news; ///< outlives the calls below, which end theirs
     bool cgroups;    ///< commands get one each
     std::uint64_t last_job = 0;
-    std::uint64_t last_order = 0;                                       ///< of a command
+    std::uint64_t last_order = 0;    ///< of a command
+    std::uint64_t order_at_rest = 0; ///< the same, when the guest was last at rest
     std::unordered_map<std::string, std::shared_ptr<Command>> commands; ///< by id
     std::unordered_map<std::string, Delayed> delayed;                   ///< for room, by id
     /// Commands that were no jobs, whose results are on their way, by id: one per connection.

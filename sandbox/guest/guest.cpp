@@ -193,10 +193,13 @@ EventLoop::ReadBuffer& read_buffer()
     return buffer;
 }
 
-void run_frugally(EventLoop& loop)
+/// Until the guest is to end.
+void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses)
 {
     release_idle_memory(); // what making the machine took
-    loop.on_rest(std::chrono::seconds(1), [&loop] {
+    loop.on_rest(std::chrono::seconds(1), [&] {
+        commands.forget_readings();
+        pauses.forget_readings();
         loop.release_read_buffer();
         release_idle_memory();
     });
@@ -261,7 +264,7 @@ void run_frugally(EventLoop& loop)
     server.on_clients_changed(hearer_of_clients(lifetime, pauses));
     server.on_unseen_wanted([&] { return commands->has_unseen(); });
     tell_ready(config.ready_fd);
-    run_frugally(loop);
+    run_frugally(loop, *commands, pauses);
     wind_up(pauses, std::move(commands));
 }
 

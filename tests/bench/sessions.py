@@ -18,6 +18,7 @@ from session_growth import OWN, Growth
 from session_memory import MemoryCgroup, bwrap_kilobytes
 from table import Table, in_turn
 
+AT_REST = 2.5  # seconds
 TEXT = "".join(f"line {i:4} of a small file\n" for i in range(40))
 
 
@@ -112,9 +113,12 @@ def bench_crowd(table, driver, berth, steps, rounds):
 
 
 def bench_sizes(table, driver, charged, before, few):
-    """`before`: charged without the crowd."""
+    """`before`: charged without the crowd. Each is of guests at rest, which give back within two seconds
+    what they have worked with, and of a kernel that has taken apart what has ended."""
+    time.sleep(AT_REST)
     idle = (charged.kilobytes() - before) / driver.made
     driver.each("pause")
+    time.sleep(AT_REST)
     paused = (charged.kilobytes() - before) / driver.made
     try:
         peer = bwrap_kilobytes(few)

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
 #include <string_view>
 
 #include <fcntl.h>
@@ -145,6 +146,17 @@ std::optional<std::uint64_t> cgroup_event(int fd, std::string_view key)
 std::uint64_t oom_kills(int fd)
 {
     return fd >= 0 ? value_of(read_all(fd), "oom_kill").value_or(0) : 0;
+}
+
+void forget_reading(int fd) noexcept
+{
+    std::array<char, 32> path{};
+    (void)std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", fd);
+    // Never another than what the guest was given: the number is its own, and so is this /proc.
+    const UniqueFd fresh(fd < 0 ? -1 : ::open(path.data(), O_RDONLY | O_CLOEXEC));
+    if (fresh) {
+        (void)::dup3(fresh.get(), fd, O_CLOEXEC);
+    }
 }
 
 } // namespace berth::guest

@@ -59,4 +59,8 @@ class CommandCgroup {
 /// The `oom_kill` counter in v2 memory.events or v1 memory.oom_control; 0 when it cannot be read.
 [[nodiscard]] std::uint64_t oom_kills(int fd);
 
+/// Gives back the page that the kernel keeps of the latest reading of `fd`, for as long as that is
+/// open: it becomes another opening of the same file, read-only. Where none is to be had it stays.
+void forget_reading(int fd) noexcept;
+
 } // namespace berth::guest

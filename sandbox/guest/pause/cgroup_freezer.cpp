@@ -2,6 +2,8 @@
 
 #include "sandbox/guest/exec/cgroup.hpp"
 
+#include <utility>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,7 +30,15 @@ bool CgroupFreezer::begin()
 
 bool CgroupFreezer::is_at_rest()
 {
+    was_read_ = true;
     return cgroup_event(events_.get(), "frozen").value_or(0) != 0;
+}
+
+void CgroupFreezer::forget_reading() noexcept
+{
+    if (std::exchange(was_read_, false)) {
+        guest::forget_reading(events_.get());
+    }
 }
 
 void CgroupFreezer::undo() noexcept

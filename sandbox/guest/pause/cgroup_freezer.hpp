@@ -19,6 +19,9 @@ class CgroupFreezer : public Freezer {
 
     [[nodiscard]] std::string_view mechanism() const noexcept override { return "cgroup"; }
 
+    /// For a guest at rest: see guest::forget_reading().
+    void forget_reading() noexcept;
+
   private:
     bool begin() override;
     [[nodiscard]] bool is_at_rest() override;
@@ -26,6 +29,7 @@ class CgroupFreezer : public Freezer {
 
     UniqueFd freeze_;
     UniqueFd events_;
+    bool was_read_ = false;
 };
 
 } // namespace berth::guest

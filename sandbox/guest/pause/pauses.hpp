@@ -76,6 +76,9 @@ class Pauses {
 
     [[nodiscard]] std::size_t calls() const noexcept { return book_.size(); }
 
+    /// For a guest at rest.
+    void forget_readings() noexcept { cgroup_.forget_reading(); }
+
     /// All but `ends_in`, which is not decided here.
     [[nodiscard]] protocol::PauseState describe() const;
 

@@ -59,4 +59,22 @@ TEST_CASE("kills for want of memory are counted in either form")
     CHECK(oom_kills(-1) == 0);
 }
 
+TEST_CASE("a reading is forgotten, and the file stays under its number")
+{
+    const tests::TemporaryDirectory directory;
+    std::ofstream(directory / "events") << "oom_kill 2\n";
+    const UniqueFd events(::open((directory / "events").c_str(), O_RDWR | O_CLOEXEC));
+    REQUIRE(events.valid());
+    forget_reading(events.get());
+    CHECK((::fcntl(events.get(), F_GETFL) & O_ACCMODE) == O_RDONLY); // another opening
+    CHECK(::fcntl(events.get(), F_GETFD) == FD_CLOEXEC);
+    CHECK(oom_kills(events.get()) == 2);
+    {
+        const tests::DescriptorLimit limit;
+        forget_reading(events.get());
+        CHECK(oom_kills(events.get()) == 2);
+    }
+    forget_reading(-1);
+}
+
 } // namespace berth::guest::test
