@@ -8,7 +8,7 @@
 #include <malloc.h>
 
 // glibc's, for a thread that ends. Hidden: null where that is not linked statically.
-// NOLINTNEXTLINE(bugprone-reserved-identifier): its name
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): its name
 extern "C" [[gnu::weak]] void __malloc_arena_thread_freeres();
 
 namespace berth::guest {

@@ -9,7 +9,7 @@ namespace {
 
 std::string_view until_zero(const std::string& text)
 {
-    return text.c_str();
+    return std::string_view(text).substr(0, text.find('\0'));
 }
 
 std::string next(std::string_view& rest)

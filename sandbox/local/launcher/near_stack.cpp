@@ -17,6 +17,9 @@
 #include <linux/prctl.h>
 #include <sys/syscall.h>
 
+// NOLINTBEGIN(performance-no-int-to-ptr,bugprone-reserved-identifier,readability-identifier-naming):
+// what is moved are addresses, and the linker has names of its own
+
 namespace {
 
 using Word = std::uint64_t;
@@ -233,6 +236,8 @@ extern "C" {
     call(SYS_munmap, from, old_end - from);
 }
 }
+
+// NOLINTEND(performance-no-int-to-ptr,bugprone-reserved-identifier,readability-identifier-naming)
 
 asm(R"(
     .pushsection .text
