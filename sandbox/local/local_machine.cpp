@@ -126,7 +126,7 @@ class LocalMachine final : public sandbox::Machine {
         try {
             std::call_once(asked_, [this] { layers_ = decode_layers(find(record_, "layers")); });
         } catch (const std::exception&) {
-            // Of memory there is none: then none is told, and the next who asks may hear of them.
+            return layers_; // of memory there is none: the next who asks may hear of them
         }
         return layers_;
     }
