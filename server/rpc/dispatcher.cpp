@@ -22,23 +22,23 @@ namespace berth::rpc {
 struct Dispatcher::Table {
     enum class Entered : unsigned char { yes, in_use, full };
 
-    Entered enter(const std::shared_ptr<Call>& call, std::size_t limit)
+    Entered enter(const std::string& key, const std::shared_ptr<Call>& call, std::size_t limit)
     {
         const std::lock_guard lock(mutex);
         if (calls.size() >= limit) {
             return Entered::full;
         }
-        if (!calls.try_emplace(call->message().id, call).second) {
+        if (!calls.try_emplace(key, call).second) {
             return Entered::in_use;
         }
         ++running;
         return Entered::yes;
     }
 
-    void leave(const Id& id)
+    void leave(const std::string& key)
     {
         const std::lock_guard lock(mutex);
-        calls.erase(id);
+        calls.erase(key);
     }
 
     void finished()
@@ -68,9 +68,20 @@ struct Dispatcher::Table {
     std::mutex mutex;
     std::condition_variable empty;
     std::size_t bytes = 0;
-    std::unordered_map<Id, std::weak_ptr<Call>> calls;
+    std::unordered_map<std::string, std::weak_ptr<Call>> calls; ///< by key_of()
     std::size_t running = 0;
 };
+
+namespace {
+
+/// An id is JSON text and has no line break outside of an escape, so no scope and id make the key
+/// of another pair.
+std::string key_of(const std::string& scope, const Id& id)
+{
+    return scope.empty() ? id : scope + '\n' + id;
+}
+
+} // namespace
 
 /// Collects the answers of a batch and sends them as one array when its last call is gone.
 class Dispatcher::Batch final : public Sink {
@@ -128,13 +139,25 @@ void Dispatcher::receive(std::string_view text)
     try {
         auto message = read_json(text, limits_.read);
         auto bytes = Table::reserve(table_, text.size(), limits_.bytes_in_flight);
+        Origin origin{sink_, sink_, {}, std::move(bytes)};
         if (message.is_array()) {
-            receive_batch(std::move(message), std::move(bytes));
+            receive_batch(std::move(message), std::move(origin));
         } else {
-            dispatch(std::move(message), {sink_, std::move(bytes)});
+            dispatch(std::move(message), origin);
         }
     } catch (const ProtocolError& error) {
         answer_unread(text, error);
+    }
+}
+
+void Dispatcher::receive(nlohmann::json&& message, const Source& source)
+{
+    Origin origin{source.sink, source.sink, source.scope,
+                  Table::reserve(table_, source.bytes, limits_.bytes_in_flight)};
+    if (message.is_array()) {
+        receive_batch(std::move(message), std::move(origin));
+    } else {
+        dispatch(std::move(message), origin);
     }
 }
 
@@ -187,7 +210,7 @@ void Dispatcher::refuse(const Message& message, const Error& why, const Protocol
                               otherwise.what(), otherwise.data()));
 }
 
-void Dispatcher::receive_batch(nlohmann::json&& messages, std::shared_ptr<void> bytes)
+void Dispatcher::receive_batch(nlohmann::json&& messages, Origin origin)
 {
     if (messages.empty()) {
         throw ProtocolError(invalid_request, "an empty batch");
@@ -196,7 +219,7 @@ void Dispatcher::receive_batch(nlohmann::json&& messages, std::shared_ptr<void> 
         throw ProtocolError(invalid_request,
                             "batches are not part of the protocol revision in use");
     }
-    const Origin origin{std::make_shared<Batch>(sink_), std::move(bytes)};
+    origin.answers = std::make_shared<Batch>(std::move(origin.answers));
     for (auto& message : messages) {
         dispatch(std::move(message), origin);
     }
@@ -244,14 +267,14 @@ void Dispatcher::start(Message message, const Origin& origin)
 {
     // The table outlives the dispatcher through the calls that hold it.
     const auto table = table_;
-    const Id id = message.id;
+    const auto key = key_of(origin.scope, message.id);
     const auto entered = std::make_shared<bool>(false);
-    auto call =
-        std::make_shared<Call>(std::move(message), origin.answers, sink_, [table, id, entered] {
-            if (*entered) {
-                table->leave(id);
-            }
-        });
+    auto call = std::make_shared<Call>(std::move(message), origin.answers, origin.notifications,
+                                       [table, key, entered] {
+                                           if (*entered) {
+                                               table->leave(key);
+                                           }
+                                       });
     if (!origin.bytes) {
         refuse(*call, Error(ErrorCode::busy,
                             "the requests in flight have " +
@@ -259,7 +282,7 @@ void Dispatcher::start(Message message, const Origin& origin)
                             "Send this one again when some of them are answered."));
         return;
     }
-    switch (table->enter(call, limits_.in_flight)) {
+    switch (table->enter(key, call, limits_.in_flight)) {
     case Table::Entered::in_use:
         call->fail(ProtocolError(invalid_request, "a request with this id is in flight"));
         return;
@@ -306,12 +329,12 @@ void Dispatcher::run(std::shared_ptr<Call> call, std::shared_ptr<void> bytes)
     });
 }
 
-void Dispatcher::cancel(const Id& id)
+void Dispatcher::cancel(const Id& id, const std::string& scope)
 {
     std::shared_ptr<Call> call;
     {
         const std::lock_guard lock(table_->mutex);
-        if (const auto found = table_->calls.find(id); found != table_->calls.end()) {
+        if (const auto found = table_->calls.find(key_of(scope, id)); found != table_->calls.end()) {
             call = found->second.lock();
         }
     }

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace berth::rpc {
@@ -52,7 +53,7 @@ struct DispatcherLimits {
 };
 
 /// Turns messages of one peer into calls of a handler, many at a time, and sees to it that each
-/// request is answered once. receive() and too_long() are for one thread, the rest for any.
+/// request is answered once. receive(text) and too_long() are for one thread, the rest for any.
 class Dispatcher {
   public:
     Dispatcher(Handler& handler, std::shared_ptr<Sink> sink, WorkerPool& pool,
@@ -62,15 +63,27 @@ class Dispatcher {
     Dispatcher(const Dispatcher&) = delete;
     Dispatcher& operator=(const Dispatcher&) = delete;
 
+    /// Of one message, or a batch, where each has a way back of its own.
+    struct Source {
+        std::shared_ptr<Sink> sink; ///< of what is answered, and of what is said before
+        std::size_t bytes = 0;      ///< of its text
+        /// Within which its ids are unique; elsewhere the same id is another request.
+        std::string scope;
+    };
+
     /// One message, or a batch. Never waits for a call.
     void receive(std::string_view text);
+
+    /// The same of one that was read already, from any thread. What is wrong with it is thrown, as
+    /// a ProtocolError, only where it is no message at all: an empty batch, or one out of place.
+    void receive(nlohmann::json&& message, const Source& source);
 
     /// A message longer than `limit` bytes came; it was skipped, but for its outline.
     void too_long(std::string_view outline, std::size_t limit);
 
     /// The peer no longer wants the answer to `id`. Unknown and finished ids are no error: the
     /// answer and the cancellation may have crossed.
-    void cancel(const Id& id);
+    void cancel(const Id& id, const std::string& scope = {});
 
     /// Ends the work of every call in flight; their answers are still sent.
     void stop() noexcept;
@@ -85,6 +98,8 @@ class Dispatcher {
     /// Where the answers to one message go, and what its work occupies.
     struct Origin {
         std::shared_ptr<Sink> answers;
+        std::shared_ptr<Sink> notifications;
+        std::string scope;
         std::shared_ptr<void> bytes; ///< held while it is worked on; null: there was no room
     };
 
@@ -94,7 +109,7 @@ class Dispatcher {
     void start(Message message, const Origin& origin);
     void run(std::shared_ptr<Call> call, std::shared_ptr<void> bytes);
     void refuse(Call& call, const Error& why);
-    void receive_batch(nlohmann::json&& messages, std::shared_ptr<void> bytes);
+    void receive_batch(nlohmann::json&& messages, Origin origin);
 
     Handler& handler_;
     std::shared_ptr<Sink> sink_;
