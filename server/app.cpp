@@ -12,6 +12,7 @@
 #include "server/cli/reports.hpp"
 #include "server/cli/sessions.hpp"
 #include "server/cli/status.hpp"
+#include "server/http/serve_http.hpp"
 #include "server/log.hpp"
 #include "server/options/unknown_variables.hpp"
 #include "server/recent_errors.hpp"
@@ -138,39 +139,6 @@ void insist(const Options& options, sandbox::Backend& backend, const Composition
     insist(options, composition.examine(options, backend));
 }
 
-[[noreturn]] void serve(const cli::CommandLine& line, Options options,
-                        const std::shared_ptr<sandbox::Backend>& backend,
-                        const Composition& composition)
-{
-    const auto check = [backend, composition](const Options& changed) {
-        composition.check(changed);
-        insist(changed, *backend, composition);
-        warn_of_mounted_workdir(changed.sessions.mounts);
-    };
-    auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
-                                               tell_of_settings, check);
-    Application application(std::move(options), backend, std::move(live));
-    warn_of_mounted_workdir(application.options().sessions.mounts);
-    if (::isatty(STDIN_FILENO) == 1) {
-        greet_terminal(application.options().dialect);
-    }
-    log::write(log::Level::info, "serving",
-               {{"version", version}, {"backend", backend->name()}, {"transport", "stdio"}});
-    serve_stdio(application);
-}
-
-int diagnose(const cli::CommandLine& line, const Options& options, sandbox::Backend& backend,
-             const Composition& composition)
-{
-    const auto checks = composition.examine(options, backend);
-    const int status = cli::show_checks(checks, backend.availability(), line.json);
-    require_known_layers(options, composition);
-    if (status == 0) {
-        insist(options, checks);
-    }
-    return status;
-}
-
 /// What becomes of sessions that nobody calls.
 void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
 {
@@ -195,6 +163,49 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
             {{"session", session}, {"error", why}, {"hint", "its home is kept until they are"}});
         remember(session, why);
     };
+}
+
+[[noreturn]] void serve(const cli::CommandLine& line, Options options,
+                        const std::shared_ptr<sandbox::Backend>& backend,
+                        const Composition& composition)
+{
+    const auto check = [backend, composition](const Options& changed) {
+        composition.check(changed);
+        insist(changed, *backend, composition);
+        warn_of_mounted_workdir(changed.sessions.mounts);
+    };
+    if (options.http.is_wanted()) {
+        const http::Making making{.given = line.given,
+                                  .options = std::make_shared<const Options>(std::move(options)),
+                                  .backend = backend,
+                                  .composition = composition,
+                                  .tell_of_settings = tell_of_settings,
+                                  .check = check,
+                                  .tell_of_sessions = tell_of_sessions};
+        http::serve_http(making);
+    }
+    auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
+                                               tell_of_settings, check);
+    Application application(std::move(options), backend, std::move(live));
+    warn_of_mounted_workdir(application.options().sessions.mounts);
+    if (::isatty(STDIN_FILENO) == 1) {
+        greet_terminal(application.options().dialect);
+    }
+    log::write(log::Level::info, "serving",
+               {{"version", version}, {"backend", backend->name()}, {"transport", "stdio"}});
+    serve_stdio(application);
+}
+
+int diagnose(const cli::CommandLine& line, const Options& options, sandbox::Backend& backend,
+             const Composition& composition)
+{
+    const auto checks = composition.examine(options, backend);
+    const int status = cli::show_checks(checks, backend.availability(), line.json);
+    require_known_layers(options, composition);
+    if (status == 0) {
+        insist(options, checks);
+    }
+    return status;
 }
 
 /// Without it there are no sessions either, which alone would hide a mistyped name.

@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "server/log.hpp"
+#include "server/signals.hpp"
 #include "server/transport/stdio.hpp"
 
 #include <algorithm>
@@ -93,27 +94,6 @@ UniqueFd find_connection()
                        ::fstat(STDOUT_FILENO, &output) == 0 && input.st_dev == output.st_dev &&
                        input.st_ino == output.st_ino;
     return UniqueFd(found ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : -1);
-}
-
-/// Signals that end the server arrive on a descriptor. Before any thread starts, so that all of
-/// them inherit the mask.
-UniqueFd take_signals()
-{
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-        sigaddset(&set, number);
-    }
-    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    ::signal(SIGPIPE, SIG_IGN); // NOLINT(bugprone-signal-handler): a client that went away is EPIPE
-    // Behind a terminal's foreground a read is an error then; else it stops the process, and again
-    // each time it is continued to take a signal that ends it.
-    ::signal(SIGTTIN, SIG_IGN); // NOLINT(bugprone-signal-handler)
-    UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC));
-    if (!signals) {
-        throw_errno("signalfd");
-    }
-    return signals;
 }
 
 /// Waits for the reader to end or a signal; true for the end of the input.

@@ -226,7 +226,9 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
     if (auto lease = lease_of(slot, parts)) {
         return std::move(*lease);
     }
-    start_collector({});
+    if (parts->settings.collects) {
+        start_collector({});
+    }
     const std::unique_lock making(slot->making, parts->settings.lock_wait);
     if (!making) {
         throw Error(ErrorCode::busy, "the sandbox of this session is still being made",

@@ -56,6 +56,9 @@ struct Settings : Conditions {
     std::size_t max_sessions_per_principal = 0;
     /// How long acquire() waits for another call or server that is making the machine.
     std::chrono::milliseconds lock_wait{30'000};
+    /// The first acquire() has what is dead cleared up. False where another manager of this process
+    /// does that.
+    bool collects = true;
     /// Told the session of each machine that was lost, by whoever clears up after it; not of those
     /// that a restart of the host ended. May be called by any thread; must not throw. May be empty.
     std::function<void(const std::string& session)> on_lost;

@@ -317,7 +317,7 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     }
     line.command = wants_version ? "version" : line.command.empty() ? "serve" : line.command;
     line.given.values = flags.values();
-    line.given.session_of_claude_code = line.command == "serve";
+    line.given.is_server = line.command == "serve";
     line.given.only_looks =
         line.command != "serve" && line.command != "call" && line.command != "config";
     if (session_option->count() > 0) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace berth::mcp {
 namespace {
@@ -17,6 +18,13 @@ using nlohmann::json;
 }
 
 } // namespace
+
+bool has_method(Era era, std::string_view method) noexcept
+{
+    return method == "tools/call" || method == "tools/list" ||
+           (era == Era::modern ? method == "server/discover"
+                               : method == "initialize" || method == "ping");
+}
 
 void Connection::request(const std::shared_ptr<rpc::Call>& call)
 {

@@ -10,7 +10,6 @@
 namespace berth::mcp {
 namespace {
 
-constexpr const char* version_key = "io.modelcontextprotocol/protocolVersion";
 constexpr const char* capabilities_key = "io.modelcontextprotocol/clientCapabilities";
 constexpr const char* client_key = "io.modelcontextprotocol/clientInfo";
 

@@ -19,6 +19,9 @@ inline constexpr std::string_view batch_version = "2025-03-26";
 
 inline constexpr int unsupported_protocol_version = -32022;
 
+/// The key of a modern request's `_meta` that says its revision.
+inline constexpr const char* version_key = "io.modelcontextprotocol/protocolVersion";
+
 enum class Era : unsigned char { legacy, modern };
 
 /// Decided for each message by the protocol version in its `_meta`: present means modern. So both

@@ -13,6 +13,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth::mcp {
@@ -86,6 +87,10 @@ class Service {
     std::optional<std::string> tools_text_;   ///< guarded by mutex_
     Heartbeat heartbeat_;
 };
+
+/// Whether requests of that method are answered with anything but that there is none such: what
+/// HTTP says by its status too.
+[[nodiscard]] bool has_method(Era era, std::string_view method) noexcept;
 
 /// One client: decides the era of each message and routes it.
 class Connection final : public rpc::Handler {

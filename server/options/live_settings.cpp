@@ -9,18 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include <sys/stat.h>
-
 namespace berth::server {
 namespace {
 
 constexpr std::chrono::seconds look_interval{1};
-
-/// Who writes a file anew empties it first: in that moment it would be one without settings.
-constexpr std::chrono::milliseconds settles{500};
-
-/// And who makes it by a program may take a while.
-constexpr std::chrono::seconds empty_settles{10};
 
 /// What a call takes from tools::Settings.
 constexpr std::array<std::string_view, 17> of_tools{
@@ -154,47 +146,21 @@ std::shared_ptr<const Options> LiveSettings::options()
     return options_;
 }
 
-LiveSettings::Stamp LiveSettings::stamp() const
-{
-    Stamp found{.path = settings_file(given_.config_file, environment_)};
-    struct stat status = {};
-    if (!found.path.empty() && ::stat(found.path.c_str(), &status) == 0) {
-        constexpr std::int64_t nanoseconds = 1'000'000'000;
-        found.device = status.st_dev;
-        found.inode = status.st_ino;
-        found.size = status.st_size;
-        // Of the content or of the name: mv puts an older file in the place of a newer one.
-        found.changed = std::max(status.st_mtim.tv_sec * nanoseconds + status.st_mtim.tv_nsec,
-                                 status.st_ctim.tv_sec * nanoseconds + status.st_ctim.tv_nsec);
-    }
-    return found;
-}
-
 void LiveSettings::look()
 {
-    const Stamp now = stamp();
-    const bool same = std::exchange(seen_, now) == now;
-    if (now == taken_) {
+    const auto path = settings_file(given_.config_file, environment_);
+    switch (watch_.look(path)) {
+    case FileWatch::State::same:
         return;
-    }
-    const auto age =
-        std::chrono::system_clock::now().time_since_epoch() - std::chrono::nanoseconds(now.changed);
-    // Of a file from the future, or none, that two looks saw the same tells as well.
-    if (!same && (now.size < 0 || age < settles)) {
-        return;
-    }
-    if (now.size == 0 && age < empty_settles) {
-        return;
-    }
-    taken_ = now;
-    if (now.size < 0) {
-        changed_({.file = now.path,
+    case FileWatch::State::gone:
+        changed_({.file = path,
                   .in_force = {},
                   .later = {},
                   .error = "it is gone; what it said holds until the next start"});
         return;
+    case FileWatch::State::changed:
+        read_again(path);
     }
-    read_again(now.path);
 }
 
 /// What the file says of a server that is started now, also of what this one keeps.

@@ -1,16 +1,14 @@
 #pragma once
 
+#include "server/options/file_watch.hpp"
 #include "server/options/options.hpp"
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-
-#include <sys/types.h>
 
 namespace berth::server {
 
@@ -48,18 +46,6 @@ class LiveSettings {
     [[nodiscard]] std::shared_ptr<const Options> options();
 
   private:
-    /// Which file it is, and of which state; equal: unchanged.
-    struct Stamp {
-        std::string path;
-        dev_t device = 0;
-        ino_t inode = 0;
-        off_t size = -1;          ///< -1: there is none
-        std::int64_t changed = 0; ///< ns since the epoch
-
-        friend bool operator==(const Stamp&, const Stamp&) = default;
-    };
-
-    [[nodiscard]] Stamp stamp() const;
     void look();
     void read_again(const std::string& path);
     void tell_later(Change& change);
@@ -73,10 +59,7 @@ class LiveSettings {
     std::shared_ptr<const Options> options_;
     std::map<std::string, std::string> said_; ///< by key, what the file came to when it was told
     std::chrono::steady_clock::time_point looked_;
-    /// The one in force, or one that was refused. At first none: the file may have changed since it
-    /// was read, so the first look reads it again.
-    Stamp taken_;
-    Stamp seen_; ///< at the last look
+    FileWatch watch_;
     bool is_first_ = true;
 };
 

@@ -4,9 +4,11 @@
 #include "sandbox/base/utf8.hpp"
 #include "server/options/command_variables.hpp"
 #include "server/options/definitions.hpp"
+#include "server/options/http_options.hpp"
 #include "server/options/mount_roots.hpp"
 #include "server/options/out_of_reach.hpp"
 #include "server/options/paths.hpp"
+#include "server/options/session_name.hpp"
 #include "server/options/values.hpp"
 
 #include <algorithm>
@@ -100,40 +102,6 @@ tools::Settings make_tool_settings(const Layers& layers)
     tools.sticky_cwd = layers.boolean("sticky_cwd");
     tools.structured_content = layers.boolean("structured_content");
     return tools;
-}
-
-/// Shown to people and written into messages; it may not move a terminal's cursor.
-std::string require_name(const std::string& name, const std::string& what)
-{
-    constexpr std::size_t longest = 256;
-    if (name.size() > longest || !utf8::is_valid(name) || utf8::has_control(name)) {
-        throw Error(ErrorCode::invalid_argument, what + " is not allowed",
-                    "Allowed: UTF-8 of at most 256 bytes, without control characters.");
-    }
-    return name;
-}
-
-/// The session and where its name came from.
-std::pair<std::string, std::string> pick_session(const Given& given, const Environment& environment)
-{
-    std::pair<std::string, std::string> picked{"", "default"};
-    if (given.session) {
-        picked = {*given.session, "flag --session"};
-    } else if (const auto own = environment("BERTH_SESSION")) {
-        picked = {*own, "environment BERTH_SESSION"};
-    } else if (given.session_of_claude_code) {
-        if (const auto claude = environment("CLAUDE_CODE_SESSION_ID")) {
-            picked = {*claude, "environment CLAUDE_CODE_SESSION_ID"};
-        }
-    }
-    if (given.session && given.session->empty()) {
-        // `--session "$UNSET"`: an unnamed session's files would be gone with the server.
-        throw Error(ErrorCode::invalid_argument, "session = \"\" (flag --session) is not allowed",
-                    "Give it a name; without the flag the session is unnamed and ends with the "
-                    "server.");
-    }
-    require_name(picked.first, "the session's name (" + picked.second + ")");
-    return picked;
 }
 
 void derive(std::vector<Setting>& settings, const std::string& key, const std::string& value)
@@ -444,9 +412,10 @@ Options make_options(const Given& given, const Environment& environment)
                                         layers.profile(), given.only_looks)};
     options.settings = layers.settings();
     options.written = layers.raw();
+    options.http = make_http_options(layers);
     const auto& owner = layers.raw("principal");
     const bool names_owner = owner.origin != "default";
-    const auto [session, session_origin] = pick_session(given, environment);
+    const auto [session, session_origin] = pick_session(given, environment, options.http);
     options.session = options.keys.apply(
         names_owner ? require_name(layers.text("principal"), "the principal (" + owner.origin + ")")
                     : user_name(),

@@ -16,6 +16,23 @@
 
 namespace berth::server {
 
+/// How a server of HTTP is reached, and who may call it. Empty `address` and `unix_path`: there is
+/// none.
+struct HttpOptions {
+    std::string address; ///< as it was given
+    std::string unix_path;
+    unsigned unix_mode = 0600;
+    std::string token_file;
+    bool no_auth = false;
+    bool behind_proxy = false;
+    std::vector<std::string> hosts;
+    std::vector<std::string> origins;
+    std::chrono::milliseconds idle{0};
+    std::size_t connections = 0;
+
+    [[nodiscard]] bool is_wanted() const noexcept { return !address.empty() || !unix_path.empty(); }
+};
+
 /// What was decided for this run. Never changed after it was made.
 struct Options {
     std::string backend;
@@ -32,6 +49,7 @@ struct Options {
     std::vector<std::string> required_layers;
     std::size_t message_limit = 0; ///< bytes
     rpc::DispatcherLimits rpc;
+    HttpOptions http;
     std::string log_level;
     std::string log_format;
     std::vector<Setting> settings; ///< every key, sorted
@@ -44,9 +62,9 @@ struct Given {
     std::map<std::string, RawValue> values;
     std::optional<std::string> session;
     std::string config_file;
-    /// Claude Code names its session in the environment of the servers it starts. A one-off
-    /// `berth call` from its shell must not step into that session by accident.
-    bool session_of_claude_code = false;
+    /// Of a whole server. Claude Code names its session in the environment of those it starts: a
+    /// one-off `berth call` from its shell must not step into that session by accident.
+    bool is_server = false;
     /// By key of the table: these stay as they are, whatever file, flag and variable say now.
     std::map<std::string, RawValue> kept;
     /// Makes no machine: a mount whose folder has gone keeps nobody from looking or cleaning up.

@@ -92,11 +92,16 @@ std::string default_config_file(const Environment& environment)
 
 std::string user_name()
 {
+    return user_name(::geteuid());
+}
+
+std::string user_name(uid_t uid)
+{
     std::array<char, 4096> buffer{};
     passwd entry{};
     passwd* found = nullptr;
-    ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
-    return found != nullptr ? found->pw_name : "uid-" + std::to_string(::geteuid());
+    ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+    return found != nullptr ? found->pw_name : "uid-" + std::to_string(uid);
 }
 
 std::string absolute_path(const std::string& path)

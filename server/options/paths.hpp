@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace berth::server {
 
 /// `$XDG_STATE_HOME/berth`, else `~/.local/state/berth`; of root `/var/lib/berth`.
@@ -20,6 +22,7 @@ namespace berth::server {
 
 /// The name of the effective user, or "uid-N" for one without a name.
 [[nodiscard]] std::string user_name();
+[[nodiscard]] std::string user_name(uid_t uid);
 
 [[nodiscard]] std::string absolute_path(const std::string& path);
 

@@ -60,8 +60,15 @@ constexpr std::array built_in{
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 14> foreign{
+constexpr std::array<std::string_view, 24> foreign{
     "allowed_mount_roots",
+    "behind_proxy",
+    "http",
+    "http_connections",
+    "http_hosts",
+    "http_idle",
+    "http_origins",
+    "insecure_no_auth",
     "log.format",
     "log.level",
     "principal",
@@ -73,6 +80,9 @@ constexpr std::array<std::string_view, 14> foreign{
     "session.max",
     "session.max_per_principal",
     "state_dir",
+    "token_file",
+    "unix",
+    "unix_mode",
     "var",
     "workspace",
 };

@@ -80,14 +80,13 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 
 /// The parser takes a folder for an empty file, and waits for ever for somebody to write into a
 /// named pipe: so would each call of a server whose file has become one.
-void require_file(const std::string& path)
+void require_file(const std::string& path, const TomlKind& kind)
 {
     struct stat status{};
     const bool there = ::stat(path.c_str(), &status) == 0;
     if (there && status.st_size > largest_file) {
         throw Error(ErrorCode::invalid_argument,
-                    "the settings file " + path + " has more than 1 MiB",
-                    "--config or BERTH_CONFIG names a TOML file that people write.");
+                    std::string(kind.name) + ' ' + path + " has more than 1 MiB", kind.naming);
     }
     if (there && S_ISREG(status.st_mode) && ::access(path.c_str(), R_OK) == 0) {
         return;
@@ -95,24 +94,22 @@ void require_file(const std::string& path)
     const auto why = !there || S_ISREG(status.st_mode) ? std::generic_category().message(errno)
                      : S_ISDIR(status.st_mode)         ? std::string("it is a folder")
                                                        : std::string("it is no regular file");
-    throw Error(ErrorCode::invalid_argument, "the settings file " + path + ": " + why,
-                "--config or BERTH_CONFIG names a TOML file that can be read; without them berth "
-                "looks in its usual places.");
+    throw Error(ErrorCode::invalid_argument, std::string(kind.name) + ' ' + path + ": " + why,
+                kind.naming);
 }
 
 } // namespace
 
-std::map<std::string, RawValue> read_toml(const std::string& path)
+std::map<std::string, RawValue> read_toml(const std::string& path, const TomlKind& kind)
 {
-    require_file(path);
+    require_file(path, kind);
     std::map<std::string, RawValue> values;
     try {
         flatten(toml::parse_file(path), "", path, values);
     } catch (const toml::parse_error& error) {
         throw Error(ErrorCode::invalid_argument,
                     place(path, error.source()) + ": " + std::string(error.description()),
-                    "The file must be TOML, where text needs quotes: network = \"none\". `berth "
-                    "serve --help` lists the settings.");
+                    kind.form);
     }
     return values;
 }

@@ -141,7 +141,7 @@ void Dispatcher::receive(std::string_view text)
         auto bytes = Table::reserve(table_, text.size(), limits_.bytes_in_flight);
         Origin origin{sink_, sink_, {}, std::move(bytes)};
         if (message.is_array()) {
-            receive_batch(std::move(message), std::move(origin));
+            dispatch_batch(std::move(message), std::move(origin));
         } else {
             dispatch(std::move(message), origin);
         }
@@ -150,15 +150,20 @@ void Dispatcher::receive(std::string_view text)
     }
 }
 
-void Dispatcher::receive(nlohmann::json&& message, const Source& source)
+Dispatcher::Origin Dispatcher::origin_of(const Source& source)
 {
-    Origin origin{source.sink, source.sink, source.scope,
-                  Table::reserve(table_, source.bytes, limits_.bytes_in_flight)};
-    if (message.is_array()) {
-        receive_batch(std::move(message), std::move(origin));
-    } else {
-        dispatch(std::move(message), origin);
-    }
+    return {source.sink, source.sink, source.scope,
+            Table::reserve(table_, source.bytes, limits_.bytes_in_flight)};
+}
+
+void Dispatcher::receive(Message&& message, const Source& source)
+{
+    take(std::move(message), origin_of(source));
+}
+
+void Dispatcher::receive_batch(nlohmann::json&& messages, const Source& source)
+{
+    dispatch_batch(std::move(messages), origin_of(source));
 }
 
 void Dispatcher::answer_unread(std::string_view text, const ProtocolError& error)
@@ -210,7 +215,7 @@ void Dispatcher::refuse(const Message& message, const Error& why, const Protocol
                               otherwise.what(), otherwise.data()));
 }
 
-void Dispatcher::receive_batch(nlohmann::json&& messages, Origin origin)
+void Dispatcher::dispatch_batch(nlohmann::json&& messages, Origin origin)
 {
     if (messages.empty()) {
         throw ProtocolError(invalid_request, "an empty batch");
@@ -230,25 +235,29 @@ void Dispatcher::dispatch(nlohmann::json&& message, const Origin& origin)
     const Id id = id_for_error(message);
     const bool notified = is_notification(message);
     try {
-        auto taken = take_message(std::move(message));
-        switch (taken.kind) {
-        case Kind::request:
-            start(std::move(taken), origin);
-            break;
-        case Kind::notification:
-            try {
-                handler_.notification(taken, *this);
-            } catch (const std::exception&) {
-                break; // a notification has no answer, so nobody could be told
-            }
-            break;
-        case Kind::response:
-            break; // no request was sent that it could answer
-        }
+        take(take_message(std::move(message)), origin);
     } catch (const ProtocolError& error) {
         if (!notified) {
             origin.answers->send(error_message(id, error.code(), error.what(), error.data()));
         }
+    }
+}
+
+void Dispatcher::take(Message message, const Origin& origin)
+{
+    switch (message.kind) {
+    case Kind::request:
+        start(std::move(message), origin);
+        break;
+    case Kind::notification:
+        try {
+            handler_.notification(message, *this);
+        } catch (const std::exception&) {
+            break; // a notification has no answer, so nobody could be told
+        }
+        break;
+    case Kind::response:
+        break; // no request was sent that it could answer
     }
 }
 
@@ -334,7 +343,8 @@ void Dispatcher::cancel(const Id& id, const std::string& scope)
     std::shared_ptr<Call> call;
     {
         const std::lock_guard lock(table_->mutex);
-        if (const auto found = table_->calls.find(key_of(scope, id)); found != table_->calls.end()) {
+        if (const auto found = table_->calls.find(key_of(scope, id));
+            found != table_->calls.end()) {
             call = found->second.lock();
         }
     }

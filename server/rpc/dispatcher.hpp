@@ -74,9 +74,11 @@ class Dispatcher {
     /// One message, or a batch. Never waits for a call.
     void receive(std::string_view text);
 
-    /// The same of one that was read already, from any thread. What is wrong with it is thrown, as
-    /// a ProtocolError, only where it is no message at all: an empty batch, or one out of place.
-    void receive(nlohmann::json&& message, const Source& source);
+    /// The same of one that was read already, from any thread.
+    void receive(Message&& message, const Source& source);
+
+    /// Of an array. Throws ProtocolError where it is empty or out of place.
+    void receive_batch(nlohmann::json&& messages, const Source& source);
 
     /// A message longer than `limit` bytes came; it was skipped, but for its outline.
     void too_long(std::string_view outline, std::size_t limit);
@@ -106,10 +108,12 @@ class Dispatcher {
     void answer_unread(std::string_view text, const ProtocolError& error);
     void refuse(const Message& message, const Error& why, const ProtocolError& otherwise);
     void dispatch(nlohmann::json&& message, const Origin& origin);
+    void take(Message message, const Origin& origin);
     void start(Message message, const Origin& origin);
     void run(std::shared_ptr<Call> call, std::shared_ptr<void> bytes);
     void refuse(Call& call, const Error& why);
-    void receive_batch(nlohmann::json&& messages, Origin origin);
+    [[nodiscard]] Origin origin_of(const Source& source);
+    void dispatch_batch(nlohmann::json&& messages, Origin origin);
 
     Handler& handler_;
     std::shared_ptr<Sink> sink_;

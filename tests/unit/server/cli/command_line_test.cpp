@@ -55,9 +55,9 @@ TEST_CASE("no command is serve")
     CHECK(alone.line->command == "serve");
     CHECK(alone.line->given.values.empty());
     CHECK_FALSE(alone.line->given.session);
-    CHECK(alone.line->given.session_of_claude_code);
+    CHECK(alone.line->given.is_server);
     CHECK(parse({"--session", "a"}).line->command == "serve");
-    CHECK_FALSE(parse({"call", "x"}).line->given.session_of_claude_code);
+    CHECK_FALSE(parse({"call", "x"}).line->given.is_server);
 }
 
 TEST_CASE("flags are taken before and after the command, and take one word each")

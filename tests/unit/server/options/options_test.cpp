@@ -200,7 +200,7 @@ TEST_CASE("the session's name: flag, BERTH_SESSION, and Claude Code's only where
     Bench bench;
     bench.variables["CLAUDE_CODE_SESSION_ID"] = "claude";
     CHECK(bench.make().session.session.empty());
-    bench.given.session_of_claude_code = true;
+    bench.given.is_server = true;
     CHECK(bench.make().session.session == "claude");
     bench.variables["BERTH_SESSION"] = "own";
     CHECK(bench.make().session.session == "own");

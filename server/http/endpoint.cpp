@@ -1,0 +1,309 @@
+#include "server/http/endpoint.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "server/http/flight.hpp"
+#include "server/log.hpp"
+#include "server/rpc/json_reader.hpp"
+#include "server/rpc/json_text.hpp"
+#include "server/rpc/outline.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace berth::server::http {
+namespace {
+
+using nlohmann::json;
+using transport::HttpAnswer;
+using transport::HttpHead;
+
+constexpr std::string_view mcp_path = "/mcp";
+constexpr std::size_t longest_session = 256;
+/// Of requests before 2026-07-28, where a client may have another meaning of its own.
+constexpr int legacy_error = -32000;
+constexpr int legacy_session_unknown = -32001;
+
+HttpAnswer rpc_error(int status, const rpc::Id& id, int code, const std::string& message,
+                     const std::string& data = {})
+{
+    return {.status = status,
+            .type = "application/json",
+            .body = rpc::error_message(id.empty() ? "null" : id, code, message, data)};
+}
+
+HttpAnswer text_answer(int status, const std::string& text)
+{
+    return {.status = status, .type = "text/plain", .body = text + '\n'};
+}
+
+std::optional<std::string> header(const HttpHead& head, std::string_view name)
+{
+    const auto* const value = head.find(name);
+    return value == nullptr ? std::nullopt : std::optional(*value);
+}
+
+mcp::HttpFacts facts_of(const HttpHead& head)
+{
+    return {.version = header(head, "mcp-protocol-version"),
+            .method = header(head, "mcp-method"),
+            .name = header(head, "mcp-name")};
+}
+
+bool is_json(const HttpHead& head)
+{
+    const auto type = header(head, "content-type").value_or("");
+    return type == "application/json" || type.starts_with("application/json;") ||
+           type.starts_with("application/json ");
+}
+
+/// The session that a client names by a header that is configured with the server's address; empty:
+/// none. Throws Error.
+std::string named_session(const HttpHead& head)
+{
+    const auto name = header(head, "berth-session");
+    if (!name) {
+        return {};
+    }
+    if (name->empty() || name->size() > longest_session || !utf8::is_valid(*name) ||
+        utf8::has_control(*name)) {
+        throw Error(ErrorCode::invalid_argument, "the header Berth-Session is no name of a session",
+                    "A name is UTF-8 of 1 to 256 bytes.");
+    }
+    return *name;
+}
+
+std::string data_of(const Error& error)
+{
+    return rpc::to_text({{"code", to_string(error.code())}, {"hint", error.hint()}});
+}
+
+/// Of a session that cannot be served.
+HttpAnswer failure(const rpc::Id& id, const Error& error)
+{
+    const bool asked_wrong = error.code() == ErrorCode::invalid_argument;
+    const bool is_busy = error.code() == ErrorCode::busy;
+    auto answer = rpc_error(asked_wrong ? 400
+                            : is_busy   ? 429
+                                        : 503,
+                            id, asked_wrong ? rpc::invalid_params : rpc::internal_error,
+                            error.what(), data_of(error));
+    if (!asked_wrong) {
+        answer.fields.emplace_back("Retry-After", "1");
+    }
+    return answer;
+}
+
+} // namespace
+
+/// What a request brings beside its message.
+struct Endpoint::Asked {
+    const transport::HttpRequest& request;
+    const Caller& caller;
+    mcp::HttpFacts facts;
+    Accepted accepted;
+    std::shared_ptr<void> counted; ///< it is one of its principal's, for so long
+    std::shared_ptr<transport::Exchange> exchange;
+
+    [[nodiscard]] rpc::Dispatcher::Source source(std::string scope = {}) const
+    {
+        return {exchange->sink(), request.body.size(), std::move(scope)};
+    }
+
+    /// `kept` outlives the answer; `on_gone` is of the revisions in which a closed stream cancels.
+    [[nodiscard]] HttpAnswer wait(std::shared_ptr<void> kept, std::function<void()> on_gone,
+                                  std::vector<std::pair<std::string, std::string>> fields = {})
+    {
+        auto both = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
+            counted, std::move(kept));
+        return answer_of({.exchange = exchange,
+                          .accepted = accepted,
+                          .on_gone = std::move(on_gone),
+                          .fields = std::move(fields),
+                          .kept = std::move(both)});
+    }
+};
+
+HttpAnswer Endpoint::refuse(int status, const std::string& reason)
+{
+    auto answer = rpc_error(status, {}, rpc::invalid_request, reason);
+    if (status == 503) {
+        answer.fields.emplace_back("Retry-After", "1");
+    }
+    return answer;
+}
+
+transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::HttpSocket& socket)
+{
+    if (const auto why = parts_.rules.refusal(head); !why.empty()) {
+        return {.refusal = refuse(403, why)};
+    }
+    if (head.path != mcp_path) {
+        return {};
+    }
+    auto caller = parts_.identify(head, socket);
+    if (!caller) {
+        auto answer = refuse(401, "who calls is not known: send Authorization: Bearer TOKEN with "
+                                  "one of the server's token file");
+        answer.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"berth\"");
+        return {.refusal = std::move(answer)};
+    }
+    if (head.method == "POST" && !is_json(head)) {
+        return {.refusal = refuse(415, "the body must be application/json")};
+    }
+    if (const auto accepted = accepted_by(head);
+        head.method == "POST" && !accepted.json && !accepted.events) {
+        return {.refusal = rpc_error(406, {}, legacy_error,
+                                     "Not Acceptable: accept application/json and "
+                                     "text/event-stream")};
+    }
+    // Of the account, which the caller owns with it.
+    std::shared_ptr<std::atomic<std::size_t>> bodies(caller->account, &caller->account->bodies);
+    return {.account = std::move(bodies), .context = std::move(caller)};
+}
+
+HttpAnswer Endpoint::answer(transport::HttpRequest request)
+{
+    const auto& head = request.head;
+    if (head.path == "/healthz") {
+        return text_answer(200, "ok");
+    }
+    if (head.path == "/readyz") {
+        const auto why = parts_.unavailable();
+        return text_answer(why.empty() ? 200 : 503, why.empty() ? "ready" : why);
+    }
+    if (head.path != mcp_path) {
+        return text_answer(404, "MCP is at /mcp");
+    }
+    const auto caller = std::static_pointer_cast<const Caller>(request.context);
+    if (head.method == "POST") {
+        return post(request, caller);
+    }
+    if (head.method == "DELETE") {
+        return end_session(head, *caller);
+    }
+    // Nothing is said to a client outside of its requests, so there is no stream to get.
+    auto refused = refuse(405, "only POST and DELETE are taken here");
+    refused.fields.emplace_back("Allow", "POST, DELETE");
+    return refused;
+}
+
+HttpAnswer Endpoint::end_session(const HttpHead& head, const Caller& caller)
+{
+    const auto id = header(head, "mcp-session-id");
+    if (!id) {
+        return rpc_error(400, {}, legacy_error, "Bad Request: Mcp-Session-Id header is required");
+    }
+    if (!parts_.sessions.end(*id, caller.principal)) {
+        return rpc_error(404, {}, legacy_session_unknown, "Session not found");
+    }
+    return {.status = 204};
+}
+
+HttpAnswer Endpoint::post(const transport::HttpRequest& request,
+                          const std::shared_ptr<const Caller>& caller)
+{
+    std::shared_ptr<void> counted(nullptr, [caller](void*) { --caller->account->calls; });
+    if (++caller->account->calls > caller->calls) {
+        return failure(rpc::recognise(request.body).id,
+                       Error(ErrorCode::busy,
+                             std::to_string(caller->calls) + " requests are in flight",
+                             "Send this one again when some of them are answered."));
+    }
+    Asked asked{.request = request,
+                .caller = *caller,
+                .facts = facts_of(request.head),
+                .accepted = accepted_by(request.head),
+                .counted = std::move(counted),
+                .exchange = std::make_shared<transport::Exchange>(request.socket)};
+    try {
+        return take(rpc::read_json(request.body, parts_.read), asked);
+    } catch (const mcp::HttpRefusal& refusal) {
+        return rpc_error(refusal.status(), rpc::recognise(request.body).id, refusal.code(),
+                         refusal.what(), refusal.data());
+    } catch (const rpc::ProtocolError& error) {
+        return rpc_error(400, rpc::recognise(request.body).id, error.code(), error.what(),
+                         error.data());
+    } catch (const Error& error) {
+        log::write(log::Level::warning, "a session cannot be served",
+                   {{"principal", caller->principal}, {"error", error.what()}});
+        return failure(rpc::recognise(request.body).id, error);
+    }
+}
+
+HttpAnswer Endpoint::take(json&& message, Asked& asked)
+{
+    if (message.is_array()) {
+        return batch(std::move(message), asked);
+    }
+    auto taken = rpc::take_message(std::move(message));
+    const auto era = mcp::check_http_message(taken, asked.facts);
+    if (era == mcp::Era::modern) {
+        return modern(std::move(taken), asked);
+    }
+    return taken.kind == rpc::Kind::request && taken.method == "initialize"
+               ? initialize(std::move(taken), asked)
+               : legacy(std::move(taken), asked);
+}
+
+/// Each stands by itself: two clients of one session may use the same ids.
+HttpAnswer Endpoint::modern(rpc::Message message, Asked& asked)
+{
+    if (message.kind != rpc::Kind::request) {
+        return {.status = 202}; // a request is cancelled by its own connection
+    }
+    const auto name = named_session(asked.request.head);
+    const auto tenant = parts_.tenants.get(asked.caller, name.empty() ? "default" : name);
+    const auto scope = std::to_string(++scopes_);
+    const auto id = message.id;
+    tenant->dispatcher().receive(std::move(message), asked.source(scope));
+    return asked.wait(tenant, [tenant, id, scope] { tenant->dispatcher().cancel(id, scope); });
+}
+
+HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
+{
+    const auto id = LegacySessions::make_id();
+    auto name = named_session(asked.request.head);
+    parts_.sessions.add(id, asked.caller.principal,
+                        parts_.tenants.get(asked.caller, name.empty() ? id : name));
+    const auto session = parts_.sessions.find(id, asked.caller.principal);
+    session->dispatcher().receive(std::move(message), asked.source());
+    return asked.wait(session, {}, {{"Mcp-Session-Id", id}});
+}
+
+/// Throws HttpRefusal: 404 has the client begin anew.
+std::shared_ptr<LegacySession> Endpoint::session_of(const Asked& asked)
+{
+    const auto id = header(asked.request.head, "mcp-session-id");
+    if (!id) {
+        throw mcp::HttpRefusal(400, legacy_error, "Bad Request: Mcp-Session-Id header is required");
+    }
+    auto session = parts_.sessions.find(*id, asked.caller.principal);
+    if (!session) {
+        throw mcp::HttpRefusal(404, legacy_session_unknown, "Session not found");
+    }
+    return session;
+}
+
+/// A connection that closes cancels nothing there: a client that means it says so.
+HttpAnswer Endpoint::legacy(rpc::Message message, Asked& asked)
+{
+    const auto session = session_of(asked);
+    const bool is_request = message.kind == rpc::Kind::request;
+    session->dispatcher().receive(std::move(message), asked.source());
+    if (!is_request) {
+        return {.status = 202};
+    }
+    return asked.wait(session, {});
+}
+
+HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
+{
+    mcp::check_http_batch(messages, asked.facts);
+    const auto session = session_of(asked);
+    session->dispatcher().receive_batch(std::move(messages), asked.source());
+    return asked.wait(session, {});
+}
+
+} // namespace berth::server::http

@@ -1,0 +1,61 @@
+#include "server/http/host_rules.hpp"
+
+#include <algorithm>
+
+namespace berth::server::http {
+namespace {
+
+/// "[::1]:80" and "localhost:80" without their port.
+std::string_view without_port(std::string_view host)
+{
+    const auto bracket = host.rfind(']');
+    const auto colon = host.rfind(':');
+    return colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)
+               ? host.substr(0, colon)
+               : host;
+}
+
+} // namespace
+
+HostRules::HostRules(const HttpOptions& options, const std::string& own)
+    : any_host_(options.hosts.empty() && (options.behind_proxy || !options.unix_path.empty())),
+      hosts_({"localhost", "127.0.0.1", "[::1]",
+              own.find(':') == std::string::npos ? own : '[' + own + ']'})
+{
+    for (const auto& host : options.hosts) {
+        hosts_.push_back(transport::in_small_letters(host));
+    }
+    for (const auto& origin : options.origins) {
+        origins_.push_back(transport::in_small_letters(origin));
+    }
+}
+
+bool HostRules::knows(std::string_view host) const
+{
+    return std::ranges::find(hosts_, transport::in_small_letters(without_port(host))) != hosts_.end();
+}
+
+std::string HostRules::refusal(const transport::HttpHead& head) const
+{
+    const auto* const host = head.find("host");
+    if (!any_host_ && host != nullptr && !knows(*host)) {
+        return "the Host of the request is none of this server's; http_hosts names others";
+    }
+    const auto* const origin = head.find("origin");
+    if (origin == nullptr) {
+        return {};
+    }
+    const auto small = transport::in_small_letters(*origin);
+    if (std::ranges::find(origins_, small) != origins_.end()) {
+        return {};
+    }
+    for (const std::string_view scheme : {"http://", "https://"}) {
+        // Of this host's own names alone: where any host is let through, an origin is not.
+        if (small.starts_with(scheme) && knows(std::string_view(small).substr(scheme.size()))) {
+            return {};
+        }
+    }
+    return "the Origin of the request may not call; http_origins names those that may";
+}
+
+} // namespace berth::server::http

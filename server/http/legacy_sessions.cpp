@@ -1,0 +1,119 @@
+#include "server/http/legacy_sessions.hpp"
+
+#include "sandbox/base/random.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace berth::server::http {
+
+LegacySession::LegacySession(std::string principal, std::shared_ptr<Tenant> tenant,
+                             rpc::WorkerPool& pool)
+    : principal_(std::move(principal)), tenant_(std::move(tenant)),
+      connection_(tenant_->application().service()),
+      dispatcher_(connection_, nullptr, pool, tenant_->application().options().rpc)
+{
+}
+
+std::string LegacySessions::make_id()
+{
+    constexpr std::size_t bytes = 16;
+    return random_hex(bytes);
+}
+
+void LegacySessions::add(const std::string& id, const std::string& principal,
+                         std::shared_ptr<Tenant> tenant)
+{
+    auto session = std::make_shared<LegacySession>(principal, std::move(tenant), pool_);
+    std::shared_ptr<LegacySession> ended; // outside of the lock: its end may wait
+    const std::lock_guard lock(mutex_);
+    ended = take_oldest_of(principal);
+    places_[id] = {std::move(session), Clock::now()};
+}
+
+/// Where there are too many; under mutex_.
+std::shared_ptr<LegacySession> LegacySessions::take_oldest_of(const std::string& principal)
+{
+    std::size_t count = 0;
+    auto oldest = places_.end();
+    for (auto each = places_.begin(); each != places_.end(); ++each) {
+        if (each->second.session->principal() != principal) {
+            continue;
+        }
+        ++count;
+        if (oldest == places_.end() || each->second.used < oldest->second.used) {
+            oldest = each;
+        }
+    }
+    if (count < most_per_principal) {
+        return nullptr;
+    }
+    auto taken = std::move(oldest->second.session);
+    places_.erase(oldest);
+    return taken;
+}
+
+std::shared_ptr<LegacySession> LegacySessions::find(const std::string& id,
+                                                    const std::string& principal)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = places_.find(id);
+    if (found == places_.end() || found->second.session->principal() != principal) {
+        return nullptr;
+    }
+    found->second.used = Clock::now();
+    return found->second.session;
+}
+
+bool LegacySessions::end(const std::string& id, const std::string& principal)
+{
+    std::shared_ptr<LegacySession> ended;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = places_.find(id);
+        if (found == places_.end() || found->second.session->principal() != principal) {
+            return false;
+        }
+        ended = std::move(found->second.session);
+        places_.erase(found);
+    }
+    ended->dispatcher().stop();
+    return true;
+}
+
+void LegacySessions::sweep()
+{
+    std::vector<std::shared_ptr<LegacySession>> ended;
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    for (auto each = places_.begin(); each != places_.end();) {
+        auto& place = each->second;
+        // A call that goes on is a use of it, also where its client has gone: it may come back and
+        // cancel it.
+        if (!place.session->dispatcher().drain(Deadline::after({}))) {
+            place.used = now;
+        }
+        if (now - place.used > idle_) {
+            ended.push_back(std::move(place.session));
+            each = places_.erase(each);
+        } else {
+            ++each;
+        }
+    }
+}
+
+void LegacySessions::stop_calls()
+{
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, place] : places_) {
+        place.session->dispatcher().stop();
+    }
+}
+
+std::size_t LegacySessions::count()
+{
+    const std::lock_guard lock(mutex_);
+    return places_.size();
+}
+
+} // namespace berth::server::http

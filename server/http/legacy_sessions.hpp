@@ -1,0 +1,80 @@
+#pragma once
+
+#include "server/http/tenants.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace berth::server::http {
+
+/// The session of a client of an older revision (Mcp-Session-Id): what was negotiated with it, and
+/// its requests in flight, which another request of it may cancel.
+class LegacySession {
+  public:
+    LegacySession(std::string principal, std::shared_ptr<Tenant> tenant, rpc::WorkerPool& pool);
+    LegacySession(const LegacySession&) = delete;
+    LegacySession& operator=(const LegacySession&) = delete;
+
+    [[nodiscard]] const std::string& principal() const noexcept { return principal_; }
+
+    [[nodiscard]] rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
+
+  private:
+    std::string principal_;
+    std::shared_ptr<Tenant> tenant_;
+    mcp::Connection connection_;
+    rpc::Dispatcher dispatcher_; ///< its end waits for calls
+};
+
+/// Those that there are. Clients seldom say that they go (Claude Code never does), so one without a
+/// request for `idle` ends. Thread-safe.
+class LegacySessions {
+  public:
+    /// Of one principal; beyond it the one without a request for longest ends.
+    static constexpr std::size_t most_per_principal = 256;
+
+    LegacySessions(rpc::WorkerPool& pool, std::chrono::milliseconds idle) : pool_(pool), idle_(idle)
+    {
+    }
+
+    /// An id that nobody can guess: it is no password, but what it names is somebody's.
+    [[nodiscard]] static std::string make_id();
+
+    void add(const std::string& id, const std::string& principal, std::shared_ptr<Tenant> tenant);
+
+    /// Null: there is none of that id, or it is another principal's, which nobody learns.
+    [[nodiscard]] std::shared_ptr<LegacySession> find(const std::string& id,
+                                                      const std::string& principal);
+
+    /// False as find() is null. Its calls are stopped.
+    bool end(const std::string& id, const std::string& principal);
+
+    /// Ends those that are idle.
+    void sweep();
+
+    /// Stops the calls of all.
+    void stop_calls();
+
+    [[nodiscard]] std::size_t count();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    struct Place {
+        std::shared_ptr<LegacySession> session;
+        Clock::time_point used;
+    };
+
+    [[nodiscard]] std::shared_ptr<LegacySession> take_oldest_of(const std::string& principal);
+
+    rpc::WorkerPool& pool_;
+    const std::chrono::milliseconds idle_;
+    std::mutex mutex_; ///< guards places_
+    std::map<std::string, Place> places_;
+};
+
+} // namespace berth::server::http

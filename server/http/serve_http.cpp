@@ -1,0 +1,170 @@
+#include "server/http/serve_http.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
+#include "server/cli/print.hpp"
+#include "server/http/callers.hpp"
+#include "server/http/endpoint.hpp"
+#include "server/http/listener.hpp"
+#include "server/http/tenant_maker.hpp"
+#include "server/http/upkeep.hpp"
+#include "server/log.hpp"
+#include "server/signals.hpp"
+#include "server/transport/http_server.hpp"
+#include "server/version.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace berth::server::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// From a signal until the process ends whatever is left to do.
+constexpr auto shutdown_time = 900ms;
+/// Calls are stopped at once and have until here to say how they ended.
+constexpr auto drain_time = 600ms;
+/// Of all callers together.
+constexpr std::size_t most_calls = 1024;
+
+void tell_of_tokens(const std::string& file, const std::string& error)
+{
+    if (error.empty()) {
+        log::write(log::Level::info, "the token file has changed, and holds", {{"file", file}});
+    } else {
+        log::write(log::Level::warning, "the token file has changed, and nothing of it holds",
+                   {{"file", file}, {"error", error}});
+    }
+}
+
+/// All that one such server consists of. Never destroyed: destructors wait for calls, and the
+/// process may not.
+struct Service {
+    explicit Service(const Making& making)
+        : maker(making), callers(
+                             *making.options, [this](const Caller& caller) { maker.check(caller); },
+                             [file = making.options->http.token_file](const std::string& error) {
+                                 tell_of_tokens(file, error);
+                             }),
+          listener(listen_on(making.options->http)), pool(most_calls),
+          tenants([this](const Caller& caller,
+                         const std::string& session) { return maker.make(caller, session); },
+                  pool, making.options->http.idle),
+          sessions(pool, making.options->http.idle), upkeep(making, sessions),
+          endpoint(
+              {.rules = HostRules(making.options->http, listener.address),
+               .identify =
+                   [this](const transport::HttpHead& head, const transport::HttpSocket& socket) {
+                       return callers.identify(head, socket);
+                   },
+               .tenants = tenants,
+               .sessions = sessions,
+               .read = making.options->rpc.read,
+               .unavailable = [this] { return upkeep.unavailable(); }}),
+          server(std::move(listener.socket), endpoint, settings_of(*making.options))
+    {
+    }
+
+    static transport::HttpSettings settings_of(const Options& options)
+    {
+        transport::HttpSettings settings;
+        settings.body = options.message_limit;
+        settings.bodies = options.rpc.bytes_in_flight;
+        settings.connections = options.http.connections;
+        return settings;
+    }
+
+    TenantMaker maker;
+    Callers callers;
+    Listener listener;
+    rpc::WorkerPool pool;
+    Tenants tenants;
+    LegacySessions sessions;
+    Upkeep upkeep;
+    Endpoint endpoint;
+    transport::HttpServer server;
+};
+
+/// What ends the process is an operator who restarts a service, seldom one who wants commands to
+/// stop.
+void shut_down(Service& service)
+{
+    const auto deadline = Deadline::after(drain_time);
+    service.server.stop();
+    service.tenants.for_each([](Tenant& tenant) {
+        tenant.application().sessions().leave_commands();
+        tenant.dispatcher().stop();
+    });
+    service.sessions.stop_calls();
+    while (service.server.busy() > 0 && !deadline.expired()) {
+        std::this_thread::sleep_for(5ms);
+    }
+    service.tenants.for_each([](Tenant& tenant) { tenant.application().sessions().close(); });
+}
+
+/// Until one comes that ends the server. A terminal that has gone is no reason to stop serving
+/// others, nor is a reload: what has changed is looked at with each call.
+void wait_for_signal(const UniqueFd& signals)
+{
+    signalfd_siginfo taken{};
+    do {
+        pollfd waiting{.fd = signals.get(), .events = POLLIN, .revents = 0};
+        while (::poll(&waiting, 1, -1) < 0) {
+        }
+    } while (::read(signals.get(), &taken, sizeof(taken)) == sizeof(taken) &&
+             taken.ssi_signo == SIGHUP);
+}
+
+void run_detached(std::function<void()> work, const UniqueFd& done)
+{
+    std::thread([work = std::move(work), &done] {
+        try {
+            work();
+        } catch (const std::exception& error) {
+            log::write(log::Level::error, "server failed", {{"error", error.what()}});
+        }
+        const std::uint64_t one = 1;
+        [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof(one));
+    }).detach();
+}
+
+} // namespace
+
+void serve_http(const Making& making)
+{
+    const auto signals = take_signals();
+    auto& service = *new Service(making);
+    cli::complain("listening on " + service.listener.url);
+    log::write(log::Level::info, "serving",
+               {{"version", version},
+                {"backend", making.backend->name()},
+                {"transport", "http"},
+                {"url", service.listener.url}});
+    const UniqueFd ended(::eventfd(0, EFD_CLOEXEC));
+    run_detached([&] { service.server.run(); }, ended);
+    wait_for_signal(signals);
+    log::write(log::Level::info, "stopping", {{"reason", "signal"}});
+    const UniqueFd done(::eventfd(0, EFD_CLOEXEC));
+    run_detached([&] { shut_down(service); }, done);
+    pollfd waiting{.fd = done.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&waiting, 1, static_cast<int>(shutdown_time.count())) == 0) {
+        log::write(log::Level::warning, "stopped before everything was cleared away",
+                   {{"hint", "the next server of this state directory collects what is left"}});
+    }
+    if (const auto& path = making.options->http.unix_path; !path.empty()) {
+        ::unlink(path.c_str());
+    }
+    ::_exit(0);
+}
+
+} // namespace berth::server::http

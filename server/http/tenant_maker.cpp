@@ -1,0 +1,56 @@
+#include "server/http/tenant_maker.hpp"
+
+#include "server/application.hpp"
+#include "server/options/live_settings.hpp"
+
+#include <utility>
+
+namespace berth::server::http {
+
+Given TenantMaker::given_of(const Caller& caller, const std::string& session) const
+{
+    auto given = making_.given;
+    given.is_server = false; // its session is this one, whatever the environment says
+    given.session = session;
+    given.values["principal"] = {{caller.principal}, caller.origin};
+    for (const auto& [key, value] : caller.settings) {
+        given.values[key] = {{value}, caller.origin};
+    }
+    return given;
+}
+
+/// One for all who have the same kind: it has processes and connections of its own.
+std::shared_ptr<sandbox::Backend> TenantMaker::backend_of(const Options& options)
+{
+    const std::lock_guard lock(mutex_);
+    if (options.backend == making_.options->backend) {
+        return making_.backend;
+    }
+    auto& known = backends_[options.backend];
+    if (!known) {
+        known = making_.composition.make_backend(options);
+    }
+    return known;
+}
+
+std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::string& session)
+{
+    const auto given = given_of(caller, session);
+    auto options = make_options(given, process_environment());
+    options.sessions.collects = false; // the server does it for all
+    making_.tell_of_sessions(options.sessions, options.workspace);
+    making_.composition.check(options);
+    auto backend = backend_of(options);
+    auto live = std::make_unique<LiveSettings>(given, process_environment(), options,
+                                               making_.tell_of_settings, making_.check);
+    return std::make_unique<Application>(std::move(options), std::move(backend), std::move(live));
+}
+
+void TenantMaker::check(const Caller& caller) const
+{
+    auto given = given_of(caller, "default");
+    given.only_looks = true; // folders are looked for when a session needs them
+    (void)make_options(given, process_environment());
+}
+
+} // namespace berth::server::http

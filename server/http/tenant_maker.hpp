@@ -1,0 +1,37 @@
+#pragma once
+
+#include "server/application.hpp"
+#include "server/http/caller.hpp"
+#include "server/http/serve_http.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace berth::server::http {
+
+/// Makes what serves one session of one caller, by the settings of the server and of that caller.
+/// Thread-safe.
+class TenantMaker {
+  public:
+    explicit TenantMaker(const Making& making) : making_(making) {}
+
+    /// Throws Error.
+    [[nodiscard]] std::unique_ptr<Application> make(const Caller& caller,
+                                                    const std::string& session);
+
+    /// Throws Error(invalid_argument) for a caller whose sessions could not be made, such as one
+    /// with a profile that there is not.
+    void check(const Caller& caller) const;
+
+  private:
+    [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
+    [[nodiscard]] std::shared_ptr<sandbox::Backend> backend_of(const Options& options);
+
+    const Making& making_;
+    std::mutex mutex_; ///< guards backends_
+    std::map<std::string, std::shared_ptr<sandbox::Backend>> backends_;
+};
+
+} // namespace berth::server::http

@@ -1,0 +1,147 @@
+#include "server/http/tenants.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::server::http {
+namespace {
+
+constexpr std::chrono::seconds sweep_interval{1};
+
+} // namespace
+
+Tenant::Tenant(std::unique_ptr<Application> application, rpc::WorkerPool& pool)
+    : application_(std::move(application)), connection_(application_->service()),
+      dispatcher_(connection_, nullptr, pool, application_->options().rpc)
+{
+}
+
+Tenants::Tenants(Make make, rpc::WorkerPool& pool, std::chrono::milliseconds idle)
+    : make_(std::move(make)), pool_(pool), idle_(idle),
+      sweeper_([this](const std::stop_token& stop) { sweep(stop); })
+{
+}
+
+Tenants::~Tenants()
+{
+    sweeper_.request_stop();
+    sweeper_.join();
+}
+
+std::shared_ptr<Tenant> Tenants::get(const Caller& caller, const std::string& session)
+{
+    std::shared_ptr<Place> place;
+    {
+        const std::lock_guard lock(mutex_);
+        const Key key{caller.principal, caller.settings, session};
+        if (!places_.contains(key)) {
+            make_room(caller.principal);
+        }
+        auto& found = places_[key];
+        if (!found) {
+            found = std::make_shared<Place>();
+        }
+        found->used = Clock::now();
+        place = found;
+    }
+    // Only those who call the same session wait for it to be made.
+    const std::lock_guard making(place->making);
+    if (!place->tenant) {
+        place->tenant = std::make_shared<Tenant>(make_(caller, session), pool_);
+    }
+    return place->tenant;
+}
+
+/// Under mutex_: whether nobody makes it, has a request of it, or a session of an older client.
+bool Tenants::is_free(const std::shared_ptr<Place>& place)
+{
+    if (place.use_count() != 1) {
+        return false;
+    }
+    const std::unique_lock making(place->making, std::try_to_lock);
+    return making && place->tenant.use_count() <= 1;
+}
+
+/// Under mutex_.
+void Tenants::make_room(const std::string& principal)
+{
+    std::size_t count = 0;
+    auto oldest = places_.end();
+    for (auto each = places_.lower_bound({principal, {}, {}});
+         each != places_.end() && std::get<0>(each->first) == principal; ++each) {
+        ++count;
+        if (is_free(each->second) &&
+            (oldest == places_.end() || each->second->used < oldest->second->used)) {
+            oldest = each;
+        }
+    }
+    if (count < most_per_principal) {
+        return;
+    }
+    if (oldest == places_.end()) {
+        throw Error(ErrorCode::busy,
+                    std::to_string(most_per_principal) + " sessions of this principal have calls",
+                    "Try again when some of them are answered.");
+    }
+    oldest->second->used = {}; // the sweeper takes it
+}
+
+std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
+{
+    std::vector<std::shared_ptr<Tenant>> idle;
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    for (auto each = places_.begin(); each != places_.end();) {
+        auto& place = *each->second;
+        if (is_free(each->second) && now - place.used > idle_) {
+            idle.push_back(std::move(place.tenant));
+            each = places_.erase(each);
+        } else {
+            ++each;
+        }
+    }
+    return idle;
+}
+
+/// They are left outside of the lock: that may take as long as their machines.
+void Tenants::sweep(const std::stop_token& stop)
+{
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+        stopping_.wait_for(lock, stop, sweep_interval, [] { return false; });
+        for (auto& tenant : take_idle()) {
+            if (tenant) {
+                tenant->application().sessions().close();
+            }
+            tenant.reset();
+        }
+    }
+}
+
+void Tenants::for_each(const std::function<void(Tenant&)>& visit)
+{
+    std::vector<std::shared_ptr<Place>> places;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [key, place] : places_) {
+            places.push_back(place);
+        }
+    }
+    for (const auto& place : places) {
+        const std::unique_lock making(place->making, std::try_to_lock); // else it has no call yet
+        if (making && place->tenant) {
+            visit(*place->tenant);
+        }
+    }
+}
+
+std::size_t Tenants::count()
+{
+    const std::lock_guard lock(mutex_);
+    return places_.size();
+}
+
+} // namespace berth::server::http

@@ -1,0 +1,91 @@
+#pragma once
+
+#include "sandbox/base/deadline.hpp"
+#include "server/application.hpp"
+#include "server/http/caller.hpp"
+#include "server/rpc/worker_pool.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace berth::server::http {
+
+/// One session of one caller: what a server on stdio is for its client, with settings, books and
+/// machine of its own.
+class Tenant {
+  public:
+    Tenant(std::unique_ptr<Application> application, rpc::WorkerPool& pool);
+    Tenant(const Tenant&) = delete;
+    Tenant& operator=(const Tenant&) = delete;
+
+    [[nodiscard]] Application& application() noexcept { return *application_; }
+
+    /// Of requests that stand by themselves, each with a scope of its own.
+    [[nodiscard]] rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
+
+  private:
+    std::unique_ptr<Application> application_;
+    mcp::Connection connection_;
+    rpc::Dispatcher dispatcher_; ///< its end waits for calls
+};
+
+/// Those that there are. One that nobody has called for `idle` is left, as a client leaves that
+/// goes: its machine lives on by its own settings, and the next call finds it again. Thread-safe.
+class Tenants {
+  public:
+    /// Throws Error for a session that cannot be served.
+    using Make = std::function<std::unique_ptr<Application>(const Caller&, const std::string&)>;
+
+    /// Of one principal; beyond it the one that was not called for longest is left, so that names
+    /// that a client makes up cost no memory without end.
+    static constexpr std::size_t most_per_principal = 256;
+
+    Tenants(Make make, rpc::WorkerPool& pool, std::chrono::milliseconds idle);
+    /// Leaves all.
+    ~Tenants();
+    Tenants(const Tenants&) = delete;
+    Tenants& operator=(const Tenants&) = delete;
+
+    /// `session`: its name, never empty. Held by whoever works on a request of it. Throws Error.
+    [[nodiscard]] std::shared_ptr<Tenant> get(const Caller& caller, const std::string& session);
+
+    /// Of those that there are.
+    void for_each(const std::function<void(Tenant&)>& visit);
+
+    [[nodiscard]] std::size_t count();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    /// Principal, what holds for the caller beside its name, and session.
+    using Key = std::tuple<std::string, std::map<std::string, std::string>, std::string>;
+
+    struct Place {
+        std::mutex making;
+        std::shared_ptr<Tenant> tenant; ///< under `making`
+        Clock::time_point used;         ///< under mutex_
+    };
+
+    [[nodiscard]] static bool is_free(const std::shared_ptr<Place>& place);
+    void make_room(const std::string& principal);
+    void sweep(const std::stop_token& stop);
+    [[nodiscard]] std::vector<std::shared_ptr<Tenant>> take_idle();
+
+    const Make make_;
+    rpc::WorkerPool& pool_;
+    const std::chrono::milliseconds idle_;
+    std::mutex mutex_; ///< guards places_
+    std::map<Key, std::shared_ptr<Place>> places_;
+    std::condition_variable_any stopping_;
+    std::jthread sweeper_;
+};
+
+} // namespace berth::server::http

@@ -1,0 +1,211 @@
+#include "server/http/token_file.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/base/spelling.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "server/options/toml_file.hpp"
+#include "server/options/values.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <sys/stat.h>
+
+namespace berth::server::http {
+namespace {
+
+constexpr std::chrono::seconds token_look_interval{1};
+constexpr std::size_t hash_size = 64;
+constexpr std::size_t longest_principal = 256;
+constexpr double most_calls_of_one = 4096;
+
+constexpr TomlKind token_kind{
+    .name = "the token file",
+    .naming = "--token-file or BERTH_TOKEN_FILE names a TOML file that the server can read.",
+    .form = "An entry is [tokens.NAME] with sha256 and principal; `berth token PRINCIPAL` makes "
+            "one."};
+
+/// What an entry may have, and the setting that it is; empty: of the entry itself.
+const std::vector<std::pair<std::string, std::string>>& known_keys()
+{
+    static const std::vector<std::pair<std::string, std::string>> keys{
+        {"sha256", ""},
+        {"principal", ""},
+        {"calls", ""},
+        {"profile", "profile"},
+        {"max_sessions", "session.max_per_principal"}};
+    return keys;
+}
+
+[[noreturn]] void refuse_entry(const RawValue& value, const std::string& why,
+                               const std::string& hint = token_kind.form)
+{
+    throw Error(ErrorCode::invalid_argument, value.origin + ": " + why, hint);
+}
+
+/// Whoever writes to it lets in whom he likes, as whom he likes.
+void require_own(const std::string& path)
+{
+    struct stat status{};
+    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the token file " + path + " may be written to by others than its owner",
+                    "chmod go-w " + path);
+    }
+}
+
+/// In the same time wherever they differ, so that no caller finds a hash byte by byte.
+bool is_same_hash(std::string_view a, std::string_view b) noexcept
+{
+    unsigned difference = a.size() == b.size() ? 0 : 1;
+    for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        difference |= static_cast<unsigned>(static_cast<unsigned char>(a[i])) ^
+                      static_cast<unsigned>(static_cast<unsigned char>(b[i]));
+    }
+    return difference == 0;
+}
+
+/// NAME and KEY of tokens.NAME.KEY.
+std::pair<std::string, std::string> parts_of(const std::string& key, const RawValue& value)
+{
+    constexpr std::string_view table = "tokens.";
+    const auto dot = key.rfind('.');
+    if (!key.starts_with(table) || dot < table.size() || dot == std::string::npos) {
+        refuse_entry(value, '"' + key + "\" is not of a token");
+    }
+    return {key.substr(table.size(), dot - table.size()), key.substr(dot + 1)};
+}
+
+void take_key(Caller& caller, std::string& hash, const std::string& key, const RawValue& value)
+{
+    const auto text = value.items.size() == 1 ? value.items.front() : std::string();
+    const auto known =
+        std::ranges::find(known_keys(), key, &std::pair<std::string, std::string>::first);
+    if (known == known_keys().end()) {
+        std::vector<std::string> names;
+        for (const auto& [name, setting] : known_keys()) {
+            names.push_back(name);
+        }
+        const auto near = nearest(key, names);
+        refuse_entry(value, "unknown key \"" + key + '"' +
+                                (near.empty() ? "" : "; did you mean " + near + '?'));
+    }
+    if (!known->second.empty()) {
+        caller.settings[known->second] = text;
+    } else if (key == "sha256") {
+        const bool hex = text.find_first_not_of("0123456789abcdef") == std::string::npos;
+        if (text.size() != hash_size || !hex) {
+            refuse_entry(value, "sha256 is not the hash of a token: 64 small hex digits");
+        }
+        hash = text;
+    } else if (key == "principal") {
+        if (text.empty() || text.size() > longest_principal || !utf8::is_valid(text) ||
+            utf8::has_control(text)) {
+            refuse_entry(value, "the principal is not UTF-8 of 1 to 256 bytes");
+        }
+        caller.principal = text;
+    } else {
+        const auto calls = parse_number(text);
+        if (!calls || *calls < 1 || *calls > most_calls_of_one) {
+            refuse_entry(value, "calls is not a number from 1 to 4096");
+        }
+        caller.calls = static_cast<std::size_t>(*calls);
+    }
+}
+
+} // namespace
+
+TokenFile::TokenFile(std::string path, Check check, Told changed)
+    : path_(std::move(path)), check_(std::move(check)), changed_(std::move(changed))
+{
+    (void)watch_.look(path_); // what changes from here on is read again
+    entries_ = read();
+    looked_ = std::chrono::steady_clock::now();
+}
+
+std::shared_ptr<const TokenFile::Entries> TokenFile::read()
+{
+    require_own(path_);
+
+    struct Draft {
+        Caller caller;
+        std::string hash;
+        RawValue place;
+    };
+
+    std::map<std::string, Draft> drafts;
+    for (const auto& [key, value] : read_toml(path_, token_kind)) {
+        const auto [name, member] = parts_of(key, value);
+        auto& draft = drafts[name];
+        draft.place = value;
+        if (!member.empty()) {
+            take_key(draft.caller, draft.hash, member, value);
+        }
+    }
+    auto entries = std::make_shared<Entries>();
+    for (auto& [name, draft] : drafts) {
+        if (draft.hash.empty() || draft.caller.principal.empty()) {
+            refuse_entry(draft.place, "[tokens." + name + "] has no " +
+                                          (draft.hash.empty() ? "sha256" : "principal"));
+        }
+        if (std::ranges::find(*entries, draft.hash, &Entry::hash) != entries->end()) {
+            refuse_entry(draft.place, "[tokens." + name + "] has the token of another entry");
+        }
+        auto account = accounts_[draft.caller.principal].lock();
+        if (!account) {
+            account = std::make_shared<Account>();
+            accounts_[draft.caller.principal] = account;
+        }
+        draft.caller.account = std::move(account);
+        draft.caller.origin = path_ + ", tokens." + name;
+        check_(draft.caller);
+        entries->push_back({draft.hash, std::make_shared<const Caller>(std::move(draft.caller))});
+    }
+    std::erase_if(accounts_, [](const auto& each) { return each.second.expired(); });
+    return entries;
+}
+
+void TokenFile::look()
+{
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_ < token_look_interval) {
+        return;
+    }
+    looked_ = now;
+    switch (watch_.look(path_)) {
+    case FileWatch::State::same:
+        return;
+    case FileWatch::State::gone:
+        changed_("it is gone; what it said holds until it is there again");
+        return;
+    case FileWatch::State::changed:
+        break;
+    }
+    try {
+        entries_ = read();
+        changed_("");
+    } catch (const std::exception& error) {
+        changed_(error.what());
+    }
+}
+
+std::shared_ptr<const Caller> TokenFile::find(std::string_view token)
+{
+    std::shared_ptr<const Entries> entries;
+    {
+        const std::lock_guard lock(mutex_);
+        look();
+        entries = entries_;
+    }
+    const auto hash = sha256_hex(token);
+    std::shared_ptr<const Caller> found;
+    for (const auto& entry : *entries) { // all of them, however early it is found
+        if (is_same_hash(entry.hash, hash)) {
+            found = entry.caller;
+        }
+    }
+    return found;
+}
+
+} // namespace berth::server::http

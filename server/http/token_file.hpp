@@ -1,0 +1,55 @@
+#pragma once
+
+#include "server/http/caller.hpp"
+#include "server/options/file_watch.hpp"
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::server::http {
+
+/// The tokens that a server takes, each with whose it is. The file has only their hashes, so
+/// whoever reads it, or a copy of it, cannot call. docs/http.md has its form. Looked at again when
+/// it has changed, at most once a second; one that is wrong changes nothing. Thread-safe.
+class TokenFile {
+  public:
+    /// Throws Error for what a caller of these settings could not be served with.
+    using Check = std::function<void(const Caller&)>;
+    /// Told once for each state of the file, with what is wrong; empty: it holds.
+    using Told = std::function<void(const std::string& error)>;
+
+    /// Throws Error(invalid_argument) that names file and line: it cannot be read, others than its
+    /// owner may write to it, an entry is wrong, or two have the same token.
+    TokenFile(std::string path, Check check, Told changed);
+
+    /// Whose token it is; null: nobody's.
+    [[nodiscard]] std::shared_ptr<const Caller> find(std::string_view token);
+
+  private:
+    struct Entry {
+        std::string hash; ///< SHA-256, in small hex digits
+        std::shared_ptr<const Caller> caller;
+    };
+
+    using Entries = std::vector<Entry>;
+
+    void look();
+    [[nodiscard]] std::shared_ptr<const Entries> read();
+
+    const std::string path_;
+    const Check check_;
+    const Told changed_;
+    std::mutex mutex_; ///< guards what follows
+    std::shared_ptr<const Entries> entries_;
+    std::map<std::string, std::weak_ptr<Account>> accounts_; ///< by principal
+    FileWatch watch_;
+    std::chrono::steady_clock::time_point looked_;
+};
+
+} // namespace berth::server::http

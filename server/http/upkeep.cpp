@@ -1,0 +1,74 @@
+#include "server/http/upkeep.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "server/log.hpp"
+
+#include <exception>
+
+namespace berth::server::http {
+namespace {
+
+constexpr std::chrono::seconds upkeep_interval{1};
+constexpr std::chrono::hours collect_interval{1};
+constexpr std::chrono::seconds collect_time{60};
+constexpr std::chrono::seconds availability_holds{10};
+
+session::Settings collector_settings(const Making& making)
+{
+    auto settings = making.options->sessions;
+    making.tell_of_sessions(settings, making.options->workspace);
+    return settings;
+}
+
+} // namespace
+
+Upkeep::Upkeep(const Making& making, LegacySessions& sessions)
+    : backend_(*making.backend), manager_(collector_settings(making), making.backend), sessions_(sessions),
+      thread_([this](const std::stop_token& stop) { run(stop); })
+{
+}
+
+Upkeep::~Upkeep()
+{
+    thread_.request_stop();
+    thread_.join();
+}
+
+void Upkeep::run(const std::stop_token& stop)
+{
+    std::unique_lock lock(mutex_);
+    auto collects = Clock::now();
+    while (!stop.stop_requested()) {
+        if (Clock::now() >= collects) {
+            collect(stop);
+            collects = Clock::now() + collect_interval;
+        }
+        sessions_.sweep();
+        stopping_.wait_for(lock, stop, upkeep_interval, [] { return false; });
+    }
+}
+
+void Upkeep::collect(const std::stop_token& stop)
+{
+    try {
+        (void)manager_.collect_leftovers(Deadline::after(collect_time), stop,
+                                         {.old = true, .older_than = {}});
+    } catch (const std::exception& error) { // the books may be away; it is tried again
+        log::write(log::Level::warning, "what is dead cannot be cleared up now",
+                   {{"error", error.what()}});
+    }
+}
+
+std::string Upkeep::unavailable()
+{
+    const std::lock_guard lock(trying_);
+    if (const auto now = Clock::now();
+        tried_ == Clock::time_point() || now - tried_ > availability_holds) {
+        const auto found = backend_.availability();
+        unavailable_ = found.available ? "" : found.reason + "\n" + found.remedy;
+        tried_ = now;
+    }
+    return unavailable_;
+}
+
+} // namespace berth::server::http

@@ -1,0 +1,46 @@
+#pragma once
+
+#include "sandbox/session/session_manager.hpp"
+#include "server/http/legacy_sessions.hpp"
+#include "server/http/serve_http.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace berth::server::http {
+
+/// What a server that runs for months does beside its calls: it clears up what is dead in the state
+/// directory at its start and each hour, which servers on stdio do by starting so often, and ends
+/// sessions of older clients that went without a word.
+class Upkeep {
+  public:
+    Upkeep(const Making& making, LegacySessions& sessions);
+    ~Upkeep();
+    Upkeep(const Upkeep&) = delete;
+    Upkeep& operator=(const Upkeep&) = delete;
+
+    /// Why no sandbox can be made; empty: one can. Whoever asks may do so often: it is tried once
+    /// in ten seconds.
+    [[nodiscard]] std::string unavailable();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    void run(const std::stop_token& stop);
+    void collect(const std::stop_token& stop);
+
+    sandbox::Backend& backend_;
+    session::SessionManager manager_;
+    LegacySessions& sessions_;
+    std::mutex trying_; ///< guards the two
+    std::string unavailable_;
+    Clock::time_point tried_{};
+    std::mutex mutex_;
+    std::condition_variable_any stopping_;
+    std::jthread thread_;
+};
+
+} // namespace berth::server::http

@@ -1,0 +1,165 @@
+#include "server/mcp/http_rules.hpp"
+
+#include "sandbox/base/base64.hpp"
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/visible.hpp"
+#include "server/mcp/service.hpp"
+#include "server/rpc/error.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace berth::mcp {
+namespace {
+
+using nlohmann::json;
+
+constexpr int bad_request = 400;
+constexpr int no_method = 404;
+constexpr std::size_t longest_shown = 128;
+
+/// "Mcp-Method" and what it should say; a client's author compares the two.
+[[noreturn]] void mismatch(const std::string& header, const std::string& value,
+                           const std::string& expected)
+{
+    throw HttpRefusal(bad_request, header_mismatch,
+                      "Header mismatch: " + header + " header value '" +
+                          visible_beginning(value, longest_shown) + "' does not match body value '" +
+                          visible_beginning(expected, longest_shown) + "'");
+}
+
+[[noreturn]] void missing_header(const std::string& header)
+{
+    throw HttpRefusal(bad_request, header_mismatch,
+                      "Header mismatch: the header " + header + " is missing");
+}
+
+/// What Mcp-Name repeats; null: the method has none.
+const std::string* name_in(const rpc::Message& message)
+{
+    const auto* key = message.method == "tools/call" || message.method == "prompts/get" ? "name"
+                      : message.method == "resources/read"                              ? "uri"
+                                                                                        : nullptr;
+    const auto found = key == nullptr ? message.params->end() : message.params->find(key);
+    return key == nullptr || found == message.params->end() || !found->is_string()
+               ? nullptr
+               : &found->get_ref<const std::string&>();
+}
+
+void check_name(const rpc::Message& message, const HttpFacts& facts)
+{
+    const auto* const name = name_in(message);
+    if (name == nullptr) {
+        return;
+    }
+    if (!facts.name) {
+        missing_header("Mcp-Name");
+    }
+    if (const auto said = decode_header(*facts.name); !said || *said != *name) {
+        mismatch("Mcp-Name", said.value_or(*facts.name), *name);
+    }
+}
+
+/// `params` has a claim of a modern revision.
+void check_modern(const rpc::Message& message, const HttpFacts& facts)
+{
+    const auto& claimed = message.params->at("_meta").at(version_key);
+    if (claimed.is_string() && facts.version && claimed != *facts.version) {
+        mismatch("MCP-Protocol-Version", *facts.version, claimed.get_ref<const std::string&>());
+    }
+    if (facts.method && *facts.method != message.method) {
+        mismatch("Mcp-Method", *facts.method, message.method);
+    }
+    try {
+        check_envelope(*message.params);
+    } catch (const rpc::ProtocolError& error) {
+        throw HttpRefusal(bad_request, error.code(), error.what(), error.data());
+    }
+    if (!has_method(Era::modern, message.method)) {
+        throw HttpRefusal(no_method, rpc::method_not_found,
+                          "Method not found: " + visible_beginning(message.method, longest_shown));
+    }
+    if (!facts.version) {
+        missing_header("MCP-Protocol-Version");
+    }
+    if (!facts.method) {
+        missing_header("Mcp-Method");
+    }
+    check_name(message, facts);
+}
+
+bool is_modern_version(const std::optional<std::string>& header)
+{
+    return header && *header == modern_version;
+}
+
+/// What an older revision has in this header; without it the client is one of 2025-03-26 or before.
+void check_legacy_version(const HttpFacts& facts)
+{
+    if (facts.version &&
+        std::ranges::find(legacy_versions, *facts.version) == legacy_versions.end()) {
+        const json data{{"supported", {modern_version}},
+                        {"requested", visible_beginning(*facts.version, longest_shown)}};
+        throw HttpRefusal(bad_request, unsupported_protocol_version, "Unsupported protocol version",
+                          data.dump());
+    }
+}
+
+} // namespace
+
+Era check_http_message(const rpc::Message& message, const HttpFacts& facts)
+{
+    const bool claims = era_of(*message.params) == Era::modern;
+    if (message.kind != rpc::Kind::request) {
+        return claims || is_modern_version(facts.version) ? Era::modern : Era::legacy;
+    }
+    if (claims) {
+        check_modern(message, facts);
+        return Era::modern;
+    }
+    if (message.method == "initialize") {
+        if (is_modern_version(facts.version)) {
+            throw HttpRefusal(bad_request, header_mismatch,
+                              "Header mismatch: MCP-Protocol-Version is of a revision that has no "
+                              "initialize");
+        }
+        return Era::legacy;
+    }
+    // Such a request is a modern one whose envelope is missing, whatever it is sent with.
+    if (is_modern_version(facts.version) || message.method == "server/discover") {
+        throw HttpRefusal(bad_request, rpc::invalid_params,
+                          std::string("_meta[\"") + version_key + "\"] is missing");
+    }
+    check_legacy_version(facts);
+    return Era::legacy;
+}
+
+void check_http_batch(const json& messages, const HttpFacts& facts)
+{
+    const bool is_old = std::ranges::all_of(messages, [](const json& message) {
+        const auto params = message.is_object() ? message.find("params") : message.end();
+        return !message.is_object() || params == message.end() || era_of(*params) == Era::legacy;
+    });
+    if (!is_old || is_modern_version(facts.version)) {
+        throw HttpRefusal(bad_request, rpc::invalid_request,
+                          "batches are not part of the protocol revision in use");
+    }
+    check_legacy_version(facts);
+}
+
+std::optional<std::string> decode_header(std::string_view value)
+{
+    constexpr std::string_view begin = "=?base64?";
+    constexpr std::string_view end = "?=";
+    if (!value.starts_with(begin) || !value.ends_with(end) ||
+        value.size() < begin.size() + end.size()) {
+        return std::string(value);
+    }
+    value.remove_prefix(begin.size());
+    value.remove_suffix(end.size());
+    auto text = base64_decode(value);
+    return text && utf8::is_valid(*text) ? text : std::nullopt;
+}
+
+} // namespace berth::mcp

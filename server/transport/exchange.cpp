@@ -1,0 +1,163 @@
+#include "server/transport/exchange.hpp"
+
+#include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace berth::transport {
+
+/// Its last owner is the last call: then nothing more is said.
+class Exchange::Way final : public rpc::Sink {
+  public:
+    explicit Way(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
+
+    ~Way() override { exchange_->end(); }
+
+    Way(const Way&) = delete;
+    Way& operator=(const Way&) = delete;
+
+    void send(std::string message) noexcept override { exchange_->answer(std::move(message)); }
+
+    bool offer(std::string message) noexcept override
+    {
+        return exchange_->offer(std::move(message));
+    }
+
+    void when_read(std::function<void()> then) override { exchange_->when_read(std::move(then)); }
+
+  private:
+    std::shared_ptr<Exchange> exchange_;
+};
+
+Exchange::Exchange(std::shared_ptr<HttpSocket> socket)
+    : socket_(std::move(socket)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+{
+    if (!wake_) {
+        throw_errno("eventfd");
+    }
+}
+
+std::shared_ptr<rpc::Sink> Exchange::sink()
+{
+    return std::make_shared<Way>(shared_from_this());
+}
+
+void Exchange::wake() noexcept
+{
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
+}
+
+void Exchange::answer(std::string text) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    answer_ = std::move(text);
+    wake();
+}
+
+bool Exchange::offer(std::string text) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    if (written_ || answer_ || said_.size() >= most_waiting) {
+        return false;
+    }
+    said_.push_back(std::move(text));
+    wake();
+    return true;
+}
+
+/// Of an answer that nobody gets it is dropped: what it is of is told again.
+void Exchange::when_read(std::function<void()> then)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        if (!written_) {
+            when_read_.push_back(std::move(then));
+            return;
+        }
+        if (!*written_) {
+            return;
+        }
+    }
+    (void)socket_->unread().when_read(std::move(then));
+}
+
+void Exchange::end() noexcept
+{
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    wake();
+}
+
+std::optional<Exchange::Event> Exchange::event()
+{
+    const std::lock_guard lock(mutex_);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto taken = ::read(wake_.get(), &count, sizeof(count));
+    return !said_.empty() ? std::optional(Event::said)
+           : answer_      ? std::optional(Event::answered)
+           : ended_       ? std::optional(Event::ended)
+                          : std::nullopt;
+}
+
+Exchange::Event Exchange::wait(std::chrono::milliseconds time)
+{
+    const auto deadline = Deadline::after(time);
+    for (;;) {
+        if (const auto happened = event()) {
+            return *happened;
+        }
+        std::array<pollfd, 2> waiting{
+            {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
+             {.fd = socket_->descriptor(), .events = POLLRDHUP, .revents = 0}}};
+        const int ready = ::poll(waiting.data(), waiting.size(), deadline.poll_timeout());
+        if (ready == 0) {
+            return Event::late;
+        }
+        if (ready > 0 && waiting[0].revents == 0) {
+            return Event::gone;
+        }
+    }
+}
+
+std::string Exchange::take_said()
+{
+    const std::lock_guard lock(mutex_);
+    auto text = std::move(said_.front());
+    said_.pop_front();
+    return text;
+}
+
+std::string Exchange::take_answer()
+{
+    const std::lock_guard lock(mutex_);
+    return std::move(*answer_);
+}
+
+void Exchange::finish(bool written)
+{
+    std::vector<std::function<void()>> due;
+    {
+        const std::lock_guard lock(mutex_);
+        if (written_) {
+            return;
+        }
+        written_ = written;
+        due = std::move(when_read_);
+    }
+    if (written) {
+        for (auto& then : due) {
+            (void)socket_->unread().when_read(std::move(then));
+        }
+    }
+}
+
+} // namespace berth::transport

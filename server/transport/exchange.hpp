@@ -1,0 +1,70 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "server/rpc/sink.hpp"
+#include "server/transport/http_socket.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace berth::transport {
+
+/// What is said to the messages of one HTTP request, between the threads that work on them and the
+/// one that has the connection. Thread-safe.
+class Exchange : public std::enable_shared_from_this<Exchange> {
+  public:
+    /// So many notifications wait for a peer that does not read; then they are left out.
+    static constexpr std::size_t most_waiting = 16;
+
+    explicit Exchange(std::shared_ptr<HttpSocket> socket);
+
+    /// For the dispatcher. The exchange ends with the last reference to it, at the latest.
+    [[nodiscard]] std::shared_ptr<rpc::Sink> sink();
+
+    enum class Event : unsigned char {
+        said,     ///< take_said() has something
+        answered, ///< answer() is it, and what was said before it has been taken
+        ended,    ///< without an answer: notifications have none, nor have cancelled requests
+        gone,     ///< the peer has closed the connection
+        late,     ///< so much time has passed
+    };
+
+    /// By the connection's thread.
+    [[nodiscard]] Event wait(std::chrono::milliseconds time);
+
+    /// The next notification.
+    [[nodiscard]] std::string take_said();
+
+    [[nodiscard]] std::string take_answer();
+
+    /// It was written, or was not: then nobody will read what is still said.
+    void finish(bool written);
+
+  private:
+    class Way;
+
+    void answer(std::string text) noexcept;
+    [[nodiscard]] bool offer(std::string text) noexcept;
+    void when_read(std::function<void()> then);
+    void end() noexcept;
+    [[nodiscard]] std::optional<Event> event();
+    void wake() noexcept;
+
+    const std::shared_ptr<HttpSocket> socket_;
+    const UniqueFd wake_;
+    std::mutex mutex_; ///< guards what follows
+    std::deque<std::string> said_;
+    std::optional<std::string> answer_;
+    std::vector<std::function<void()>> when_read_;
+    bool ended_ = false;
+    std::optional<bool> written_;
+};
+
+} // namespace berth::transport

@@ -1,0 +1,217 @@
+#include "server/transport/http_library.hpp"
+
+#include <httplib.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace berth::transport {
+namespace {
+
+/// The head of ours, then what the socket has. The names of later releases are here beside those of
+/// 0.11, so nothing says `override`.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsuggest-override"
+#if defined(__clang__)
+#pragma GCC diagnostic ignored "-Winconsistent-missing-override"
+#pragma GCC diagnostic ignored "-Wsuggest-destructor-override"
+#endif
+
+class HeadAndSocket : public httplib::Stream {
+  public:
+    HeadAndSocket(std::string head, HttpSocket& socket) : head_(std::move(head)), socket_(socket) {}
+
+    // NOLINTBEGIN(modernize-use-override): see above
+    bool is_readable() const { return true; }
+
+    bool wait_readable() const { return true; }
+
+    bool is_writable() const { return !socket_.is_gone(); }
+
+    bool wait_writable() const { return !socket_.is_gone(); }
+
+    bool is_peer_alive() const { return !socket_.is_gone(); }
+
+    ssize_t read(char* data, std::size_t size)
+    {
+        if (taken_ < head_.size()) {
+            const auto count = std::min(size, head_.size() - taken_);
+            std::copy_n(head_.data() + taken_, count, data);
+            taken_ += count;
+            return static_cast<ssize_t>(count);
+        }
+        return socket_.read(data, size);
+    }
+
+    ssize_t write(const char* data, std::size_t size)
+    {
+        return socket_.write({data, size}) ? static_cast<ssize_t>(size) : -1;
+    }
+
+    void get_remote_ip_and_port(std::string& ip, int& port) const
+    {
+        ip.clear();
+        port = 0;
+    }
+
+    void get_local_ip_and_port(std::string& ip, int& port) const
+    {
+        ip.clear();
+        port = 0;
+    }
+
+    socket_t socket() const { return socket_.descriptor(); }
+
+    time_t duration() const { return 0; }
+
+    // NOLINTEND(modernize-use-override)
+
+  private:
+    std::string head_;
+    std::size_t taken_ = 0;
+    HttpSocket& socket_;
+};
+
+#pragma GCC diagnostic pop
+
+/// Of the request that this thread is at: handlers are told nothing else.
+struct Current {
+    HttpSocket& socket;
+    const HttpHead& head;
+    const HttpLibrary::TakeBody& take;
+    const HttpLibrary::MakeAnswer& make;
+    std::function<void(bool)> then;
+    bool close = false;
+};
+
+thread_local Current* current = nullptr;
+
+/// What the library needs to know to read the body and to write the answer.
+std::string own_head(const HttpHead& head, bool reads_body)
+{
+    std::string text = reads_body ? "POST / HTTP/1.1\r\n" : "GET / HTTP/1.1\r\n";
+    text += "Host: berth\r\n";
+    if (reads_body && head.expects_continue) {
+        text += "Expect: 100-continue\r\n";
+    }
+    if (reads_body && head.chunked) {
+        text += "Transfer-Encoding: chunked\r\n";
+    } else if (reads_body) {
+        text += "Content-Length: " + std::to_string(head.content_length.value_or(0)) + "\r\n";
+    }
+    return text + (head.keep_alive ? "\r\n" : "Connection: close\r\n\r\n");
+}
+
+void write_stream(httplib::Response& response, const HttpAnswer& answer, const HttpHead& head)
+{
+    auto provide = [stream = answer.stream](std::size_t, httplib::DataSink& sink) {
+        bool written = true;
+        stream([&](std::string_view text) {
+            written = written && sink.write(text.data(), text.size());
+            return written;
+        });
+        if (written) {
+            sink.done();
+        }
+        return written;
+    };
+    if (head.is_1_0) { // there are no chunks yet: it ends with the connection
+        response.set_content_provider(answer.type, std::move(provide));
+    } else {
+        response.set_chunked_content_provider(answer.type, std::move(provide));
+    }
+}
+
+void write_answer(httplib::Response& response, HttpAnswer answer, const HttpHead& head)
+{
+    response.status = answer.status;
+    for (const auto& [name, value] : answer.fields) {
+        response.set_header(name, value);
+    }
+    if (answer.close) {
+        response.set_header("Connection", "close");
+    }
+    if (answer.stream) {
+        write_stream(response, answer, head);
+    } else if (!answer.type.empty() && head.method != "HEAD") {
+        response.set_content(answer.body, answer.type);
+    }
+}
+
+} // namespace
+
+class HttpLibrary::Server : public httplib::Server {
+  public:
+    Server()
+    {
+        Post("/", [](const httplib::Request&, httplib::Response& response,
+                     const httplib::ContentReader& read) {
+            const bool whole = read(
+                [](const char* data, std::size_t size) { return current->take({data, size}); });
+            answer(response, whole);
+        });
+        Get("/",
+            [](const httplib::Request&, httplib::Response& response) { answer(response, true); });
+        // Else the text of an exception goes to the peer.
+        set_exception_handler([](const auto&, httplib::Response& response, const auto&) {
+            response.status = 500;
+            response.set_header("Connection", "close");
+            current->close = true;
+        });
+        // Streams end where no server listens; which descriptor it is nobody looks at.
+        svr_sock_ = 0;
+        set_keep_alive_max_count(1'000'000);
+    }
+
+    bool serve(HttpSocket& socket, const HttpHead& head, bool reads_body)
+    {
+        HeadAndSocket stream(own_head(head, reads_body), socket);
+        bool closed = false;
+        return run(*this, stream, !head.keep_alive, closed);
+    }
+
+  private:
+    static void answer(httplib::Response& response, bool whole)
+    {
+        auto made = current->make(whole);
+        current->then = std::move(made.then);
+        current->close = made.close || !whole;
+        made.close = current->close;
+        write_answer(response, std::move(made), current->head);
+    }
+
+    /// As this release wants it, or a later one.
+    template <class Self>
+    static bool run(Self& self, httplib::Stream& stream, bool close, bool& closed)
+    {
+        const auto nothing = [](httplib::Request&) {};
+        if constexpr (requires { self.process_request(stream, close, closed, nothing); }) {
+            return self.process_request(stream, close, closed, nothing);
+        } else {
+            const std::string nowhere;
+            return self.process_request(stream, nowhere, 0, nowhere, 0, close, closed, nothing);
+        }
+    }
+};
+
+HttpLibrary::HttpLibrary() : server_(std::make_unique<Server>()) {}
+
+HttpLibrary::~HttpLibrary() = default;
+
+bool HttpLibrary::process(HttpSocket& socket, const HttpHead& head, bool reads_body,
+                          const TakeBody& take, const MakeAnswer& make)
+{
+    Current mine{
+        .socket = socket, .head = head, .take = take, .make = make, .then = {}, .close = false};
+    current = &mine;
+    const bool written = server_->serve(socket, head, reads_body);
+    current = nullptr;
+    if (mine.then) {
+        mine.then(written);
+    }
+    return written && !mine.close && head.keep_alive;
+}
+
+} // namespace berth::transport

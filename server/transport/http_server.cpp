@@ -1,0 +1,390 @@
+#include "server/transport/http_server.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+namespace berth::transport {
+namespace {
+
+/// For so long a thread waits for the next request of its connection: most clients send it at once,
+/// and then no other thread has to be woken.
+constexpr std::chrono::milliseconds lingering{100};
+
+void watch(const UniqueFd& events, int descriptor, std::uint32_t what)
+{
+    epoll_event event{.events = what, .data = {.fd = descriptor}};
+    if (::epoll_ctl(events.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) {
+        throw_errno("epoll_ctl");
+    }
+}
+
+/// Without it the kernel holds back the last piece of an answer for the peer's acknowledgement. On
+/// a unix socket it means nothing.
+void send_at_once(int socket) noexcept
+{
+    const int on = 1;
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+bool is_out_of_descriptors(int error) noexcept
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+} // namespace
+
+/// Takes the body of a request within what is left for it.
+class HttpServer::Body {
+  public:
+    Body(std::size_t limit, std::atomic<std::size_t>& all, std::size_t most,
+         std::shared_ptr<std::atomic<std::size_t>> account)
+        : limit_(limit), all_(all), most_(most), account_(std::move(account))
+    {
+    }
+
+    ~Body() { give_back(); }
+
+    Body(const Body&) = delete;
+    Body& operator=(const Body&) = delete;
+
+    bool take(std::string_view piece)
+    {
+        if (piece.size() > limit_ - text_.size()) {
+            status_ = 413;
+            return false;
+        }
+        held_ += piece.size();
+        const auto all = all_ += piece.size();
+        const auto own = account_ ? * account_ += piece.size() : 0;
+        // One body alone is always taken, however small the part of each is.
+        if (all > most_ || (own > std::max(most_ / 4, limit_))) {
+            status_ = 503;
+            return false;
+        }
+        text_ += piece;
+        return true;
+    }
+
+    /// With what it is refused; 0: it is not.
+    [[nodiscard]] int status() const noexcept { return status_; }
+
+    [[nodiscard]] std::string release() { return std::move(text_); }
+
+  private:
+    void give_back() noexcept
+    {
+        all_ -= held_;
+        if (account_) {
+            *account_ -= held_;
+        }
+    }
+
+    std::size_t limit_;
+    std::atomic<std::size_t>& all_;
+    std::size_t most_;
+    std::shared_ptr<std::atomic<std::size_t>> account_;
+    std::size_t held_ = 0;
+    std::string text_;
+    int status_ = 0;
+};
+
+HttpServer::HttpServer(UniqueFd listener, HttpHandler& handler, HttpSettings settings)
+    : listener_(std::move(listener)), events_(::epoll_create1(EPOLL_CLOEXEC)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), handler_(handler), settings_(settings),
+      pool_(settings.connections)
+{
+    if (!events_ || !wake_) {
+        throw_errno("epoll");
+    }
+    watch(events_, listener_.get(), EPOLLIN);
+    watch(events_, wake_.get(), EPOLLIN);
+}
+
+HttpServer::~HttpServer()
+{
+    stop();
+    const std::lock_guard lock(mutex_);
+    for (const auto& [descriptor, weak] : serving_) {
+        if (const auto socket = weak.lock()) {
+            socket->break_off();
+        }
+    }
+}
+
+void HttpServer::stop() noexcept
+{
+    stopped_ = true;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
+}
+
+void HttpServer::run()
+{
+    constexpr int sweep = 1000;
+    std::array<epoll_event, 64> events{};
+    while (!stopped_) {
+        const int count =
+            ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), sweep);
+        for (int i = 0; i < count && !stopped_; ++i) {
+            const int descriptor = events.at(static_cast<std::size_t>(i)).data.fd;
+            if (descriptor == listener_.get()) {
+                accept_all();
+            } else if (descriptor != wake_.get()) {
+                if (auto socket = unpark(descriptor)) {
+                    start(std::move(socket));
+                }
+            }
+        }
+        drop_idle(settings_.idle_time);
+    }
+    listener_.reset();
+    drop_idle(Clock::duration(-1));
+}
+
+void HttpServer::accept_all()
+{
+    for (int i = 0; i < 64; ++i) { // then those who wait with a request come first
+        UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket) {
+            if (is_out_of_descriptors(errno) && !drop_longest_idle()) {
+                // The listener stays readable: without a pause this thread would spin.
+                ::poll(nullptr, 0, 50);
+            }
+            return;
+        }
+        accept_one(std::move(socket));
+    }
+}
+
+void HttpServer::accept_one(UniqueFd socket)
+{
+    if (open_ >= settings_.connections && !drop_longest_idle()) {
+        refuse_connection(socket);
+        return;
+    }
+    send_at_once(socket.get());
+    ++open_;
+    park(Socket(new HttpSocket(std::move(socket)), [this](HttpSocket* closed) {
+        delete closed;
+        --open_;
+    }));
+}
+
+/// Without a thread: it fits into the buffer of a fresh socket.
+void HttpServer::refuse_connection(const UniqueFd& socket) const
+{
+    constexpr std::string_view answer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
+                                        "Content-Length: 0\r\nConnection: close\r\n\r\n";
+    [[maybe_unused]] const auto sent =
+        ::send(socket.get(), answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void HttpServer::park(const Socket& socket)
+{
+    const std::lock_guard lock(mutex_);
+    const int descriptor = socket->descriptor();
+    serving_.erase(descriptor);
+    if (stopped_) {
+        return;
+    }
+    parked_.push_back({socket, Clock::now()});
+    by_descriptor_[descriptor] = std::prev(parked_.end());
+    epoll_event event{.events = EPOLLIN | EPOLLRDHUP, .data = {.fd = descriptor}};
+    if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) {
+        by_descriptor_.erase(descriptor);
+        parked_.pop_back();
+    }
+}
+
+HttpServer::Socket HttpServer::unpark(int descriptor)
+{
+    const std::lock_guard lock(mutex_);
+    const auto found = by_descriptor_.find(descriptor);
+    if (found == by_descriptor_.end()) {
+        return nullptr;
+    }
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
+    auto socket = std::move(found->second->socket);
+    parked_.erase(found->second);
+    by_descriptor_.erase(found);
+    serving_[descriptor] = socket;
+    return socket;
+}
+
+bool HttpServer::drop_longest_idle()
+{
+    int descriptor = -1;
+    {
+        const std::lock_guard lock(mutex_);
+        if (parked_.empty()) {
+            return false;
+        }
+        descriptor = parked_.front().socket->descriptor();
+    }
+    return unpark(descriptor) != nullptr;
+}
+
+void HttpServer::drop_idle(Clock::duration longest)
+{
+    const auto now = Clock::now();
+    std::vector<Socket> dropped; // closed outside the lock
+    const std::lock_guard lock(mutex_);
+    while (!parked_.empty() && now - parked_.front().since > longest) {
+        auto socket = std::move(parked_.front().socket);
+        ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, socket->descriptor(), nullptr);
+        by_descriptor_.erase(socket->descriptor());
+        parked_.pop_front();
+        dropped.push_back(std::move(socket));
+    }
+    for (const auto& each : parked_) {
+        (void)each.socket->unread().look();
+    }
+}
+
+void HttpServer::start(Socket socket)
+{
+    try {
+        pool_.run([this, socket = std::move(socket)] { serve(socket); });
+    } catch (const std::system_error&) {
+        // No thread can be had; the peer sees its connection end, and tries again.
+    }
+}
+
+void HttpServer::serve(const Socket& socket)
+{
+    ++busy_;
+    bool goes_on = true;
+    try {
+        while (goes_on && serve_one(socket)) {
+            --busy_;
+            goes_on = !stopped_ && wait_for_next(*socket);
+            ++busy_;
+        }
+    } catch (const std::exception&) {
+        goes_on = false; // out of memory, with nothing to tell it with
+        socket->break_off();
+    }
+    --busy_;
+    if (!goes_on && !stopped_ && !socket->is_gone() && !socket->has_more()) {
+        park(socket);
+    } else {
+        const std::lock_guard lock(mutex_);
+        serving_.erase(socket->descriptor());
+    }
+}
+
+/// Whether it comes soon. What the peer has read meanwhile is looked at, too.
+bool HttpServer::wait_for_next(HttpSocket& socket)
+{
+    const auto end = Clock::now() + lingering;
+    while (!socket.has_more()) {
+        const auto look = socket.unread().look();
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+        if (left.count() <= 0) {
+            return false;
+        }
+        const auto time = look.count() < 0 ? left : std::min(left, look);
+        pollfd waiting{.fd = socket.descriptor(), .events = POLLIN, .revents = 0};
+        if (::poll(&waiting, 1, static_cast<int>(time.count())) > 0) {
+            (void)socket.unread().look();
+            return true;
+        }
+    }
+    return true;
+}
+
+/// Whether the connection may have another request.
+bool HttpServer::serve_one(const Socket& socket)
+{
+    std::string text;
+    switch (socket->read_head(text, settings_.head.bytes, Deadline::after(settings_.head_time))) {
+    case HttpSocket::Head::closed:
+        socket->break_off();
+        return false;
+    case HttpSocket::Head::late:
+        refuse(socket, 408, "the head of the request did not come in time");
+        return false;
+    case HttpSocket::Head::too_long:
+        refuse(socket, 431,
+               "the head is longer than " + std::to_string(settings_.head.bytes) + " bytes");
+        return false;
+    case HttpSocket::Head::whole:
+        break;
+    }
+    try {
+        const auto head = parse_http_head(text, settings_.head);
+        if (answer(socket, head)) {
+            return true;
+        }
+        socket->unread().settle(std::chrono::milliseconds(50));
+        socket->linger();
+    } catch (const HttpError& error) {
+        refuse(socket, error.status(), error.what());
+    }
+    socket->break_off();
+    return false;
+}
+
+bool HttpServer::answer(const Socket& socket, const HttpHead& head)
+{
+    auto admission = handler_.admit(head, *socket);
+    if (!admission.refusal && head.content_length.value_or(0) > settings_.body) {
+        admission.refusal = handler_.refuse(413, "the body is longer than " +
+                                                     std::to_string(settings_.body) + " bytes");
+    }
+    if (admission.refusal) {
+        admission.refusal->close = admission.refusal->close || head.has_body();
+        return library_.process(
+            *socket, head, false, [](std::string_view) { return false; },
+            [&](bool) { return std::move(*admission.refusal); });
+    }
+    Body body(settings_.body, bodies_, settings_.bodies, std::move(admission.account));
+    socket->set_read_deadline(Deadline::after(settings_.body_time));
+    return library_.process(
+        *socket, head, head.has_body(), [&](std::string_view piece) { return body.take(piece); },
+        [&](bool whole) {
+            if (body.status() == 413) {
+                return handler_.refuse(413, "the body is longer than " +
+                                                std::to_string(settings_.body) + " bytes");
+            }
+            if (body.status() != 0) {
+                return handler_.refuse(503, "too many bodies are being read");
+            }
+            if (!whole) {
+                return handler_.refuse(400, "the body of the request did not come whole");
+            }
+            auto made = handler_.answer({head, body.release(), socket, admission.context});
+            made.close = made.close || stopped_;
+            return made;
+        });
+}
+
+void HttpServer::refuse(const Socket& socket, int status, const std::string& reason)
+{
+    const HttpHead head{.method = "GET", .keep_alive = false};
+    auto answer = handler_.refuse(status, reason);
+    answer.close = true;
+    (void)library_.process(
+        *socket, head, false, [](std::string_view) { return false; },
+        [&](bool) { return std::move(answer); });
+    socket->linger();
+    socket->break_off();
+}
+
+} // namespace berth::transport
