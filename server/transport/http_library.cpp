@@ -163,6 +163,7 @@ class HttpLibrary::Server : public httplib::Server {
         // Streams end where no server listens; which descriptor it is nobody looks at.
         svr_sock_ = 0;
         set_keep_alive_max_count(1'000'000);
+        set_keep_alive_timeout(75); // as HttpSettings::idle_time: what clients are told
     }
 
     bool serve(HttpSocket& socket, const HttpHead& head, bool reads_body)
