@@ -107,6 +107,9 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     configuration.untold = [this](tools::Told told) {
         sessions_.tell_again(options_->session, std::move(told));
     };
+    configuration.unread = [this](tools::Told told) {
+        sessions_.report_unread(options_->session, std::move(told));
+    };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, tools::Told& told,
                                const tools::Progress& progress) {

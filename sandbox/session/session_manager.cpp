@@ -28,14 +28,30 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     }
 }
 
+namespace {
+
+/// The guest knows some seconds after its wake that nobody has read a result.
+constexpr std::chrono::minutes doubt_lasts{1};
+
+} // namespace
+
 void SessionManager::Implementation::report_doubt(const SessionId& id, const Lease& lease)
 {
-    constexpr std::chrono::minutes long_enough{1}; // the guest knows some seconds after its wake
     const auto slot = slot_of(id);
     const std::lock_guard lock(slot->mutex);
     if (slot->sandbox == lease.sandbox) {
-        slot->doubtful_until = BootClock::now() + long_enough;
+        slot->doubtful_until = BootClock::now() + doubt_lasts;
     }
+}
+
+void SessionManager::Implementation::report_unread(const SessionId& id, Told told)
+{
+    const auto slot = slot_of(id);
+    {
+        const std::lock_guard lock(slot->mutex);
+        slot->doubtful_until = BootClock::now() + doubt_lasts;
+    }
+    tell_again(id, std::move(told));
 }
 
 void SessionManager::Implementation::tell_again(const SessionId& id, Told told)
@@ -173,6 +189,11 @@ std::string SessionManager::why_ended(const SessionId& id, const Lease& lease)
 Told SessionManager::unseen_since(const Lease& lease) noexcept
 {
     return lease.sandbox->take_unseen() ? claim_doubtful(*lease.sandbox) : Told();
+}
+
+void SessionManager::report_unread(const SessionId& id, Told told)
+{
+    implementation_->report_unread(id, std::move(told));
 }
 
 void SessionManager::report_doubt(const SessionId& id, const Lease& lease)

@@ -57,6 +57,10 @@ class SessionManager {
     /// tell of what ended meanwhile.
     void report_doubt(const SessionId& id, const Lease& lease);
 
+    /// The result of a call that a lease told with, or none, was given out and reached nobody: the
+    /// next leases tell of it, as of a doubt.
+    void report_unread(const SessionId& id, Told told);
+
     /// What has come to light in the call that was made in `lease`: outcomes that reached nobody,
     /// as of another server of the session that was killed.
     [[nodiscard]] static Told unseen_since(const Lease& lease) noexcept;

@@ -35,6 +35,7 @@ class SessionManager::Implementation {
     Lease acquire(const SessionId& id, const std::stop_token& stop);
     void report_lost(const SessionId& id, const Lease& lease);
     void report_doubt(const SessionId& id, const Lease& lease);
+    void report_unread(const SessionId& id, Told told);
     void tell_again(const SessionId& id, Told told);
 
     SessionFacts facts(const SessionId& id)

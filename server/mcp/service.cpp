@@ -57,24 +57,29 @@ std::string progress_token(const json& params)
 }
 
 /// A result is known once its client has read it, and so is what `told` is of. What a call has
-/// begun that the client cancelled at the last moment is ended: nobody will learn of it.
+/// begun that the client cancelled at the last moment is ended: nobody will learn of it. `unread`:
+/// takes the notices again of a result that nobody will read.
 void sign(rpc::Call& call, bool sent, const std::shared_ptr<sandbox::Receipt>& receipt,
-          sandbox::Receipts told)
+          tools::Told told, const std::function<void(tools::Told)>& unread)
 {
     if (call.is_cancelled()) {
         receipt->decline();
         return;
     }
-    if (*receipt) {
-        told.push_back(receipt);
+    if (!sent) {
+        return;
     }
-    if (sent && !told.empty()) {
-        call.when_read([read = std::move(told)] {
+    auto read = told.receipts;
+    if (*receipt) {
+        read.push_back(receipt);
+    }
+    call.when_read(
+        [read = std::move(read)] {
             for (const auto& each : read) {
                 each->acknowledge();
             }
-        });
-    }
+        },
+        [unread, told = std::move(told)] { unread(told); });
 }
 
 Repetition::Digest outcome_of(const CallReport& failure)
@@ -281,10 +286,10 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
                              {.tool = tools::own_name(tool), .times = times});
     }
     const bool sent = call->reply(reply);
-    sign(*call, sent, receipt, sent ? std::move(told.receipts) : sandbox::Receipts());
     if (!sent && !told.notices.empty()) {
         configuration_.untold(std::move(told));
     }
+    sign(*call, sent, receipt, std::move(told), configuration_.unread);
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - started);
     configuration_.report(report);

@@ -45,6 +45,9 @@ struct Configuration {
     Runner run;
     /// Takes the notices of a reply that was not sent, because its call had been cancelled.
     std::function<void(tools::Told told)> untold = [](const auto&) {};
+    /// The same of one that was sent, and whose reader went away before it; also where it told of
+    /// nothing: what it was the result of is known to nobody.
+    std::function<void(tools::Told told)> unread = [](const auto&) {};
     std::function<void(const CallReport&)> report;
     std::chrono::milliseconds progress_interval = std::chrono::seconds(8);
 };

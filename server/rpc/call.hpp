@@ -46,7 +46,10 @@ class Call {
     bool fail(const ProtocolError& error);
 
     /// Of the answer: see Sink. Said after it was sent.
-    void when_read(std::function<void()> then) { answers_->when_read(std::move(then)); }
+    void when_read(std::function<void()> then, std::function<void()> lost)
+    {
+        answers_->when_read(std::move(then), std::move(lost));
+    }
 
     /// `params` is JSON text. Never waits for a peer that does not read: false when it was left out
     /// for that, or because the call is answered or cancelled.

@@ -97,8 +97,8 @@ class Dispatcher::Batch final : public Sink {
             answers_ += ']';
             sink_->send(std::move(answers_));
         }
-        for (auto& then : when_read_) {
-            sink_->when_read(std::move(then));
+        for (auto& [then, lost] : when_read_) {
+            sink_->when_read(std::move(then), std::move(lost));
         }
     }
 
@@ -109,17 +109,17 @@ class Dispatcher::Batch final : public Sink {
         answers_ += message;
     }
 
-    void when_read(std::function<void()> then) override
+    void when_read(std::function<void()> then, std::function<void()> lost) override
     {
         const std::lock_guard lock(mutex_);
-        when_read_.push_back(std::move(then));
+        when_read_.emplace_back(std::move(then), std::move(lost));
     }
 
   private:
     std::shared_ptr<Sink> sink_;
     std::mutex mutex_;
     std::string answers_;
-    std::vector<std::function<void()>> when_read_;
+    std::vector<std::pair<std::function<void()>, std::function<void()>>> when_read_;
 };
 
 Dispatcher::Dispatcher(Handler& handler, std::shared_ptr<Sink> sink, WorkerPool& pool,

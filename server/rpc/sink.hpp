@@ -27,8 +27,12 @@ class Sink {
     }
 
     /// Runs `then` once the peer has read all that was sent so far, or at once where that cannot be
-    /// told; on any thread, also on this one. Dropped without a run where the peer never does.
-    virtual void when_read(std::function<void()> then) { std::exchange(then, nullptr)(); }
+    /// told; on any thread, also on this one. `lost` instead, where it is known that the peer never
+    /// will and others go on; both are dropped where the peer's end is that of all.
+    virtual void when_read(std::function<void()> then, std::function<void()> /*lost*/ = {})
+    {
+        std::exchange(then, nullptr)();
+    }
 };
 
 } // namespace berth::rpc

@@ -31,7 +31,10 @@ class Exchange::Way final : public rpc::Sink {
         return exchange_->offer(std::move(message));
     }
 
-    void when_read(std::function<void()> then) override { exchange_->when_read(std::move(then)); }
+    void when_read(std::function<void()> then, std::function<void()> lost) override
+    {
+        exchange_->when_read(std::move(then), std::move(lost));
+    }
 
   private:
     std::shared_ptr<Exchange> exchange_;
@@ -74,20 +77,20 @@ bool Exchange::offer(std::string text) noexcept
     return true;
 }
 
-/// Of an answer that nobody gets it is dropped: what it is of is told again.
-void Exchange::when_read(std::function<void()> then)
+void Exchange::when_read(std::function<void()> then, std::function<void()> lost)
 {
     {
         const std::lock_guard lock(mutex_);
         if (!written_) {
-            when_read_.push_back(std::move(then));
-            return;
-        }
-        if (!*written_) {
+            when_read_.push_back({std::move(then), std::move(lost)});
             return;
         }
     }
-    (void)socket_->unread().when_read(std::move(then));
+    if (*written_) {
+        (void)socket_->unread().when_read(std::move(then));
+    } else if (lost) {
+        lost();
+    }
 }
 
 void Exchange::end() noexcept
@@ -144,7 +147,7 @@ std::string Exchange::take_answer()
 
 void Exchange::finish(bool written)
 {
-    std::vector<std::function<void()>> due;
+    std::vector<Reading> due;
     {
         const std::lock_guard lock(mutex_);
         if (written_) {
@@ -153,9 +156,11 @@ void Exchange::finish(bool written)
         written_ = written;
         due = std::move(when_read_);
     }
-    if (written) {
-        for (auto& then : due) {
-            (void)socket_->unread().when_read(std::move(then));
+    for (auto& each : due) {
+        if (written) {
+            (void)socket_->unread().when_read(std::move(each.read));
+        } else if (each.lost) {
+            each.lost();
         }
     }
 }

@@ -52,7 +52,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
     void answer(std::string text) noexcept;
     [[nodiscard]] bool offer(std::string text) noexcept;
-    void when_read(std::function<void()> then);
+    void when_read(std::function<void()> then, std::function<void()> lost);
     void end() noexcept;
     [[nodiscard]] std::optional<Event> event();
     void wake() noexcept;
@@ -62,7 +62,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     std::mutex mutex_; ///< guards what follows
     std::deque<std::string> said_;
     std::optional<std::string> answer_;
-    std::vector<std::function<void()>> when_read_;
+
+    struct Reading {
+        std::function<void()> read;
+        std::function<void()> lost;
+    };
+
+    std::vector<Reading> when_read_;
     bool ended_ = false;
     std::optional<bool> written_;
 };

@@ -82,7 +82,7 @@ class Stdio::Writer final : public rpc::Sink {
         return lock && takes_more() && write(std::move(message));
     }
 
-    void when_read(std::function<void()> then) override
+    void when_read(std::function<void()> then, std::function<void()> /*lost*/) override
     {
         if (!broken_ && !unread_.when_read(std::move(then))) {
             wake(wake_);

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -127,36 +126,34 @@ class HttpBench(Bench):
     def serve(self, *arguments, auth=("--insecure-no-auth",), listen="127.0.0.1:0", env=None,
               binary="berth-direct"):
         where = ("--unix", listen) if "/" in listen else ("--http", listen)
-        self.server = subprocess.Popen(
-            [binary_path(binary), "serve", *where, *auth, *arguments],
-            env={**{name: os.environ[name] for name in ("PATH", "HOME", "ASAN_OPTIONS",
-                                                        "UBSAN_OPTIONS", "TSAN_OPTIONS")
-                    if name in os.environ},
-                 "BERTH_STATE_DIR": str(self.state.path), "TMPDIR": str(self.state.temporary),
-                 **(env or {})},
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            start_new_session=True)
+        # No pipe: what it leaves running on purpose would keep it open.
+        self.log_path = self.state.path / "server.log"
+        with open(self.log_path, "w") as log:
+            self.server = subprocess.Popen(
+                [binary_path(binary), "serve", *where, *auth, *arguments],
+                env={**{name: os.environ[name] for name in ("PATH", "HOME", "ASAN_OPTIONS",
+                                                            "UBSAN_OPTIONS", "TSAN_OPTIONS")
+                        if name in os.environ},
+                     "BERTH_STATE_DIR": str(self.state.path), "TMPDIR": str(self.state.temporary),
+                     **(env or {})},
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                start_new_session=True)
         self.addCleanup(self.stop)
-        first = self.server.stderr.readline()
-        self.assertIn("listening on ", first, first + (self.server.stderr.read() if not first else ""))
-        self.log = [first]
-        self.reader = threading.Thread(target=self._read_log, args=(self.server,), daemon=True)
-        self.reader.start()
+        self.wait_for(lambda: "\n" in self.log() or self.server.poll() is not None)
+        first = self.log().partition("\n")[0]
+        self.assertIn("listening on ", first)
         url = first.split()[-1]
         self.address = (url.removeprefix("unix:") if url.startswith("unix:")
                         else ("127.0.0.1", int(url.split(":")[2].split("/")[0])))
         return self.address
 
-    def _read_log(self, server):
-        for line in server.stderr:
-            self.log.append(line)
+    def log(self):
+        return self.log_path.read_text()
 
     def stop(self, number=signal.SIGTERM):
         if self.server.poll() is None:
             self.server.send_signal(number)
             self.server.wait(10)
-        self.reader.join(5)
-        self.server.stderr.close()
         return self.server.returncode
 
     def connect(self, timeout=20):

@@ -333,6 +333,7 @@ class EndTest(HttpBench):
         connection.close()
         self.serve()
         info = self.call("bash_exec", command="touch ~/go; sleep 0.3; cat ~/done")
+        print(info.text)
         self.assertIn("job-", info.text)
         self.assertEqual(info.text.count("went"), 1)
 

@@ -43,7 +43,7 @@ class Probe final : public Handler {
             call->reply(call->params().dump());
         } else if (method == "read") {
             call->reply("1");
-            call->when_read([this] { ++reads; });
+            call->when_read([this] { ++reads; }, {});
         }
     }
 
