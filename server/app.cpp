@@ -12,6 +12,7 @@
 #include "server/cli/reports.hpp"
 #include "server/cli/sessions.hpp"
 #include "server/cli/status.hpp"
+#include "server/cli/token.hpp"
 #include "server/http/serve_http.hpp"
 #include "server/log.hpp"
 #include "server/options/unknown_variables.hpp"
@@ -297,11 +298,15 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
     if (line.command == "version") {
         return cli::show_version(line.json);
     }
-    if (line.command == "serve" && cli::output_is_closed()) {
+    if (line.command == "serve" && line.given.values.count("http") == 0 &&
+        line.given.values.count("unix") == 0 && cli::output_is_closed()) {
         cli::complain("standard output is closed: no MCP client could be answered there");
         return 1;
     }
     try {
+        if (line.command == "token") {
+            return cli::make_token(line.token_of);
+        }
         auto options = make_options(line.given, process_environment());
         log::start(options.log_level, options.log_format);
         warn_of_unknown_variables();

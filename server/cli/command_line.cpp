@@ -185,7 +185,9 @@ Commands add_session_commands(CLI::App& app, CommandLine& line)
 /// The commands, and the names by which the rest of the program knows them.
 Commands add_commands(CLI::App& app, CommandLine& line)
 {
-    auto* serve = add_command(app, "serve", "speak MCP on standard input and output (the default)");
+    auto* serve = add_command(app, "serve",
+                              "speak MCP on standard input and output (the default), or over HTTP "
+                              "(--http, --unix)");
     auto* call = add_command(app, "call", "call one tool and print its text");
     call->add_option("TOOL", line.tool, "name of the tool")->required();
     call->add_option("JSON", line.arguments, "its arguments; - reads them from standard input");
@@ -197,6 +199,9 @@ Commands add_commands(CLI::App& app, CommandLine& line)
     auto* status = add_command(app, "status", "whether sandboxes work here, and what runs");
     auto* doctor = add_command(app, "doctor", "what isolates a sandbox here, proven by trying");
     auto* config = add_command(app, "config", "the settings in force and where each came from");
+    auto* token = add_command(app, "token", "make a token for calls over HTTP");
+    token->add_option("PRINCIPAL", line.token_of, "whose it is")->required();
+    commands.emplace_back(token, "token");
     auto* version = add_command(app, "version", "version, libraries, protocol revisions");
     for (auto* command : {status, doctor, config, version}) {
         command->add_flag("--json", line.json, "as JSON");

@@ -10,12 +10,13 @@ namespace berth::server::cli {
 /// What the user typed.
 struct CommandLine {
     /// serve, call, sessions-list, -kill, -show, -pause, -resume, -adopt, -gc, status, doctor,
-    /// config, version
+    /// config, token, version
     std::string command;
     Given given;
     std::string tool;
     std::optional<std::string> arguments; ///< JSON, or "-" for standard input; none was given
     std::string key;                      ///< of a session
+    std::string token_of;                 ///< a principal
     bool json = false;
     bool purge = false;
     bool no_save = false;

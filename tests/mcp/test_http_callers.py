@@ -1,0 +1,182 @@
+"""Who may call over HTTP, as whom, and what keeps callers apart."""
+
+import json
+import os
+import pathlib
+import pwd
+import stat
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from bench import request
+from http_bench import JSON, HttpBench, bearer, token_file
+from mcp_client import binary_path
+
+ALICE = {"token": "berth_alice", "principal": "alice"}
+BOB = {"token": "berth_bob", "principal": "bob"}
+
+
+class TokenTest(HttpBench):
+    def serve_tokens(self, *arguments, **entries):
+        self.tokens = self.state.path / "tokens.toml"
+        token_file(self.tokens, **(entries or {"a": ALICE, "b": BOB}))
+        self.serve(*arguments, auth=("--token-file", str(self.tokens)))
+
+    def of(self, token, **more):
+        return {"_headers": {**bearer(token), **more}}
+
+    def test_without_a_token_that_is_known_nothing_is_done(self):
+        self.serve_tokens()
+        for headers in ({}, bearer("wrong"), bearer(""), {"Authorization": "Basic YTpi"},
+                        {"Authorization": "berth_alice"}):
+            answer = self.modern("tools/list", **headers)
+            self.assertEqual(answer.status, 401, headers)
+            self.assertEqual(answer.headers["www-authenticate"], 'Bearer realm="berth"')
+        self.assertEqual(self.modern("tools/list", **bearer("berth_alice")).status, 200)
+        self.assertEqual(self.modern("tools/list", Authorization="bearer berth_alice").status, 200)
+        self.assertNotIn("berth_alice", self.log())
+
+    def test_callers_have_sessions_and_workspaces_of_their_own(self):
+        self.serve_tokens()
+        alice, bob = self.of("berth_alice"), self.of("berth_bob")
+        self.call("write_file", path="~/n", content="alice's", **alice)
+        self.call("save_to_workspace", sandbox_path="~/n", **alice)
+        self.assertTrue(self.call("read_file", path="~/n", **bob).is_error)
+        self.assertNotIn("/n", self.call("list_workspace_files", **bob).text)
+        self.assertIn("/n", self.call("list_workspace_files", **alice).text)
+        job = self.call("bash_exec", command="echo mine; sleep 50", background=True, **alice)
+        self.assertTrue(self.call("bash_output", job_id=job.data["job_id"], **bob).is_error)
+
+    def test_a_session_of_an_older_client_is_no_other_principal_s(self):
+        self.serve_tokens()
+        session = self.initialize(headers=bearer("berth_alice"))
+        stolen = {**session, **bearer("berth_bob")}
+        self.assertEqual(self.send(request(1, "tools/list"), stolen).status, 404)
+        self.assertEqual(self.send(b"", stolen, method="DELETE").status, 404)
+        self.assertEqual(self.send(request(1, "tools/list"), session).status, 200)
+
+    def test_a_token_brings_its_profile_which_the_caller_cannot_choose(self):
+        self.serve_tokens(a=ALICE, b={**BOB, "profile": "offline-readonly"})
+        def wall(token):
+            return self.call("session_info", **self.of(token)).data["limits"]["memory_bytes"]
+        self.assertNotEqual(wall("berth_alice"), wall("berth_bob"))
+
+    def test_the_file_is_looked_at_again_and_a_wrong_one_changes_nothing(self):
+        self.serve_tokens(a=ALICE)
+        def status(token):
+            return self.modern("tools/list", **bearer(token)).status
+        self.assertEqual((status("berth_alice"), status("berth_bob")), (200, 401))
+        token_file(self.tokens, b=BOB)
+        self.wait_for(lambda: (status("berth_alice"), status("berth_bob")) == (401, 200))
+        self.tokens.write_text("[tokens.x]\nsha256 = 'no'\n")
+        self.wait_for(lambda: (status("berth_bob"), "nothing of it holds" in self.log()) ==
+                      (200, True))
+
+    def test_calls_at_once_are_counted_for_each_principal(self):
+        self.serve_tokens(a={**ALICE, "calls": 1}, b=BOB)
+        busy = self.connect()
+        busy.post(request(1, "tools/call", {"name": "bash_exec",
+                                            "arguments": {"command": "sleep 50"}}, modern=True),
+                  self.modern_headers("tools/call", "bash_exec", **bearer("berth_alice")))
+        self.assertEqual(busy.head()[0], 200)  # its stream has begun
+        answer = self.modern("tools/list", **bearer("berth_alice"))
+        self.assertEqual((answer.status, answer.error["data"]["code"]), (429, "busy"))
+        self.assertIn("retry-after", answer.headers)
+        self.assertEqual(self.modern("tools/list", **bearer("berth_bob")).status, 200)
+        busy.close()
+        self.wait_for(lambda: self.modern("tools/list", **bearer("berth_alice")).status == 200)
+
+    def test_files_that_say_nothing_good_stop_the_start(self):
+        tokens = self.state.path / "tokens.toml"
+        def complaint():
+            done = subprocess.run([binary_path("berth-direct"), "serve", "--http", "127.0.0.1:0",
+                                   "--token-file", str(tokens), "--state-dir", str(self.state.path)],
+                                  capture_output=True, text=True, timeout=20)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            return done.stderr
+        self.assertIn("No such file", complaint())
+        token_file(tokens, a=ALICE)
+        tokens.chmod(0o620)
+        self.assertIn("chmod go-w", complaint())
+        tokens.chmod(0o600)
+        for text, said in (("[tokens.a]\nsha256 = 'ab'\n", "64 small hex digits"),
+                           ("[tokens.a]\nprincipal = 'x'\n", "has no sha256"),
+                           ("[tokens.a]\nprincipel = 'x'\n", "did you mean principal?"),
+                           ("x = 1\n", '"x" is not of a token')):
+            tokens.write_text(text)
+            self.assertIn(said, complaint())
+            self.assertIn("tokens.toml:", complaint())
+        token_file(tokens, a=ALICE, b={**BOB, "token": ALICE["token"]})
+        self.assertIn("the token of another entry", complaint())
+        token_file(tokens, a={**ALICE, "profile": "no-such"})
+        self.assertIn("no-such", complaint())
+
+    def test_the_command_makes_an_entry_and_shows_its_token_once(self):
+        done = subprocess.run([binary_path(), "token", "alice"], capture_output=True, text=True,
+                              timeout=20)
+        token = done.stderr.split("the token is ")[1].split()[0]
+        self.assertNotIn(token, done.stdout)
+        tokens = self.state.path / "tokens.toml"
+        tokens.write_text(done.stdout)
+        tokens.chmod(0o600)
+        self.serve(auth=("--token-file", str(tokens)))
+        self.assertEqual(self.modern("tools/list", **bearer(token)).status, 200)
+
+
+class UnixTest(HttpBench):
+    def test_the_kernel_says_who_calls(self):
+        path = str(self.state.path / "berth.socket")
+        self.serve(auth=(), listen=path)
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        self.assertEqual(self.call("bash_exec", command="echo hi").text, "hi\n")
+        listed = subprocess.run([binary_path("berth-direct"), "sessions", "list", "--json",
+                                 "--state-dir", str(self.state.path)], capture_output=True,
+                                text=True, timeout=20)
+        owner = pwd.getpwuid(os.geteuid()).pw_name
+        self.assertEqual([session["principal"] for session in json.loads(listed.stdout)["sessions"]],
+                         [owner])
+        self.stop()
+        self.assertFalse(os.path.exists(path))
+
+    def test_a_socket_that_a_killed_server_left_is_taken_and_no_living_one(self):
+        path = str(self.state.path / "berth.socket")
+        self.serve(auth=(), listen=path)
+        done = subprocess.run([binary_path("berth-direct"), "serve", "--unix", path, "--state-dir",
+                               str(self.state.path)], capture_output=True, text=True, timeout=20)
+        self.assertIn("another server listens there", done.stderr)
+        self.server.kill()
+        self.server.wait(10)
+        self.serve(auth=(), listen=path)
+        self.assertEqual(self.modern("tools/list").status, 200)
+
+
+class StartTest(HttpBench):
+    def test_what_would_let_others_in_is_refused(self):
+        for arguments, said in ((("--http", "127.0.0.1:0"), "without a token file"),
+                                (("--http", "0.0.0.0:0", "--insecure-no-auth"), "--behind-proxy"),
+                                (("--http", "8080"), "is not ADDRESS:PORT"),
+                                (("--http", "example.com:80", "--insecure-no-auth"),
+                                 "is not ADDRESS:PORT"),
+                                (("--http", "127.0.0.1:0", "--unix", "/tmp/x"), "both"),
+                                (("--http", "127.0.0.1:0", "--insecure-no-auth", "--session", "x"),
+                                 "Berth-Session")):
+            done = subprocess.run([binary_path("berth-direct"), "serve", *arguments, "--state-dir",
+                                   str(self.state.path)], capture_output=True, text=True, timeout=20)
+            self.assertEqual(done.returncode, 2, (arguments, done.stderr))
+            self.assertIn(said, done.stderr)
+
+    def test_a_port_that_is_taken_is_told(self):
+        port = self.serve()[1]
+        done = subprocess.run([binary_path("berth-direct"), "serve", "--http", f"127.0.0.1:{port}",
+                               "--insecure-no-auth", "--state-dir", str(self.state.path)],
+                              capture_output=True, text=True, timeout=20)
+        self.assertIn("Address already in use", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
