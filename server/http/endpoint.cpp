@@ -300,6 +300,9 @@ HttpAnswer Endpoint::legacy(rpc::Message message, Asked& asked)
 
 HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
 {
+    if (messages.empty()) {
+        throw rpc::ProtocolError(rpc::invalid_request, "an empty batch");
+    }
     mcp::check_http_batch(messages, asked.facts);
     const auto session = session_of(asked);
     session->dispatcher().receive_batch(std::move(messages), asked.source());

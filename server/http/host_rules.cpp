@@ -32,7 +32,8 @@ HostRules::HostRules(const HttpOptions& options, const std::string& own)
 
 bool HostRules::knows(std::string_view host) const
 {
-    return std::ranges::find(hosts_, transport::in_small_letters(without_port(host))) != hosts_.end();
+    return std::ranges::find(hosts_, transport::in_small_letters(without_port(host))) !=
+           hosts_.end();
 }
 
 std::string HostRules::refusal(const transport::HttpHead& head) const

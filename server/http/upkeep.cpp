@@ -23,8 +23,8 @@ session::Settings collector_settings(const Making& making)
 } // namespace
 
 Upkeep::Upkeep(const Making& making, LegacySessions& sessions)
-    : backend_(*making.backend), manager_(collector_settings(making), making.backend), sessions_(sessions),
-      thread_([this](const std::stop_token& stop) { run(stop); })
+    : backend_(*making.backend), manager_(collector_settings(making), making.backend),
+      sessions_(sessions), thread_([this](const std::stop_token& stop) { run(stop); })
 {
 }
 

@@ -23,10 +23,10 @@ constexpr std::size_t longest_shown = 128;
 [[noreturn]] void mismatch(const std::string& header, const std::string& value,
                            const std::string& expected)
 {
-    throw HttpRefusal(bad_request, header_mismatch,
-                      "Header mismatch: " + header + " header value '" +
-                          visible_beginning(value, longest_shown) + "' does not match body value '" +
-                          visible_beginning(expected, longest_shown) + "'");
+    throw HttpRefusal(
+        bad_request, header_mismatch,
+        "Header mismatch: " + header + " header value '" + visible_beginning(value, longest_shown) +
+            "' does not match body value '" + visible_beginning(expected, longest_shown) + "'");
 }
 
 [[noreturn]] void missing_header(const std::string& header)

@@ -137,7 +137,7 @@ class UnixTest(HttpBench):
                                  "--state-dir", str(self.state.path)], capture_output=True,
                                 text=True, timeout=20)
         owner = pwd.getpwuid(os.geteuid()).pw_name
-        self.assertEqual([session["principal"] for session in json.loads(listed.stdout)["sessions"]],
+        self.assertEqual([session["principal"] for session in json.loads(listed.stdout)],
                          [owner])
         self.stop()
         self.assertFalse(os.path.exists(path))
