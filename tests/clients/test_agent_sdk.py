@@ -27,6 +27,8 @@ def call(name, **arguments):
 
 
 class AgentSdk(unittest.TestCase):
+    session = ("--session", "agent")  # as `berth call` names it
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="berth-agent-")
         # Below it: what the SDK leaves in the temporary folder goes with it.
@@ -48,6 +50,10 @@ class AgentSdk(unittest.TestCase):
     def run_agent(self, steps, during=None, gate=(), arguments=("--session", "agent"), **more):
         command = [*gate, BERTH, "serve", *arguments]
         servers = {"berth": {"command": command[0], "args": command[1:]}}
+        return self.run_client(steps, servers, during, **more)
+
+    def run_client(self, steps, servers, during=None, **more):
+        """The messages of one run of the SDK with these servers."""
         with ScriptedModel(steps) as model:
             agent = subprocess.Popen(
                 [NODE, HERE / "agent.mjs"], cwd=self.folder, stdout=subprocess.PIPE,
@@ -155,12 +161,12 @@ class AgentSdk(unittest.TestCase):
         self.assertTrue(any(m["type"] == "interrupted" for m in messages))
         left = subprocess.run(
             [BERTH, "call", "bash_exec", '{"command":"test -s pid && ! kill -0 $(cat pid)"}',
-             "--session", "agent", "--json"], env=self.environment(), capture_output=True, text=True,
+             *self.session, "--json"], env=self.environment(), capture_output=True, text=True,
             timeout=30, check=False)
         facts = json.loads(left.stdout)["_meta"]["berth/result"]
         self.assertEqual(facts["exit_code"], 0, left.stdout)
         # Nor is anything that it started: it would be a job.
-        info = subprocess.run([BERTH, "call", "session_info", "{}", "--session", "agent", "--json"],
+        info = subprocess.run([BERTH, "call", "session_info", "{}", *self.session, "--json"],
                               env=self.environment(), capture_output=True, text=True, timeout=30,
                               check=False)
         self.assertEqual(json.loads(info.stdout)["_meta"]["berth/result"]["jobs"], [], info.stdout)
