@@ -140,7 +140,10 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
         return {.refusal = refuse(403, why)};
     }
     if (head.path != mcp_path) {
-        return {};
+        // Of nobody in particular, who could hold all the room that there is for bodies.
+        return head.has_body()
+                   ? transport::HttpAdmission{.refusal = refuse(413, "no body is taken here")}
+                   : transport::HttpAdmission{};
     }
     auto caller = parts_.identify(head, socket);
     if (!caller) {

@@ -9,6 +9,8 @@ namespace berth::server::http {
 namespace {
 
 constexpr std::chrono::seconds sweep_interval{1};
+/// So many new names a second, once there are too many.
+constexpr std::size_t most_leaving = 64;
 
 } // namespace
 
@@ -64,7 +66,8 @@ bool Tenants::is_free(const std::shared_ptr<Place>& place)
     return making && place->tenant.use_count() <= 1;
 }
 
-/// Under mutex_.
+/// Under mutex_. Should it be called again before it was left, it is served anew: several servers
+/// may serve one session.
 void Tenants::make_room(const std::string& principal)
 {
     std::size_t count = 0;
@@ -80,18 +83,20 @@ void Tenants::make_room(const std::string& principal)
     if (count < most_per_principal) {
         return;
     }
-    if (oldest == places_.end()) {
+    if (oldest == places_.end() || leaving_.size() >= most_leaving) {
         throw Error(ErrorCode::busy,
                     std::to_string(most_per_principal) + " sessions of this principal have calls",
                     "Try again when some of them are answered.");
     }
-    oldest->second->used = {}; // the sweeper takes it
+    leaving_.push_back(std::move(oldest->second->tenant)); // by the sweeper, who may wait
+    places_.erase(oldest);
 }
 
 std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
 {
     std::vector<std::shared_ptr<Tenant>> idle;
     const std::lock_guard lock(mutex_);
+    idle.swap(leaving_);
     const auto now = Clock::now();
     for (auto each = places_.begin(); each != places_.end();) {
         auto& place = *each->second;

@@ -29,8 +29,9 @@ class Sink {
     /// Runs `then` once the peer has read all that was sent so far, or at once where that cannot be
     /// told; on any thread, also on this one. `lost` instead, where it is known that the peer never
     /// will and others go on; both are dropped where the peer's end is that of all.
-    virtual void when_read(std::function<void()> then, std::function<void()> /*lost*/ = {})
+    virtual void when_read(std::function<void()> then, std::function<void()> lost = {})
     {
+        lost = nullptr;
         std::exchange(then, nullptr)();
     }
 };

@@ -76,6 +76,21 @@ class TokenTest(HttpBench):
         self.wait_for(lambda: (status("berth_bob"), "nothing of it holds" in self.log()) ==
                       (200, True))
 
+    def test_names_that_a_caller_makes_up_cost_no_memory_without_end(self):
+        self.serve_tokens(a=ALICE)
+        def status(number):
+            return self.modern("tools/list", **bearer("berth_alice"),
+                               Berth_Session=f"s{number}").status
+        first = [status(number) for number in range(256)]
+        self.assertEqual(first, [200] * 256)
+        full = self.resident("VmRSS")
+        more = [status(number) for number in range(256, 600)]
+        self.assertTrue(set(more) <= {200, 429}, more)
+        self.wait_for(lambda: status(0) == 200)
+        print(f"256 sessions in its hands: {full:.0f} MB, after 344 more "
+              f"{self.resident('VmRSS'):.0f} MB", file=sys.stderr)
+        self.assertLess(self.resident("VmRSS"), 1.5 * full + 10)
+
     def test_calls_at_once_are_counted_for_each_principal(self):
         self.serve_tokens(a={**ALICE, "calls": 1}, b=BOB)
         busy = self.connect()

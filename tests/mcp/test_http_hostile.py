@@ -157,6 +157,10 @@ class BodyTest(HttpBench):
             self.assertEqual((answer.status, answer.error["code"]), (400, code), body[:50])
         self.assertEqual(self.modern("tools/list").status, 200)
 
+    def test_where_nobody_is_known_no_body_is_taken(self):
+        for path in ("/healthz", "/readyz", "/"):
+            self.assertEqual(self.send(b"x", {"Content-Type": JSON}, path=path).status, 413, path)
+
     def test_a_body_that_ends_early_is_no_request(self):
         with Connection(self.address) as connection:
             self.head(connection, **{"Content-Length": str(len(PING) + 10)})
