@@ -1,8 +1,11 @@
 #include "server/transport/http_library.hpp"
 
+#include "server/transport/http_chunks.hpp"
+
 #include <httplib.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +24,13 @@ namespace {
 
 class HeadAndSocket : public httplib::Stream {
   public:
-    HeadAndSocket(std::string head, HttpSocket& socket) : head_(std::move(head)), socket_(socket) {}
+    HeadAndSocket(std::string head, HttpSocket& socket, bool chunked)
+        : head_(std::move(head)), socket_(socket)
+    {
+        if (chunked) {
+            chunks_.emplace();
+        }
+    }
 
     // NOLINTBEGIN(modernize-use-override): see above
     bool is_readable() const { return true; }
@@ -42,7 +51,12 @@ class HeadAndSocket : public httplib::Stream {
             taken_ += count;
             return static_cast<ssize_t>(count);
         }
-        return socket_.read(data, size);
+        const auto count = socket_.read(data, size);
+        if (!chunks_ || count <= 0) {
+            return count;
+        }
+        const auto good = chunks_->take({data, static_cast<std::size_t>(count)});
+        return good > 0 ? static_cast<ssize_t>(good) : -1;
     }
 
     ssize_t write(const char* data, std::size_t size)
@@ -72,6 +86,7 @@ class HeadAndSocket : public httplib::Stream {
     std::string head_;
     std::size_t taken_ = 0;
     HttpSocket& socket_;
+    std::optional<HttpChunks> chunks_; ///< of a body that comes so
 };
 
 #pragma GCC diagnostic pop
@@ -133,9 +148,9 @@ void write_answer(httplib::Response& response, HttpAnswer answer, const HttpHead
     if (answer.close) {
         response.set_header("Connection", "close");
     }
-    if (answer.stream) {
+    if (answer.stream && head.method != "HEAD") { // of which only the head is read
         write_stream(response, answer, head);
-    } else if (!answer.type.empty() && head.method != "HEAD") {
+    } else if (!answer.stream && !answer.type.empty() && head.method != "HEAD") {
         response.set_content(answer.body, answer.type);
     }
 }
@@ -168,7 +183,7 @@ class HttpLibrary::Server : public httplib::Server {
 
     bool serve(HttpSocket& socket, const HttpHead& head, bool reads_body)
     {
-        HeadAndSocket stream(own_head(head, reads_body), socket);
+        HeadAndSocket stream(own_head(head, reads_body), socket, reads_body && head.chunked);
         bool closed = false;
         return run(*this, stream, !head.keep_alive, closed);
     }
@@ -178,7 +193,8 @@ class HttpLibrary::Server : public httplib::Server {
     {
         auto made = current->make(whole);
         current->then = std::move(made.then);
-        current->close = made.close || !whole;
+        // To HTTP/1.0 a stream ends with its connection.
+        current->close = made.close || !whole || (made.stream && current->head.is_1_0);
         made.close = current->close;
         write_answer(response, std::move(made), current->head);
     }
@@ -207,7 +223,12 @@ bool HttpLibrary::process(HttpSocket& socket, const HttpHead& head, bool reads_b
     Current mine{
         .socket = socket, .head = head, .take = take, .make = make, .then = {}, .close = false};
     current = &mine;
-    const bool written = server_->serve(socket, head, reads_body);
+    bool written = false;
+    try {
+        written = server_->serve(socket, head, reads_body);
+    } catch (const std::exception&) { // of a stream: in the middle of it nothing can be told
+        socket.break_off();
+    }
     current = nullptr;
     if (mine.then) {
         mine.then(written);
