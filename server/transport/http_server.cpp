@@ -341,9 +341,20 @@ bool HttpServer::serve_one(const Socket& socket)
     return false;
 }
 
+HttpAdmission HttpServer::admit(const HttpHead& head, const HttpSocket& socket)
+{
+    try {
+        return handler_.admit(head, socket);
+    } catch (const std::exception&) {
+        HttpAdmission refused{.refusal = handler_.refuse(500, "the server has failed")};
+        refused.refusal->close = true;
+        return refused;
+    }
+}
+
 bool HttpServer::answer(const Socket& socket, const HttpHead& head)
 {
-    auto admission = handler_.admit(head, *socket);
+    auto admission = admit(head, *socket);
     if (!admission.refusal && head.content_length.value_or(0) > settings_.body) {
         admission.refusal = handler_.refuse(413, "the body is longer than " +
                                                      std::to_string(settings_.body) + " bytes");

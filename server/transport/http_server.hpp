@@ -72,6 +72,7 @@ class HttpServer {
     void start(Socket socket);
     void serve(const Socket& socket);
     bool serve_one(const Socket& socket);
+    [[nodiscard]] HttpAdmission admit(const HttpHead& head, const HttpSocket& socket);
     bool answer(const Socket& socket, const HttpHead& head);
     void refuse(const Socket& socket, int status, const std::string& reason);
     bool wait_for_next(HttpSocket& socket);
