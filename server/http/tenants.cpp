@@ -46,6 +46,7 @@ std::shared_ptr<Tenant> Tenants::get(const Caller& caller, const std::string& se
             found = std::make_shared<Place>();
         }
         found->used = Clock::now();
+        found->leaves = false;
         place = found;
     }
     // Only those who call the same session wait for it to be made.
@@ -74,6 +75,9 @@ void Tenants::make_room(const std::string& principal)
     auto oldest = places_.end();
     for (auto each = places_.lower_bound({principal, {}, {}});
          each != places_.end() && std::get<0>(each->first) == principal; ++each) {
+        if (each->second->leaves) {
+            continue; // one for each that comes, however many come before the sweeper
+        }
         ++count;
         if (is_free(each->second) &&
             (oldest == places_.end() || each->second->used < oldest->second->used)) {
@@ -88,8 +92,7 @@ void Tenants::make_room(const std::string& principal)
                     std::to_string(most_per_principal) + " sessions of this principal have calls",
                     "Try again when some of them are answered.");
     }
-    leaving_.push_back(std::move(oldest->second->tenant)); // by the sweeper, who may wait
-    places_.erase(oldest);
+    oldest->second->leaves = true; // the sweeper takes it
 }
 
 std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
@@ -100,7 +103,7 @@ std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
     const auto now = Clock::now();
     for (auto each = places_.begin(); each != places_.end();) {
         auto& place = *each->second;
-        if (is_free(each->second) && now - place.used > idle_) {
+        if (is_free(each->second) && (place.leaves || now - place.used > idle_)) {
             idle.push_back(std::move(place.tenant));
             each = places_.erase(each);
         } else {

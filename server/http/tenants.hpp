@@ -72,6 +72,7 @@ class Tenants {
         std::mutex making;
         std::shared_ptr<Tenant> tenant; ///< under `making`
         Clock::time_point used;         ///< under mutex_
+        bool leaves = false;            ///< under mutex_: to make room, unless it is called again
     };
 
     [[nodiscard]] static bool is_free(const std::shared_ptr<Place>& place);
