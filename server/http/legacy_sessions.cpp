@@ -36,13 +36,18 @@ std::shared_ptr<LegacySession> LegacySessions::take_oldest_of(const std::string&
 {
     std::size_t count = 0;
     auto oldest = places_.end();
+    bool oldest_works = true;
     for (auto each = places_.begin(); each != places_.end(); ++each) {
         if (each->second.session->principal() != principal) {
             continue;
         }
         ++count;
-        if (oldest == places_.end() || each->second.used < oldest->second.used) {
+        // One with calls last of all: they would be stopped, and its end waited for.
+        const bool works = !each->second.session->dispatcher().drain(Deadline::after({}));
+        if (oldest == places_.end() || (oldest_works && !works) ||
+            (oldest_works == works && each->second.used < oldest->second.used)) {
             oldest = each;
+            oldest_works = works;
         }
     }
     if (count < most_per_principal) {
@@ -50,6 +55,7 @@ std::shared_ptr<LegacySession> LegacySessions::take_oldest_of(const std::string&
     }
     auto taken = std::move(oldest->second.session);
     places_.erase(oldest);
+    taken->dispatcher().stop();
     return taken;
 }
 
