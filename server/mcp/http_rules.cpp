@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace berth::mcp {
 namespace {
@@ -64,6 +65,15 @@ void check_name(const rpc::Message& message, const HttpFacts& facts)
 /// `params` has a claim of a modern revision.
 void check_modern(const rpc::Message& message, const HttpFacts& facts)
 {
+    std::optional<HttpRefusal> not_spoken;
+    try {
+        check_envelope(*message.params);
+    } catch (const rpc::ProtocolError& error) {
+        not_spoken.emplace(bad_request, error.code(), error.what(), error.data());
+        if (error.code() != unsupported_protocol_version) {
+            throw HttpRefusal(*not_spoken);
+        }
+    }
     const auto& claimed = message.params->at("_meta").at(version_key);
     if (claimed.is_string() && facts.version && claimed != *facts.version) {
         mismatch("MCP-Protocol-Version", *facts.version, claimed.get_ref<const std::string&>());
@@ -71,10 +81,8 @@ void check_modern(const rpc::Message& message, const HttpFacts& facts)
     if (facts.method && *facts.method != message.method) {
         mismatch("Mcp-Method", *facts.method, message.method);
     }
-    try {
-        check_envelope(*message.params);
-    } catch (const rpc::ProtocolError& error) {
-        throw HttpRefusal(bad_request, error.code(), error.what(), error.data());
+    if (not_spoken) {
+        throw HttpRefusal(*not_spoken);
     }
     if (!has_method(Era::modern, message.method)) {
         throw HttpRefusal(no_method, rpc::method_not_found,
