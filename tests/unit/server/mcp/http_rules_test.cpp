@@ -1,3 +1,4 @@
+#include "sandbox/base/base64.hpp"
 #include "server/mcp/http_rules.hpp"
 
 #include <doctest/doctest.h>
@@ -7,117 +8,223 @@
 #include <string>
 #include <utility>
 
-using namespace berth; // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth;      // NOLINT(google-build-using-namespace): the subject of the test
+using namespace berth::mcp; // NOLINT(google-build-using-namespace): the subject of the test
+using nlohmann::json;
 
 namespace {
 
-const nlohmann::json envelope = {
-    {"io.modelcontextprotocol/protocolVersion", "2026-07-28"},
-    {"io.modelcontextprotocol/clientCapabilities", nlohmann::json::object()}};
+const std::string modern_text(modern_version);
+constexpr const char* capabilities = "io.modelcontextprotocol/clientCapabilities";
 
-rpc::Message request_of(const std::string& method, nlohmann::json params = nlohmann::json::object())
+json claim(const json& version = modern_text)
 {
-    return rpc::take_message(
-        {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}});
+    return {{version_key, version}, {capabilities, json::object()}};
 }
 
-rpc::Message modern_call(const std::string& tool = "bash_exec")
+json http_request_of(const std::string& method, json params)
 {
-    return request_of("tools/call", {{"name", tool}, {"_meta", envelope}});
+    return {{"jsonrpc", "2.0"}, {"id", 1}, {"method", method}, {"params", std::move(params)}};
 }
 
-mcp::HttpFacts modern_facts()
+json modern_call(const std::string& name = "read_file")
 {
-    return {.version = "2026-07-28", .method = "tools/call", .name = "bash_exec"};
+    return http_request_of("tools/call", {{"name", name}, {"_meta", claim()}});
 }
 
-struct Refused {
-    int status = 0;
-    int code = 0;
-
-    friend bool operator==(const Refused&, const Refused&) = default;
-};
-
-Refused refused(const rpc::Message& message, const mcp::HttpFacts& facts)
+/// "modern", "legacy", or "STATUS CODE" of a refusal.
+std::string ruling(json message, const HttpFacts& facts)
 {
     try {
-        (void)mcp::check_http_message(message, facts);
-    } catch (const mcp::HttpRefusal& refusal) {
-        return {refusal.status(), refusal.code()};
+        const auto era = check_http_message(rpc::take_message(std::move(message)), facts);
+        return era == Era::modern ? "modern" : "legacy";
+    } catch (const HttpRefusal& refusal) {
+        return std::to_string(refusal.status()) + ' ' + std::to_string(refusal.code());
+    }
+}
+
+std::string batch_ruling(const json& messages, const HttpFacts& facts)
+{
+    try {
+        check_http_batch(messages, facts);
+        return "legacy";
+    } catch (const HttpRefusal& refusal) {
+        return std::to_string(refusal.status()) + ' ' + std::to_string(refusal.code());
+    }
+}
+
+std::string words_of(json message, const HttpFacts& facts)
+{
+    try {
+        (void)check_http_message(rpc::take_message(std::move(message)), facts);
+    } catch (const HttpRefusal& refusal) {
+        return refusal.what();
     }
     return {};
 }
 
+HttpFacts facts_with(std::optional<std::string> version = modern_text,
+                     std::optional<std::string> method = "tools/call",
+                     std::optional<std::string> name = "read_file")
+{
+    return {.version = std::move(version), .method = std::move(method), .name = std::move(name)};
+}
+
 } // namespace
 
-TEST_CASE("the body decides the era, and a header that belies it is refused")
+TEST_CASE("a modern request whose headers say what its body says is taken")
 {
-    CHECK(mcp::check_http_message(modern_call(), modern_facts()) == mcp::Era::modern);
-    CHECK(mcp::check_http_message(request_of("tools/list"), {}) == mcp::Era::legacy);
-    CHECK(mcp::check_http_message(request_of("tools/list"), {.version = "2025-06-18"}) ==
-          mcp::Era::legacy);
-    CHECK(refused(request_of("tools/list"), {.version = "2026-07-28"}) == Refused{400, -32602});
-    CHECK(refused(request_of("server/discover"), {}) == Refused{400, -32602});
-    CHECK(refused(request_of("tools/list"), {.version = "1999-01-01"}) == Refused{400, -32022});
-    CHECK(refused(request_of("initialize"), {.version = "2026-07-28"}) == Refused{400, -32020});
-    CHECK(mcp::check_http_message(request_of("initialize"), {}) == mcp::Era::legacy);
+    CHECK(ruling(modern_call(), facts_with()) == "modern");
+    CHECK(ruling(modern_call("caf\u00e9"),
+                 facts_with(modern_text, "tools/call",
+                            "=?base64?" + base64_encode("caf\u00e9") + "?=")) == "modern");
+    CHECK(ruling(http_request_of("tools/list", {{"_meta", claim()}}),
+                 facts_with(modern_text, "tools/list", std::nullopt)) == "modern");
+    CHECK(ruling(http_request_of("server/discover", {{"_meta", claim()}}),
+                 facts_with(modern_text, "server/discover", "anything")) == "modern");
 }
 
-TEST_CASE("a modern request says in its headers what its body says")
+TEST_CASE("a header that says something else than the body is a mismatch")
 {
-    auto facts = modern_facts();
-    facts.version = "2025-11-25";
-    CHECK(refused(modern_call(), facts) == Refused{400, -32020});
-    facts = modern_facts();
-    facts.version.reset();
-    CHECK(refused(modern_call(), facts) == Refused{400, -32020});
-    facts = modern_facts();
-    facts.method = "tools/list";
-    CHECK(refused(modern_call(), facts) == Refused{400, -32020});
-    facts.method.reset();
-    CHECK(refused(modern_call(), facts) == Refused{400, -32020});
-    facts = modern_facts();
-    facts.name.reset();
-    CHECK(refused(modern_call(), facts) == Refused{400, -32020});
-    facts.name = "Bash_exec"; // values are compared as they stand
-    CHECK(refused(modern_call(), facts) == Refused{400, -32020});
-    facts.name = "=?base64?YmFzaF9leGVj?=";
-    CHECK(refused(modern_call(), facts) == Refused{});
-    facts.name = "=?base64?YmFzaF9leGV?=";
-    CHECK(refused(modern_call(), facts) == Refused{400, -32020});
+    CHECK(ruling(modern_call(), facts_with("2025-11-25")) == "400 -32020");
+    CHECK(ruling(modern_call(), facts_with("")) == "400 -32020");
+    CHECK(ruling(modern_call(), facts_with(modern_text, "tools/list")) == "400 -32020");
+    CHECK(ruling(modern_call(), facts_with(modern_text, "Tools/call")) == "400 -32020");
+    CHECK(ruling(modern_call(), facts_with(modern_text, "tools/call", "Read_file")) ==
+          "400 -32020");
+    CHECK(ruling(modern_call(), facts_with(modern_text, "tools/call", "=?base64?!!?=")) ==
+          "400 -32020");
+    CHECK(words_of(modern_call("bar"), facts_with(modern_text, "tools/call", "foo")) ==
+          "Header mismatch: Mcp-Name header value 'foo' does not match body value 'bar'");
+    CHECK(words_of(modern_call(), facts_with("2025-11-25")) ==
+          "Header mismatch: MCP-Protocol-Version header value '2025-11-25' does not match body "
+          "value '2026-07-28'");
+    const auto long_words = words_of(modern_call(std::string(100'000, 'x')), facts_with());
+    CHECK(long_words.size() < 1000);
 }
 
-TEST_CASE("of an envelope that is wrong the revision counts first, then the method")
+TEST_CASE("a modern request needs its headers, and is told which is missing")
 {
-    auto meta = envelope;
-    meta["io.modelcontextprotocol/protocolVersion"] = "2099-01-01";
-    const mcp::HttpFacts facts{.version = "2099-01-01", .method = "tools/list", .name = {}};
-    CHECK(refused(request_of("tools/list", {{"_meta", meta}}), facts) == Refused{400, -32022});
-    meta = envelope;
-    meta.erase("io.modelcontextprotocol/clientCapabilities");
-    CHECK(refused(request_of("tools/list", {{"_meta", meta}}), {}) == Refused{400, -32602});
-    for (const char* const method : {"ping", "initialize", "logging/setLevel", "no/such"}) {
-        CHECK(refused(request_of(method, {{"_meta", envelope}}),
-                      {.version = "2026-07-28", .method = method, .name = {}}) ==
-              Refused{404, -32601});
+    CHECK(ruling(modern_call(), facts_with(std::nullopt)) == "400 -32020");
+    CHECK(ruling(modern_call(), facts_with(modern_text, std::nullopt)) == "400 -32020");
+    CHECK(ruling(modern_call(), facts_with(modern_text, "tools/call", std::nullopt)) ==
+          "400 -32020");
+    const auto all = words_of(modern_call(), {});
+    CHECK(all == "Header mismatch: the header MCP-Protocol-Version is missing");
+    CHECK(words_of(modern_call(), {.version = modern_text}) ==
+          "Header mismatch: the header Mcp-Method is missing");
+    CHECK(words_of(modern_call(), facts_with(modern_text, "tools/call", std::nullopt)) ==
+          "Header mismatch: the header Mcp-Name is missing");
+    // Without a name in its body there is nothing to repeat; that the name is missing says the
+    // call.
+    CHECK(ruling(http_request_of("tools/call", {{"_meta", claim()}}),
+                 facts_with(modern_text, "tools/call", std::nullopt)) == "modern");
+}
+
+TEST_CASE("a version that is not spoken is told so where header and body agree")
+{
+    const auto request = http_request_of("tools/list", {{"_meta", claim("2099-01-01")}});
+    CHECK(ruling(request, facts_with("2099-01-01", "tools/list")) == "400 -32022");
+    CHECK(ruling(request, facts_with(std::nullopt, std::nullopt)) == "400 -32022");
+    CHECK(ruling(request, facts_with(modern_text, "tools/list")) == "400 -32020");
+    CHECK(ruling(request, facts_with("2099-01-01", "tools/call")) == "400 -32020");
+    try {
+        (void)check_http_message(rpc::take_message(json(request)), {});
+    } catch (const HttpRefusal& refusal) {
+        CHECK(json::parse(refusal.data()) ==
+              json{{"supported", {modern_text}}, {"requested", "2099-01-01"}});
     }
 }
 
-TEST_CASE("a batch is of one old era")
+TEST_CASE("a malformed claim is told before anything of the headers")
 {
-    const auto old = nlohmann::json::parse(R"([{"jsonrpc":"2.0","id":1,"method":"ping"}, 5])");
-    CHECK_NOTHROW(mcp::check_http_batch(old, {.version = "2025-03-26"}));
-    CHECK_THROWS_AS(mcp::check_http_batch(old, {.version = "2026-07-28"}), mcp::HttpRefusal);
-    auto mixed = old;
-    mixed.push_back({{"id", 2}, {"method", "tools/list"}, {"params", {{"_meta", envelope}}}});
-    CHECK_THROWS_AS(mcp::check_http_batch(mixed, {}), mcp::HttpRefusal);
+    auto meta = claim();
+    meta.erase(capabilities);
+    CHECK(ruling(http_request_of("tools/list", {{"_meta", meta}}),
+                 facts_with(modern_text, "tools/list")) == "400 -32602");
+    CHECK(ruling(http_request_of("tools/list", {{"_meta", meta}}),
+                 facts_with("2025-11-25", "tools/call")) == "400 -32602");
+    for (const auto& version : {json(7), json(nullptr), json::array()}) {
+        CHECK(ruling(http_request_of("tools/list", {{"_meta", claim(version)}}), facts_with()) ==
+              "400 -32602");
+    }
 }
 
-TEST_CASE("a header's value may be coded")
+TEST_CASE("what no modern revision has is not found there")
 {
-    CHECK(mcp::decode_header("plain") == "plain");
-    CHECK(mcp::decode_header("=?base64?w6Q=?=") == "\xc3\xa4");
-    CHECK(mcp::decode_header("=?base64?") == "=?base64?");
-    CHECK(mcp::decode_header("=?base64?/w==?=") == std::nullopt); // no UTF-8
-    CHECK(mcp::decode_header("=?base64?!?=") == std::nullopt);
+    for (const auto* method : {"initialize", "ping", "logging/setLevel", "resources/subscribe",
+                               "resources/unsubscribe", "no/such"}) {
+        CAPTURE(method);
+        CHECK(ruling(http_request_of(method, {{"_meta", claim()}}),
+                     facts_with(modern_text, method)) == "404 -32601");
+        CHECK(ruling(http_request_of(method, {{"_meta", claim()}}), {}) == "404 -32601");
+    }
+}
+
+TEST_CASE("without a claim a request is an older one, whatever headers are missing")
+{
+    const auto call = http_request_of("tools/call", {{"name", "x"}});
+    CHECK(ruling(call, {}) == "legacy");
+    for (const auto& version : legacy_versions) {
+        CHECK(ruling(call, facts_with(std::string(version), "tools/list", "y")) == "legacy");
+    }
+    CHECK(ruling(http_request_of("ping", json::object()), {}) == "legacy");
+    CHECK(ruling(http_request_of("no/such", {{"_meta", json::object()}}), {}) == "legacy");
+    CHECK(ruling(call, facts_with("2099-01-01")) == "400 -32022");
+    CHECK(ruling(call, facts_with("")) == "400 -32022");
+}
+
+TEST_CASE("a modern header without the claim of the body is told what is missing")
+{
+    const auto call = http_request_of("tools/call", {{"name", "read_file"}});
+    CHECK(ruling(call, facts_with()) == "400 -32602");
+    CHECK(words_of(call, facts_with()).find(version_key) != std::string::npos);
+    CHECK(ruling(http_request_of("server/discover", json::object()), {}) == "400 -32602");
+}
+
+TEST_CASE("initialize is of the older revisions")
+{
+    const auto begin = http_request_of("initialize", {{"protocolVersion", "2025-06-18"}});
+    CHECK(ruling(begin, {}) == "legacy");
+    CHECK(ruling(begin, facts_with("2025-06-18")) == "legacy");
+    CHECK(ruling(begin, facts_with("2099-01-01")) == "legacy"); // what is spoken it learns
+    CHECK(ruling(begin, facts_with()) == "400 -32020");
+}
+
+TEST_CASE("of a notification the body decides, then the header")
+{
+    const json plain{{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}};
+    json claims = plain;
+    claims["params"] = {{"_meta", claim()}};
+    CHECK(ruling(plain, {}) == "legacy");
+    CHECK(ruling(plain, facts_with("2025-06-18")) == "legacy");
+    CHECK(ruling(plain, facts_with()) == "modern");
+    CHECK(ruling(claims, {}) == "modern");
+    CHECK(ruling(claims, facts_with("2025-06-18")) == "modern");
+}
+
+TEST_CASE("a batch is one of older messages alone")
+{
+    const auto old = http_request_of("tools/list", json::object());
+    const auto modern = http_request_of("tools/list", {{"_meta", claim()}});
+    CHECK(batch_ruling(json::array({old, old}), {}) == "legacy");
+    CHECK(batch_ruling(json::array({old, 7, "x"}), facts_with("2025-03-26")) == "legacy");
+    CHECK(batch_ruling(json::array({old, modern}), {}) == "400 -32600");
+    CHECK(batch_ruling(json::array({modern}), facts_with()) == "400 -32600");
+    CHECK(batch_ruling(json::array({old}), facts_with()) == "400 -32600");
+    CHECK(batch_ruling(json::array({old}), facts_with("2099-01-01")) == "400 -32022");
+}
+
+TEST_CASE("a header in base64 is its text, and any other what it is")
+{
+    CHECK(decode_header("plain") == "plain");
+    CHECK(decode_header("") == "");
+    CHECK(decode_header("=?base64?YWJj?=") == "abc");
+    CHECK(decode_header("=?base64?"
+                        "?=") == "");
+    CHECK(decode_header("=?BASE64?YWJj?=") == "=?BASE64?YWJj?=");
+    CHECK(decode_header("=?base64?YWJj") == "=?base64?YWJj");
+    CHECK(decode_header("=?base64?=") == "=?base64?="); // begin and end are not the same bytes
+    CHECK_FALSE(decode_header("=?base64?Y*Jj?=").has_value());
+    CHECK_FALSE(decode_header("=?base64?/w==?=").has_value()); // no UTF-8
 }

@@ -1,5 +1,5 @@
 #include "server/rpc/dispatcher.hpp"
-#include "tests/unit/server/recording_sink.hpp"
+#include "tests/unit/server/rpc/dispatcher_bench.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -13,84 +13,9 @@
 
 using namespace berth::rpc; // NOLINT(google-build-using-namespace): the subject of the test
 using namespace std::chrono_literals;
+using berth::test::error_code;
 using nlohmann::json;
-
-namespace {
-
-/// `echo` answers at once; `wait` when it is stopped; `drop` never; `twice` twice; `throw` throws.
-class Probe final : public Handler {
-  public:
-    void request(const std::shared_ptr<Call>& call) override
-    {
-        const auto& method = call->message().method;
-        ++requests;
-        if (method == "wait") {
-            while (!call->stop_token().stop_requested()) {
-                std::this_thread::sleep_for(1ms);
-            }
-            call->notify("late", "{}");
-            call->reply(R"("stopped")");
-        } else if (method == "twice") {
-            CHECK(call->reply("1"));
-            CHECK_FALSE(call->reply("2"));
-            CHECK_FALSE(call->fail(ProtocolError(1, "x")));
-            CHECK_FALSE(call->notify("n", "{}"));
-        } else if (method == "throw") {
-            throw std::runtime_error("broke");
-        } else if (method == "refuse") {
-            throw ProtocolError(-32001, "no", R"({"why":1})");
-        } else if (method == "echo") {
-            call->reply(call->params().dump());
-        } else if (method == "read") {
-            call->reply("1");
-            call->when_read([this] { ++reads; }, {});
-        }
-    }
-
-    void notification(const Message& message, Dispatcher& dispatcher) override
-    {
-        if (message.method == "cancel") {
-            dispatcher.cancel(id_from(message.params->at("id")));
-        }
-    }
-
-    std::string refusal(const Message& message, const berth::Error& why) override
-    {
-        return message.method == "refusable" ? json(berth::to_string(why.code())).dump() : "";
-    }
-
-    bool accepts_batch(const json& /*messages*/) override { return batches; }
-
-    std::atomic<int> requests = 0;
-    std::atomic<int> reads = 0;
-    bool batches = true;
-};
-
-struct Bench {
-    explicit Bench(std::size_t in_flight = 8, std::size_t bytes_in_flight = 1U << 20U)
-        : dispatcher(probe, sink, pool,
-                     {.read = {}, .in_flight = in_flight, .bytes_in_flight = bytes_in_flight})
-    {
-    }
-
-    void request(const std::string& id, const std::string& method)
-    {
-        dispatcher.receive(R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method + "\"}");
-    }
-
-    Probe probe;
-    std::shared_ptr<berth::test::RecordingSink> sink =
-        std::make_shared<berth::test::RecordingSink>();
-    WorkerPool pool{64};
-    Dispatcher dispatcher;
-};
-
-int error_code(const json& message)
-{
-    return message.contains("error") ? message["error"]["code"].get<int>() : 0;
-}
-
-} // namespace
+using Bench = berth::test::DispatcherBench;
 
 TEST_CASE("every request has one answer, whatever its handler does")
 {
