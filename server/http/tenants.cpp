@@ -67,15 +67,16 @@ bool Tenants::is_free(const std::shared_ptr<Place>& place)
     return making && place->tenant.use_count() <= 1;
 }
 
-/// Under mutex_. Should it be called again before it was left, it is served anew: several servers
-/// may serve one session.
+/// Under mutex_.
 void Tenants::make_room(const std::string& principal)
 {
     std::size_t count = 0;
+    std::size_t leaving = 0;
     auto oldest = places_.end();
     for (auto each = places_.lower_bound({principal, {}, {}});
          each != places_.end() && std::get<0>(each->first) == principal; ++each) {
         if (each->second->leaves) {
+            ++leaving;
             continue; // one for each that comes, however many come before the sweeper
         }
         ++count;
@@ -87,10 +88,11 @@ void Tenants::make_room(const std::string& principal)
     if (count < most_per_principal) {
         return;
     }
-    if (oldest == places_.end() || leaving_.size() >= most_leaving) {
+    if (oldest == places_.end() || leaving >= most_leaving) {
         throw Error(ErrorCode::busy,
-                    std::to_string(most_per_principal) + " sessions of this principal have calls",
-                    "Try again when some of them are answered.");
+                    std::to_string(most_per_principal) +
+                        " sessions of this principal have calls, or are being left",
+                    "Try again in a second, or when some calls are answered.");
     }
     oldest->second->leaves = true; // the sweeper takes it
 }
@@ -99,7 +101,6 @@ std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
 {
     std::vector<std::shared_ptr<Tenant>> idle;
     const std::lock_guard lock(mutex_);
-    idle.swap(leaving_);
     const auto now = Clock::now();
     for (auto each = places_.begin(); each != places_.end();) {
         auto& place = *each->second;

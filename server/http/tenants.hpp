@@ -83,9 +83,8 @@ class Tenants {
     const Make make_;
     rpc::WorkerPool& pool_;
     const std::chrono::milliseconds idle_;
-    std::mutex mutex_; ///< guards places_ and leaving_
+    std::mutex mutex_; ///< guards places_
     std::map<Key, std::shared_ptr<Place>> places_;
-    std::vector<std::shared_ptr<Tenant>> leaving_; ///< not to be called any more
     std::condition_variable_any stopping_;
     std::jthread sweeper_;
 };
