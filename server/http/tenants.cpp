@@ -38,7 +38,8 @@ std::shared_ptr<Tenant> Tenants::get(const Caller& caller, const std::string& se
     {
         const std::lock_guard lock(mutex_);
         const Key key{caller.principal, caller.settings, session};
-        if (!places_.contains(key)) {
+        const auto known = places_.find(key);
+        if (known == places_.end() || known->second->leaves) {
             make_room(caller.principal);
         }
         auto& found = places_[key];

@@ -8,6 +8,7 @@
 #include "server/options/values.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <sys/stat.h>
@@ -107,7 +108,7 @@ void take_key(Caller& caller, std::string& hash, const std::string& key, const R
         caller.principal = text;
     } else {
         const auto calls = parse_number(text);
-        if (!calls || *calls < 1 || *calls > most_calls_of_one) {
+        if (!calls || *calls < 1 || *calls > most_calls_of_one || std::floor(*calls) != *calls) {
             refuse_entry(value, "calls is not a number from 1 to 4096");
         }
         caller.calls = static_cast<std::size_t>(*calls);

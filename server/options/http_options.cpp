@@ -68,7 +68,9 @@ void check_http(const Layers& layers, const HttpOptions& http)
 
 bool HttpAddress::is_loopback() const
 {
-    return address == "::1" || address.starts_with("127.");
+    in6_addr parsed{};
+    return address.starts_with("127.") ||
+           (::inet_pton(AF_INET6, address.c_str(), &parsed) == 1 && IN6_IS_ADDR_LOOPBACK(&parsed));
 }
 
 std::optional<HttpAddress> parse_http_address(const std::string& text)

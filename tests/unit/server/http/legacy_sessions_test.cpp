@@ -136,11 +136,10 @@ TEST_CASE("a session that is used does not end")
 
 TEST_CASE("the end of a session stops its calls, which are answered all the same")
 {
-    LegacyBench bench;
-    LegacySessions sessions(bench.pool, no_end);
     for (const bool all : {false, true}) {
         CAPTURE(all);
-        bench.released = false;
+        LegacyBench bench;
+        LegacySessions sessions(bench.pool, no_end);
         sessions.add("one", "alice", bench.tenant);
         const auto session = sessions.find("one", "alice");
         bench.call(*session);
@@ -188,4 +187,5 @@ TEST_CASE("a session that is at work makes no room for a new one, which would wa
     CHECK(sessions.find("busy", "alice") != nullptr);
     CHECK(sessions.find("0", "alice") == nullptr);
     CHECK_FALSE(bench.released);
+    bench.released = true;
 }
