@@ -298,16 +298,15 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
     if (line.command == "version") {
         return cli::show_version(line.json);
     }
-    if (line.command == "serve" && line.given.values.count("http") == 0 &&
-        line.given.values.count("unix") == 0 && cli::output_is_closed()) {
-        cli::complain("standard output is closed: no MCP client could be answered there");
-        return 1;
-    }
     try {
         if (line.command == "token") {
             return cli::make_token(line.token_of);
         }
         auto options = make_options(line.given, process_environment());
+        if (line.command == "serve" && !options.http.is_wanted() && cli::output_is_closed()) {
+            cli::complain("standard output is closed: no MCP client could be answered there");
+            return 1;
+        }
         log::start(options.log_level, options.log_format);
         warn_of_unknown_variables();
         if (line.command == "config") {

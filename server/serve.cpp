@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "server/ending.hpp"
 #include "server/log.hpp"
 #include "server/signals.hpp"
 #include "server/transport/stdio.hpp"
@@ -178,15 +179,7 @@ void serve_stdio(Application& application)
     application.sessions().start_collecting();
     const UniqueFd reader_ended(::eventfd(0, EFD_CLOEXEC));
     std::atomic<transport::Stdio::End> end{transport::Stdio::End::stopped};
-    std::thread([&] {
-        try {
-            end = peer.transport.run(peer.dispatcher);
-        } catch (const std::exception& error) {
-            log::write(log::Level::error, "reader failed", {{"error", error.what()}});
-        }
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto written = ::write(reader_ended.get(), &one, sizeof(one));
-    }).detach();
+    run_detached([&] { end = peer.transport.run(peer.dispatcher); }, reader_ended, "reader failed");
 
     const bool reader_is_done = wait_for_end(signals, reader_ended);
     const auto reason = !reader_is_done                             ? reason_of(signals)
@@ -195,17 +188,7 @@ void serve_stdio(Application& application)
                                                                     : Reason::client_gone;
     const auto started = std::chrono::steady_clock::now();
     log::write(log::Level::info, "stopping", {{"reason", to_string(reason)}});
-    const UniqueFd done(::eventfd(0, EFD_CLOEXEC));
-    std::thread([&] {
-        shut_down(application, peer, reason, started);
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof(one));
-    }).detach();
-    pollfd waiting{.fd = done.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&waiting, 1, static_cast<int>(shutdown_time.count())) == 0) {
-        log::write(log::Level::warning, "stopped before everything was cleared away",
-                   {{"hint", "the next server of this state directory collects what is left"}});
-    }
+    clear_away([&] { shut_down(application, peer, reason, started); }, shutdown_time);
     if (connection) {
         // systemd has it too, and keeps that of a unit it was told to stop for as long as a sandbox
         // lives below the unit: the client would wait for answers.

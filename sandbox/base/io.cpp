@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 #include <stdexcept>
@@ -29,6 +30,13 @@ bool was_written_before(int dirfd, const std::string& name, std::time_t time)
 }
 
 } // namespace
+
+void wake(int eventfd) noexcept
+{
+    const std::uint64_t one = 1;
+    // It fails only when the counter is full: then it is readable already.
+    [[maybe_unused]] const auto written = ::write(eventfd, &one, sizeof(one));
+}
 
 std::size_t read_full(int fd, void* data, std::size_t size)
 {

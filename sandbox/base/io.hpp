@@ -39,6 +39,9 @@ void write_file_atomically(int dirfd, const std::string& path, std::string_view 
 void remove_unfinished(int dirfd, const std::vector<std::string_view>& of = {},
                        std::chrono::seconds age = {});
 
+/// Makes an eventfd readable. Any thread, and a signal handler.
+void wake(int eventfd) noexcept;
+
 /// Waits until there is something to be read, be it an end or an error, and of a pidfd until its
 /// process has ended; false where the deadline comes first. EINTR is retried. Throws
 /// std::system_error.

@@ -1,3 +1,4 @@
+#include "sandbox/base/small_letters.hpp"
 #include "sandbox/e2b/http_connection.hpp"
 
 #include <httplib.h>
@@ -23,13 +24,6 @@ namespace {
 /// Of the library, for one read or write: what was cut and has not noticed ends by itself.
 constexpr std::chrono::seconds longest_silence{600};
 constexpr std::size_t body_piece = 64U << 10U;
-
-std::string in_small_letters(std::string text)
-{
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return text;
-}
 
 /// The library decodes %0d%0a in the value of a header: what is not printable is not believed.
 bool is_printable(std::string_view value)

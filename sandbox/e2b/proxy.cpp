@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/percent.hpp"
+#include "sandbox/base/small_letters.hpp"
 
 #include <algorithm>
 
@@ -49,14 +50,6 @@ Proxy parse_proxy(std::string_view text, const std::string& variable)
     proxy.host = endpoint.host;
     proxy.port = endpoint.port;
     return proxy;
-}
-
-std::string in_small_letters(std::string_view text)
-{
-    std::string small(text);
-    std::transform(small.begin(), small.end(), small.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return small;
 }
 
 /// `name`: becomes the one that was found.

@@ -1,6 +1,7 @@
 #include "sandbox/guest/event_loop.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 
 #include <algorithm>
 #include <array>
@@ -142,8 +143,7 @@ void EventLoop::stop() noexcept
 
 void EventLoop::wake() const noexcept
 {
-    const std::uint64_t one = 1;
-    (void)!::write(wake_.get(), &one, sizeof(one));
+    berth::wake(wake_.get());
 }
 
 void EventLoop::release_read_buffer() noexcept

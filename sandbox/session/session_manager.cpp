@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::chrono::seconds collect_time{10};
 constexpr std::chrono::seconds close_time{1};
+/// The guest knows some seconds after its wake that nobody has read a result.
+constexpr std::chrono::minutes doubt_lasts{1};
 
 } // namespace
 
@@ -27,13 +29,6 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
         slot->reported = std::exchange(slot->sandbox, nullptr);
     }
 }
-
-namespace {
-
-/// The guest knows some seconds after its wake that nobody has read a result.
-constexpr std::chrono::minutes doubt_lasts{1};
-
-} // namespace
 
 void SessionManager::Implementation::report_doubt(const SessionId& id, const Lease& lease)
 {

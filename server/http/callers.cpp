@@ -1,5 +1,6 @@
 #include "server/http/callers.hpp"
 
+#include "sandbox/base/small_letters.hpp"
 #include "server/options/paths.hpp"
 
 #include <algorithm>
@@ -17,10 +18,7 @@ std::optional<std::string_view> bearer_token(const transport::HttpHead& head)
     if (value == nullptr || value->size() <= scheme.size()) {
         return std::nullopt;
     }
-    const bool is_bearer =
-        std::equal(scheme.begin(), scheme.end(), value->begin(), [](char a, char b) {
-            return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b);
-        });
+    const bool is_bearer = in_small_letters(value->substr(0, scheme.size())) == scheme;
     return is_bearer ? std::optional(std::string_view(*value).substr(scheme.size())) : std::nullopt;
 }
 

@@ -1,9 +1,9 @@
 #include "server/http/endpoint.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/utf8.hpp"
 #include "server/http/flight.hpp"
 #include "server/log.hpp"
+#include "server/options/session_name.hpp"
 #include "server/rpc/json_reader.hpp"
 #include "server/rpc/json_text.hpp"
 #include "server/rpc/outline.hpp"
@@ -20,7 +20,6 @@ using transport::HttpAnswer;
 using transport::HttpHead;
 
 constexpr std::string_view mcp_path = "/mcp";
-constexpr std::size_t longest_session = 256;
 /// Of requests before 2026-07-28, where a client may have another meaning of its own.
 constexpr int legacy_error = -32000;
 constexpr int legacy_session_unknown = -32001;
@@ -66,12 +65,34 @@ std::string named_session(const HttpHead& head)
     if (!name) {
         return {};
     }
-    if (name->empty() || name->size() > longest_session || !utf8::is_valid(*name) ||
-        utf8::has_control(*name)) {
+    if (name->empty() || !is_showable(*name)) {
         throw Error(ErrorCode::invalid_argument, "the header Berth-Session is no name of a session",
                     "A name is UTF-8 of 1 to 256 bytes.");
     }
     return *name;
+}
+
+/// Throws HttpRefusal.
+std::string session_id(const HttpHead& head)
+{
+    if (const auto id = header(head, "mcp-session-id")) {
+        return *id;
+    }
+    throw mcp::HttpRefusal(400, legacy_error, "Bad Request: Mcp-Session-Id header is required");
+}
+
+/// Has the client begin anew.
+[[noreturn]] void unknown_session()
+{
+    throw mcp::HttpRefusal(404, legacy_session_unknown, "Session not found");
+}
+
+/// Of a message that is not taken.
+HttpAnswer refusal_of(const rpc::ProtocolError& error, const rpc::Id& id)
+{
+    const auto* const own = dynamic_cast<const mcp::HttpRefusal*>(&error);
+    return rpc_error(own == nullptr ? 400 : own->status(), id, error.code(), error.what(),
+                     error.data());
 }
 
 std::string data_of(const Error& error)
@@ -184,7 +205,11 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
         return post(request, caller);
     }
     if (head.method == "DELETE") {
-        return end_session(head, *caller);
+        try {
+            return end_session(head, *caller);
+        } catch (const mcp::HttpRefusal& refusal) {
+            return refusal_of(refusal, {});
+        }
     }
     // Nothing is said to a client outside of its requests, so there is no stream to get.
     auto refused = refuse(405, "only POST and DELETE are taken here");
@@ -194,12 +219,8 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
 
 HttpAnswer Endpoint::end_session(const HttpHead& head, const Caller& caller)
 {
-    const auto id = header(head, "mcp-session-id");
-    if (!id) {
-        return rpc_error(400, {}, legacy_error, "Bad Request: Mcp-Session-Id header is required");
-    }
-    if (!parts_.sessions.end(*id, caller.principal)) {
-        return rpc_error(404, {}, legacy_session_unknown, "Session not found");
+    if (!parts_.sessions.end(session_id(head), caller.principal)) {
+        unknown_session();
     }
     return {.status = 204};
 }
@@ -222,12 +243,8 @@ HttpAnswer Endpoint::post(const transport::HttpRequest& request,
                 .exchange = std::make_shared<transport::Exchange>(request.socket)};
     try {
         return take(rpc::read_json(request.body, parts_.read), asked);
-    } catch (const mcp::HttpRefusal& refusal) {
-        return rpc_error(refusal.status(), rpc::recognise(request.body).id, refusal.code(),
-                         refusal.what(), refusal.data());
     } catch (const rpc::ProtocolError& error) {
-        return rpc_error(400, rpc::recognise(request.body).id, error.code(), error.what(),
-                         error.data());
+        return refusal_of(error, rpc::recognise(request.body).id);
     } catch (const Error& error) {
         log::write(log::Level::warning, "a session cannot be served",
                    {{"principal", caller->principal}, {"error", error.what()}});
@@ -268,23 +285,18 @@ HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
 {
     const auto id = LegacySessions::make_id();
     auto name = named_session(asked.request.head);
-    parts_.sessions.add(id, asked.caller.principal,
-                        parts_.tenants.get(asked.caller, name.empty() ? id : name));
-    const auto session = parts_.sessions.find(id, asked.caller.principal);
+    const auto session = parts_.sessions.add(
+        id, asked.caller.principal, parts_.tenants.get(asked.caller, name.empty() ? id : name));
     session->dispatcher().receive(std::move(message), asked.source());
     return asked.wait(session, {}, {{"Mcp-Session-Id", id}});
 }
 
-/// Throws HttpRefusal: 404 has the client begin anew.
+/// Throws HttpRefusal.
 std::shared_ptr<LegacySession> Endpoint::session_of(const Asked& asked)
 {
-    const auto id = header(asked.request.head, "mcp-session-id");
-    if (!id) {
-        throw mcp::HttpRefusal(400, legacy_error, "Bad Request: Mcp-Session-Id header is required");
-    }
-    auto session = parts_.sessions.find(*id, asked.caller.principal);
+    auto session = parts_.sessions.find(session_id(asked.request.head), asked.caller.principal);
     if (!session) {
-        throw mcp::HttpRefusal(404, legacy_session_unknown, "Session not found");
+        unknown_session();
     }
     return session;
 }

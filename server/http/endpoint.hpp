@@ -42,7 +42,6 @@ class Endpoint final : public transport::HttpHandler {
 
   private:
     struct Asked;
-    class Flight;
 
     [[nodiscard]] transport::HttpAnswer post(const transport::HttpRequest& request,
                                              const std::shared_ptr<const Caller>& caller);
@@ -52,6 +51,7 @@ class Endpoint final : public transport::HttpHandler {
     [[nodiscard]] transport::HttpAnswer initialize(rpc::Message message, Asked& asked);
     [[nodiscard]] transport::HttpAnswer batch(nlohmann::json&& messages, Asked& asked);
     [[nodiscard]] std::shared_ptr<LegacySession> session_of(const Asked& asked);
+    /// Throws HttpRefusal.
     [[nodiscard]] transport::HttpAnswer end_session(const transport::HttpHead& head,
                                                     const Caller& caller);
 

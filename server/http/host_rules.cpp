@@ -1,5 +1,7 @@
 #include "server/http/host_rules.hpp"
 
+#include "sandbox/base/small_letters.hpp"
+
 #include <algorithm>
 
 namespace berth::server::http {
@@ -23,17 +25,16 @@ HostRules::HostRules(const HttpOptions& options, const std::string& own)
               own.find(':') == std::string::npos ? own : '[' + own + ']'})
 {
     for (const auto& host : options.hosts) {
-        hosts_.push_back(transport::in_small_letters(host));
+        hosts_.push_back(in_small_letters(host));
     }
     for (const auto& origin : options.origins) {
-        origins_.push_back(transport::in_small_letters(origin));
+        origins_.push_back(in_small_letters(origin));
     }
 }
 
 bool HostRules::knows(std::string_view host) const
 {
-    return std::ranges::find(hosts_, transport::in_small_letters(without_port(host))) !=
-           hosts_.end();
+    return std::ranges::find(hosts_, in_small_letters(without_port(host))) != hosts_.end();
 }
 
 std::string HostRules::refusal(const transport::HttpHead& head) const
@@ -46,7 +47,7 @@ std::string HostRules::refusal(const transport::HttpHead& head) const
     if (origin == nullptr) {
         return {};
     }
-    const auto small = transport::in_small_letters(*origin);
+    const auto small = in_small_letters(*origin);
     if (std::ranges::find(origins_, small) != origins_.end()) {
         return {};
     }

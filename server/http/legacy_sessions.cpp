@@ -21,14 +21,16 @@ std::string LegacySessions::make_id()
     return random_hex(bytes);
 }
 
-void LegacySessions::add(const std::string& id, const std::string& principal,
-                         std::shared_ptr<Tenant> tenant)
+std::shared_ptr<LegacySession> LegacySessions::add(const std::string& id,
+                                                   const std::string& principal,
+                                                   std::shared_ptr<Tenant> tenant)
 {
     auto session = std::make_shared<LegacySession>(principal, std::move(tenant), pool_);
     std::shared_ptr<LegacySession> ended; // outside of the lock: its end may wait
     const std::lock_guard lock(mutex_);
     ended = take_oldest_of(principal);
-    places_[id] = {std::move(session), Clock::now()};
+    places_[id] = {session, Clock::now()};
+    return session;
 }
 
 /// Where there are too many; under mutex_.

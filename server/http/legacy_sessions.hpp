@@ -44,7 +44,9 @@ class LegacySessions {
     /// An id that nobody can guess: it is no password, but what it names is somebody's.
     [[nodiscard]] static std::string make_id();
 
-    void add(const std::string& id, const std::string& principal, std::shared_ptr<Tenant> tenant);
+    /// The new one, which others may have taken the place of by now.
+    std::shared_ptr<LegacySession> add(const std::string& id, const std::string& principal,
+                                       std::shared_ptr<Tenant> tenant);
 
     /// Null: there is none of that id, or it is another principal's, which nobody learns.
     [[nodiscard]] std::shared_ptr<LegacySession> find(const std::string& id,

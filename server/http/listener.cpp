@@ -1,10 +1,12 @@
 #include "server/http/listener.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "server/options/http_options.hpp"
 
-#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 
@@ -12,8 +14,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 namespace berth::server::http {
 namespace {
@@ -36,39 +36,34 @@ const sockaddr* as_sockaddr(const Address& address)
 }
 
 template <class Address>
-void bind_and_listen(const UniqueFd& socket, const Address& address, socklen_t size,
-                     const std::string& where)
+UniqueFd listen_at(UniqueFd socket, const Address& address, const std::string& where)
 {
-    const std::string hint =
-        "Another program listens there, or it is not this host's. Say another: --http "
-        "127.0.0.1:0 takes any free port.";
-    if (!socket || ::bind(socket.get(), as_sockaddr(address), size) != 0 ||
+    const int on = 1; // else the port of a server that has just ended is taken for a minute
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (!socket || ::bind(socket.get(), as_sockaddr(address), sizeof(address)) != 0 ||
         ::listen(socket.get(), backlog) != 0) {
-        fail("cannot listen on " + where, errno, hint);
+        fail("cannot listen on " + where, errno,
+             "Another program listens there, or it is not this host's. Say another: --http "
+             "127.0.0.1:0 takes any free port.");
     }
+    return socket;
 }
 
 UniqueFd listen_v4(const HttpAddress& wanted, const std::string& where)
 {
-    UniqueFd socket(::socket(AF_INET, flags, 0));
-    const int on = 1;
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(wanted.port)};
     ::inet_pton(AF_INET, wanted.address.c_str(), &address.sin_addr);
-    bind_and_listen(socket, address, sizeof(address), where);
-    return socket;
+    return listen_at(UniqueFd(::socket(AF_INET, flags, 0)), address, where);
 }
 
 UniqueFd listen_v6(const HttpAddress& wanted, const std::string& where)
 {
     UniqueFd socket(::socket(AF_INET6, flags, 0));
     const int on = 1;
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     sockaddr_in6 address{.sin6_family = AF_INET6, .sin6_port = htons(wanted.port)};
     ::inet_pton(AF_INET6, wanted.address.c_str(), &address.sin6_addr);
-    bind_and_listen(socket, address, sizeof(address), where);
-    return socket;
+    return listen_at(std::move(socket), address, where);
 }
 
 std::uint16_t port_of(const UniqueFd& socket)
@@ -94,8 +89,8 @@ Listener listen_tcp(const HttpAddress& wanted, const std::string& where)
             .url = "http://" + host + ':' + port + "/mcp"};
 }
 
-/// What a server that was killed has left; anything else stays.
-void remove_left_socket(const std::string& path, const sockaddr_un& address)
+/// Throws Error unless nothing is there, or what a server that was killed has left.
+void require_free(const std::string& path)
 {
     struct stat status{};
     if (::lstat(path.c_str(), &status) != 0) {
@@ -105,41 +100,32 @@ void remove_left_socket(const std::string& path, const sockaddr_un& address)
         throw Error(ErrorCode::invalid_argument, "--unix " + path + " is there, and no socket",
                     "Name a path that is free.");
     }
-    const UniqueFd probe(::socket(AF_UNIX, flags, 0));
-    if (::connect(probe.get(), as_sockaddr(address), sizeof(address)) == 0 || errno == EAGAIN) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "--unix " + path + ": another server listens there",
-                    "Stop it, or name another path.");
+    try {
+        (void)connect_unix(path, Deadline::after(std::chrono::seconds(1)));
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::session_lost) { // nobody listens
+            return;
+        }
+        throw Error(ErrorCode::sandbox_unavailable, "--unix " + path + ": " + error.what(),
+                    "Name another path.");
     }
-    if (errno == ECONNREFUSED) {
-        ::unlink(path.c_str());
-    }
+    throw Error(ErrorCode::sandbox_unavailable, "--unix " + path + ": another server listens there",
+                "Stop it, or name another path.");
 }
 
 Listener listen_unix_at(const std::string& path, unsigned mode)
 {
-    sockaddr_un address{.sun_family = AF_UNIX};
-    if (path.size() >= sizeof(address.sun_path)) {
-        throw Error(ErrorCode::invalid_argument,
-                    "--unix " + path + " is longer than the kernel allows for a socket",
-                    "Name one of at most " + std::to_string(sizeof(address.sun_path) - 1) +
-                        " bytes.");
+    require_free(path);
+    try {
+        auto socket = listen_unix(path); // its owner's alone, until here
+        if (::chmod(path.c_str(), mode) != 0 || ::listen(socket.get(), backlog) != 0) {
+            throw_errno("open it to others");
+        }
+        return {.socket = std::move(socket), .address = {}, .url = "unix:" + path};
+    } catch (const std::system_error& error) {
+        fail("cannot listen on " + path, error.code().value(),
+             "Name a path in a folder that may be written to.");
     }
-    path.copy(address.sun_path, path.size());
-    remove_left_socket(path, address);
-    UniqueFd socket(::socket(AF_UNIX, flags, 0));
-    // Made for nobody but the owner: between the two calls others could connect, and stay.
-    const auto before = ::umask(0177);
-    const bool bound = ::bind(socket.get(), as_sockaddr(address), sizeof(address)) == 0;
-    const int error = errno;
-    ::umask(before);
-    if (!bound) {
-        fail("cannot listen on " + path, error, "Name a path in a folder that may be written to.");
-    }
-    if (::chmod(path.c_str(), mode) != 0 || ::listen(socket.get(), backlog) != 0) {
-        fail("cannot listen on " + path, errno, "Name another path.");
-    }
-    return {.socket = std::move(socket), .address = {}, .url = "unix:" + path};
 }
 
 } // namespace

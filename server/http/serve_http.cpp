@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "server/cli/print.hpp"
+#include "server/ending.hpp"
 #include "server/http/callers.hpp"
 #include "server/http/endpoint.hpp"
 #include "server/http/listener.hpp"
@@ -13,10 +14,8 @@
 #include "server/transport/http_server.hpp"
 #include "server/version.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <thread>
 #include <utility>
 
@@ -125,19 +124,6 @@ void wait_for_signal(const UniqueFd& signals)
              taken.ssi_signo == SIGHUP);
 }
 
-void run_detached(std::function<void()> work, const UniqueFd& done)
-{
-    std::thread([work = std::move(work), &done] {
-        try {
-            work();
-        } catch (const std::exception& error) {
-            log::write(log::Level::error, "server failed", {{"error", error.what()}});
-        }
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const auto written = ::write(done.get(), &one, sizeof(one));
-    }).detach();
-}
-
 } // namespace
 
 void serve_http(const Making& making)
@@ -151,16 +137,10 @@ void serve_http(const Making& making)
                 {"transport", "http"},
                 {"url", service.listener.url}});
     const UniqueFd ended(::eventfd(0, EFD_CLOEXEC));
-    run_detached([&] { service.server.run(); }, ended);
+    run_detached([&] { service.server.run(); }, ended, "server failed");
     wait_for_signal(signals);
     log::write(log::Level::info, "stopping", {{"reason", "signal"}});
-    const UniqueFd done(::eventfd(0, EFD_CLOEXEC));
-    run_detached([&] { shut_down(service); }, done);
-    pollfd waiting{.fd = done.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&waiting, 1, static_cast<int>(shutdown_time.count())) == 0) {
-        log::write(log::Level::warning, "stopped before everything was cleared away",
-                   {{"hint", "the next server of this state directory collects what is left"}});
-    }
+    clear_away([&] { shut_down(service); }, shutdown_time);
     if (const auto& path = making.options->http.unix_path; !path.empty()) {
         ::unlink(path.c_str());
     }

@@ -3,7 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/spelling.hpp"
-#include "sandbox/base/utf8.hpp"
+#include "server/options/session_name.hpp"
 #include "server/options/toml_file.hpp"
 #include "server/options/values.hpp"
 
@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::chrono::seconds token_look_interval{1};
 constexpr std::size_t hash_size = 64;
-constexpr std::size_t longest_principal = 256;
 constexpr double most_calls_of_one = 4096;
 
 constexpr TomlKind token_kind{
@@ -101,8 +100,7 @@ void take_key(Caller& caller, std::string& hash, const std::string& key, const R
         }
         hash = text;
     } else if (key == "principal") {
-        if (text.empty() || text.size() > longest_principal || !utf8::is_valid(text) ||
-            utf8::has_control(text)) {
+        if (text.empty() || !is_showable(text)) {
             refuse_entry(value, "the principal is not UTF-8 of 1 to 256 bytes");
         }
         caller.principal = text;

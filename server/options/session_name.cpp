@@ -7,10 +7,15 @@
 
 namespace berth::server {
 
-std::string require_name(const std::string& name, const std::string& what)
+bool is_showable(std::string_view name)
 {
     constexpr std::size_t longest = 256;
-    if (name.size() > longest || !utf8::is_valid(name) || utf8::has_control(name)) {
+    return name.size() <= longest && utf8::is_valid(name) && !utf8::has_control(name);
+}
+
+std::string require_name(const std::string& name, const std::string& what)
+{
+    if (!is_showable(name)) {
         throw Error(ErrorCode::invalid_argument, what + " is not allowed",
                     "Allowed: UTF-8 of at most 256 bytes, without control characters.");
     }

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 
 #include <array>
 #include <cerrno>
@@ -53,17 +54,11 @@ std::shared_ptr<rpc::Sink> Exchange::sink()
     return std::make_shared<Way>(shared_from_this());
 }
 
-void Exchange::wake() noexcept
-{
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
-}
-
 void Exchange::answer(std::string text) noexcept
 {
     const std::lock_guard lock(mutex_);
     answer_ = std::move(text);
-    wake();
+    wake(wake_.get());
 }
 
 bool Exchange::offer(std::string text) noexcept
@@ -73,7 +68,7 @@ bool Exchange::offer(std::string text) noexcept
         return false;
     }
     said_.push_back(std::move(text));
-    wake();
+    wake(wake_.get());
     return true;
 }
 
@@ -97,7 +92,7 @@ void Exchange::end() noexcept
 {
     const std::lock_guard lock(mutex_);
     ended_ = true;
-    wake();
+    wake(wake_.get());
 }
 
 std::optional<Exchange::Event> Exchange::event()

@@ -55,7 +55,6 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void when_read(std::function<void()> then, std::function<void()> lost);
     void end() noexcept;
     [[nodiscard]] std::optional<Event> event();
-    void wake() noexcept;
 
     const std::shared_ptr<HttpSocket> socket_;
     const UniqueFd wake_;

@@ -1,5 +1,7 @@
 #include "server/transport/http_head.hpp"
 
+#include "sandbox/base/small_letters.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -148,15 +150,6 @@ void take_connection(HttpHead& head)
 }
 
 } // namespace
-
-std::string in_small_letters(std::string_view text)
-{
-    std::string small(text);
-    std::ranges::transform(small, small.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return small;
-}
 
 const std::string* HttpHead::find(std::string_view name) const noexcept
 {

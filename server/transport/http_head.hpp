@@ -54,9 +54,6 @@ struct HttpHead {
     }
 };
 
-/// Of ASCII letters, as names in HTTP are compared.
-[[nodiscard]] std::string in_small_letters(std::string_view text);
-
 /// `text`: with the empty line that ends it. Throws HttpError. Stricter than RFC 9112 asks where
 /// two readers could understand two requests: bare line feeds, folded lines, a length twice or
 /// beside Transfer-Encoding (request smuggling past a proxy), and a second field of one that

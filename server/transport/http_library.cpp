@@ -93,7 +93,6 @@ class HeadAndSocket : public httplib::Stream {
 
 /// Of the request that this thread is at: handlers are told nothing else.
 struct Current {
-    HttpSocket& socket;
     const HttpHead& head;
     const HttpLibrary::TakeBody& take;
     const HttpLibrary::MakeAnswer& make;
@@ -220,8 +219,7 @@ HttpLibrary::~HttpLibrary() = default;
 bool HttpLibrary::process(HttpSocket& socket, const HttpHead& head, bool reads_body,
                           const TakeBody& take, const MakeAnswer& make)
 {
-    Current mine{
-        .socket = socket, .head = head, .take = take, .make = make, .then = {}, .close = false};
+    Current mine{.head = head, .take = take, .make = make, .then = {}, .close = false};
     current = &mine;
     bool written = false;
     try {

@@ -1,6 +1,7 @@
 #include "server/transport/http_server.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
 
 #include <algorithm>
 #include <array>
@@ -130,17 +131,18 @@ HttpServer::~HttpServer()
 void HttpServer::stop() noexcept
 {
     stopped_ = true;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof(one));
+    wake(wake_.get());
 }
 
 void HttpServer::run()
 {
-    constexpr int sweep = 1000;
+    constexpr std::chrono::milliseconds sweep{1000};
+    auto swept = Clock::now();
     std::array<epoll_event, 64> events{};
     while (!stopped_) {
         const int count =
-            ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()), sweep);
+            ::epoll_wait(events_.get(), events.data(), static_cast<int>(events.size()),
+                         static_cast<int>(sweep.count()));
         for (int i = 0; i < count && !stopped_; ++i) {
             const int descriptor = events.at(static_cast<std::size_t>(i)).data.fd;
             if (descriptor == listener_.get()) {
@@ -152,6 +154,10 @@ void HttpServer::run()
             }
         }
         drop_idle(settings_.idle_time);
+        if (const auto now = Clock::now(); now - swept >= sweep) { // not with each request
+            look_at_idle();
+            swept = now;
+        }
     }
     listener_.reset();
     drop_idle(Clock::duration(-1));
@@ -252,6 +258,12 @@ void HttpServer::drop_idle(Clock::duration longest)
         parked_.pop_front();
         dropped.push_back(std::move(socket));
     }
+}
+
+/// What idle peers have read meanwhile.
+void HttpServer::look_at_idle()
+{
+    const std::lock_guard lock(mutex_);
     for (const auto& each : parked_) {
         (void)each.socket->unread().look();
     }
@@ -313,30 +325,29 @@ bool HttpServer::wait_for_next(HttpSocket& socket)
 bool HttpServer::serve_one(const Socket& socket)
 {
     std::string text;
-    switch (socket->read_head(text, settings_.head.bytes, Deadline::after(settings_.head_time))) {
-    case HttpSocket::Head::closed:
+    const auto read =
+        socket->read_head(text, settings_.head.bytes, Deadline::after(settings_.head_time));
+    if (read == HttpSocket::Head::closed) {
         socket->break_off();
         return false;
-    case HttpSocket::Head::late:
-        refuse(socket, 408, "the head of the request did not come in time");
-        return false;
-    case HttpSocket::Head::too_long:
-        refuse(socket, 431,
-               "the head is longer than " + std::to_string(settings_.head.bytes) + " bytes");
-        return false;
-    case HttpSocket::Head::whole:
-        break;
     }
     try {
-        const auto head = parse_http_head(text, settings_.head);
-        if (answer(socket, head)) {
+        if (read == HttpSocket::Head::late) {
+            throw HttpError(408, "the head of the request did not come in time");
+        }
+        if (read == HttpSocket::Head::too_long) {
+            throw HttpError(431, "the head is longer than " + std::to_string(settings_.head.bytes) +
+                                     " bytes");
+        }
+        if (answer(socket, parse_http_head(text, settings_.head))) {
             return true;
         }
-        socket->unread().settle(std::chrono::milliseconds(50));
-        socket->linger();
     } catch (const HttpError& error) {
-        refuse(socket, error.status(), error.what());
+        (void)answer_unread(*socket, {.method = "GET", .keep_alive = false},
+                            handler_.refuse(error.status(), error.what()));
     }
+    socket->unread().settle(std::chrono::milliseconds(50));
+    socket->linger();
     socket->break_off();
     return false;
 }
@@ -355,15 +366,16 @@ HttpAdmission HttpServer::admit(const HttpHead& head, const HttpSocket& socket)
 bool HttpServer::answer(const Socket& socket, const HttpHead& head)
 {
     auto admission = admit(head, *socket);
+    const auto too_long = [&] {
+        return handler_.refuse(413, "the body is longer than " + std::to_string(settings_.body) +
+                                        " bytes");
+    };
     if (!admission.refusal && head.content_length.value_or(0) > settings_.body) {
-        admission.refusal = handler_.refuse(413, "the body is longer than " +
-                                                     std::to_string(settings_.body) + " bytes");
+        admission.refusal = too_long();
     }
     if (admission.refusal) {
         admission.refusal->close = admission.refusal->close || head.has_body();
-        return library_.process(
-            *socket, head, false, [](std::string_view) { return false; },
-            [&](bool) { return std::move(*admission.refusal); });
+        return answer_unread(*socket, head, std::move(*admission.refusal));
     }
     Body body(settings_.body, bodies_, settings_.bodies, std::move(admission.account));
     socket->set_read_deadline(Deadline::after(settings_.body_time));
@@ -371,8 +383,7 @@ bool HttpServer::answer(const Socket& socket, const HttpHead& head)
         *socket, head, head.has_body(), [&](std::string_view piece) { return body.take(piece); },
         [&](bool whole) {
             if (body.status() == 413) {
-                return handler_.refuse(413, "the body is longer than " +
-                                                std::to_string(settings_.body) + " bytes");
+                return too_long();
             }
             if (body.status() != 0) {
                 return handler_.refuse(503, "too many bodies are being read");
@@ -386,16 +397,12 @@ bool HttpServer::answer(const Socket& socket, const HttpHead& head)
         });
 }
 
-void HttpServer::refuse(const Socket& socket, int status, const std::string& reason)
+/// To a request of which nothing more is read.
+bool HttpServer::answer_unread(HttpSocket& socket, const HttpHead& head, HttpAnswer answer)
 {
-    const HttpHead head{.method = "GET", .keep_alive = false};
-    auto answer = handler_.refuse(status, reason);
-    answer.close = true;
-    (void)library_.process(
-        *socket, head, false, [](std::string_view) { return false; },
+    return library_.process(
+        socket, head, false, [](std::string_view) { return false; },
         [&](bool) { return std::move(answer); });
-    socket->linger();
-    socket->break_off();
 }
 
 } // namespace berth::transport

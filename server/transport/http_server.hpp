@@ -69,12 +69,13 @@ class HttpServer {
     [[nodiscard]] Socket unpark(int descriptor);
     bool drop_longest_idle();
     void drop_idle(Clock::duration longest);
+    void look_at_idle();
     void start(Socket socket);
     void serve(const Socket& socket);
     bool serve_one(const Socket& socket);
     [[nodiscard]] HttpAdmission admit(const HttpHead& head, const HttpSocket& socket);
     bool answer(const Socket& socket, const HttpHead& head);
-    void refuse(const Socket& socket, int status, const std::string& reason);
+    bool answer_unread(HttpSocket& socket, const HttpHead& head, HttpAnswer answer);
     bool wait_for_next(HttpSocket& socket);
 
     UniqueFd listener_;

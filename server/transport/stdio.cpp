@@ -26,13 +26,6 @@ namespace {
 
 constexpr std::size_t read_size = 64U << 10U;
 
-void wake(int eventfd) noexcept
-{
-    const std::uint64_t one = 1;
-    // It fails only when the counter is full: then it is readable already.
-    [[maybe_unused]] const auto written = ::write(eventfd, &one, sizeof(one));
-}
-
 enum class Event : std::uint8_t { input, wanted, deaf, late };
 
 /// Blocks until `input` has something, somebody wants the reader to return, or nobody reads

@@ -10,7 +10,7 @@ import unittest
 
 import test_agent_sdk
 from test_agent_sdk import call
-from test_inspector import INSPECTOR, NODE, TOOLS
+from test_inspector import INSPECTOR, NODE, TOOLS, listed
 
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
 CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
@@ -70,13 +70,11 @@ class OverHttp(test_agent_sdk.AgentSdk):
              "--protocol-era", era, "--format", "json", "-q", *arguments],
             env=environment, capture_output=True, text=True, timeout=60, check=False)
 
-
     def test_the_inspector_in_both_eras(self):
         for era in ("legacy", "auto", "modern"):
             done = self.inspect("--method", "tools/list", "--strict", era=era)
             self.assertEqual(done.returncode, 0, (era, done.stdout, done.stderr))
-            tools = json.loads(done.stdout.splitlines()[0])["result"]["tools"]
-            self.assertEqual([tool["name"] for tool in tools], TOOLS)
+            self.assertEqual(listed(done), TOOLS)
             done = self.inspect("--method", "tools/call", "--tool-name", "bash_exec",
                                 "--tool-args-json", json.dumps({"command": f"echo {era} >>~/eras; cat ~/eras"}),
                                 era=era)

@@ -19,6 +19,11 @@ TOOLS = ["bash_exec", "bash_input", "bash_kill", "bash_output", "delete_workspac
          "save_to_workspace", "session_info", "write_file"]
 
 
+def listed(done):
+    """The names of the tools that one run of it has listed."""
+    return [tool["name"] for tool in json.loads(done.stdout.splitlines()[0])["result"]["tools"]]
+
+
 class Inspector(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="berth-inspector-")
@@ -50,15 +55,14 @@ class Inspector(unittest.TestCase):
         for era in ("legacy", "auto", "modern"):
             done = self.inspect("--method", "tools/list", "--strict", era=era)
             self.assertEqual(done.returncode, 0, (era, done.stdout, done.stderr))
-            tools = json.loads(done.stdout.splitlines()[0])["result"]["tools"]
-            self.assertEqual([tool["name"] for tool in tools], TOOLS)
+            self.assertEqual(listed(done), TOOLS)
 
     def test_only_variables_that_are_named_reach_the_server(self):
         """What the README says of it: a setting in the environment of the Inspector is none."""
         def tools(**how):
             done = self.inspect("--method", "tools/list", **how)
             self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
-            return [tool["name"] for tool in json.loads(done.stdout.splitlines()[0])["result"]["tools"]]
+            return listed(done)
         self.assertEqual(tools(BERTH_TOOLS="read_file"), TOOLS)
         self.assertEqual(tools(own=("-e", "BERTH_TOOLS=read_file")), ["read_file"])
 

@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import META, request
-from http_bench import JSON, Connection, HttpBench
+from http_bench import JSON, Connection, HttpBench, token_file
 
 PING = json.dumps(request(1, "tools/list", modern=True)).encode()
 
@@ -198,7 +198,6 @@ class CrowdTest(HttpBench):
         self.wait_for(lambda: self.threads() < 100, timeout=30)
 
     def many_calls(self):
-        from http_bench import token_file
         return token_file(self.state.path / "tokens.toml",
                           t={"token": "t", "principal": "p", "calls": 1000})
 

@@ -1,5 +1,7 @@
 #include "tests/unit/e2b/loopback_server.hpp"
 
+#include "sandbox/base/small_letters.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,14 +14,6 @@
 
 namespace berth::tests {
 namespace {
-
-std::string in_small_letters(std::string_view text)
-{
-    std::string small(text);
-    std::transform(small.begin(), small.end(), small.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    return small;
-}
 
 std::size_t number_in(std::string_view text, int base)
 {

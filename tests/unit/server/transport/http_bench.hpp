@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/small_letters.hpp"
 #include "server/transport/http_server.hpp"
 #include "tests/unit/becomes_true.hpp"
 
@@ -30,7 +31,7 @@ struct HttpReceived {
 
     [[nodiscard]] bool has(const std::string& line) const
     {
-        return transport::in_small_letters(head).find("\r\n" + line + "\r\n") != std::string::npos;
+        return in_small_letters(head).find("\r\n" + line + "\r\n") != std::string::npos;
     }
 };
 
@@ -78,7 +79,7 @@ class HttpPeer {
         }
         received.head = take(end);
         received.status = std::atoi(received.head.c_str() + 9); // NOLINT(cert-err34-c): a test
-        const auto small = transport::in_small_letters(received.head);
+        const auto small = in_small_letters(received.head);
         constexpr std::string_view length = "\r\ncontent-length: ";
         if (to_head || received.status == 100) {
             return received;

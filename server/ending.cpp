@@ -1,0 +1,39 @@
+#include "server/ending.hpp"
+
+#include "sandbox/base/io.hpp"
+#include "server/log.hpp"
+
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+namespace berth::server {
+
+void run_detached(std::function<void()> work, const UniqueFd& done, std::string_view failure)
+{
+    std::thread([work = std::move(work), &done, failure] {
+        try {
+            work();
+        } catch (const std::exception& error) {
+            log::write(log::Level::error, failure, {{"error", error.what()}});
+        }
+        wake(done.get());
+    }).detach();
+}
+
+void clear_away(std::function<void()> work, std::chrono::milliseconds time)
+{
+    // Not freed: what comes late still says that it is done.
+    auto& done = *new UniqueFd(::eventfd(0, EFD_CLOEXEC));
+    run_detached(std::move(work), done, "clearing away failed");
+    pollfd waiting{.fd = done.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&waiting, 1, static_cast<int>(time.count())) == 0) {
+        log::write(log::Level::warning, "stopped before everything was cleared away",
+                   {{"hint", "the next server of this state directory collects what is left"}});
+    }
+}
+
+} // namespace berth::server

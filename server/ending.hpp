@@ -1,0 +1,19 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <chrono>
+#include <functional>
+#include <string_view>
+
+namespace berth::server {
+
+/// Runs `work` in a thread that nobody waits for; at its end `done`, an eventfd that outlives it,
+/// becomes readable. What it throws is logged as `failure`.
+void run_detached(std::function<void()> work, const UniqueFd& done, std::string_view failure);
+
+/// Does `work` at the end of a process, which does not wait for it longer than `time`, and then
+/// says in the log that something is left.
+void clear_away(std::function<void()> work, std::chrono::milliseconds time);
+
+} // namespace berth::server
