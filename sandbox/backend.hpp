@@ -155,7 +155,8 @@ class Machine {
 
     /// The same for one call, where none is kept; `opening` is what is sent first, as a part of
     /// what connects. `token`: the guest's secret, for a way that others can read. Throws Unsent
-    /// where it is certain that the guest has had none of it; any other Error leaves that open.
+    /// where it is certain that the guest has had none of it; any other Error leaves that open, and
+    /// as Unanswered says that asking again may tell.
     /// Nobody asks such a guest whether it is there: what this returns breaks by itself when the
     /// way to it is dead. After a stop request nothing is sent any more, which is Unsent too; what
     /// was sent by then is not taken back.

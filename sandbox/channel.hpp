@@ -33,6 +33,17 @@ class Unsent : public Error {
     Of of_;
 };
 
+/// Somebody on the way has answered in place of the guest, or nobody has: whether that has had the
+/// request is not known, and the machine may well be there.
+class Unanswered : public Error {
+  public:
+    explicit Unanswered(const Error& cause)
+        : Error(ErrorCode::backend_error, cause.what(),
+                "It may have been done, or may go on: look before you repeat it.")
+    {
+    }
+};
+
 /// A byte stream to the guest of one machine. One thread sends, one receives; shutdown() may be
 /// called by any thread at any time and makes both return at once.
 class Channel {

@@ -82,6 +82,7 @@ void GuestConnection::say_hello(const Introduction& introduction, const Deadline
     hello.server = introduction.server;
     hello.seen = introduction.words.seen;
     hello.declined = introduction.words.declined;
+    hello.given_up = introduction.words.given_up;
     if (introduction.lease) {
         hello.lease = static_cast<std::uint64_t>(introduction.lease->count());
     }

@@ -36,6 +36,11 @@ void LateWords::declined(const std::string& call)
     add(&Words::declined, call);
 }
 
+void LateWords::given_up(const std::string& call)
+{
+    add(&Words::given_up, call);
+}
+
 void LateWords::add(std::vector<std::string> Words::* to, const std::string& call)
 {
     std::function<void(Time)> on_due;
@@ -55,8 +60,9 @@ LateWords::Words LateWords::some() const
 {
     const std::lock_guard lock(mutex_);
     // What nobody wants first: it may still run.
-    Words some{.seen = {}, .declined = first(words_.declined, most)};
-    some.seen = first(words_.seen, most - some.declined.size());
+    Words some{.seen = {}, .declined = first(words_.declined, most), .given_up = {}};
+    some.given_up = first(words_.given_up, most - some.declined.size());
+    some.seen = first(words_.seen, most - some.declined.size() - some.given_up.size());
     return some;
 }
 
@@ -65,12 +71,13 @@ void LateWords::told(const Words& words)
     const std::lock_guard lock(mutex_);
     remove(words_.seen, words.seen);
     remove(words_.declined, words.declined);
+    remove(words_.given_up, words.given_up);
 }
 
 std::size_t LateWords::size() const
 {
     const std::lock_guard lock(mutex_);
-    return words_.seen.size() + words_.declined.size();
+    return count();
 }
 
 void LateWords::renewed()
@@ -82,9 +89,15 @@ void LateWords::renewed()
 }
 
 /// Under the lock.
+std::size_t LateWords::count() const
+{
+    return words_.seen.size() + words_.declined.size() + words_.given_up.size();
+}
+
+/// Under the lock.
 std::optional<LateWords::Time> LateWords::time() const
 {
-    if ((words_.seen.empty() && words_.declined.empty()) || tries_ == most_tries) {
+    if (count() == 0 || tries_ == most_tries) {
         return std::nullopt;
     }
     return std::max(renewed_ + lease_ / 2, not_before_);

@@ -12,10 +12,10 @@
 
 namespace berth::sandbox {
 
-/// What is still to be said of answers whose connections are gone: that they were had, or that
-/// nobody wants them. It goes with the next hello, so it costs no connection; where none comes it
-/// has to be said in time, since the guest takes this server for gone when it has heard nothing for
-/// its lease. Thread-safe.
+/// What is still to be said of answers whose connections are gone: that they were had, that nobody
+/// wants them, or that they could not be asked for. It goes with the next hello, so it costs no
+/// connection; where none comes it has to be said in time, since the guest takes this server for
+/// gone when it has heard nothing for its lease. Thread-safe.
 class LateWords {
   public:
     using Time = BootClock::time_point;
@@ -24,6 +24,7 @@ class LateWords {
     struct Words {
         std::vector<std::string> seen;
         std::vector<std::string> declined;
+        std::vector<std::string> given_up;
     };
 
     /// In one hello, which has to stay below protocol::max_hello_size.
@@ -33,6 +34,7 @@ class LateWords {
 
     void seen(const std::string& call);
     void declined(const std::string& call);
+    void given_up(const std::string& call);
 
     /// The oldest `most`. They are said again until told() says that they arrived.
     [[nodiscard]] Words some() const;
@@ -56,6 +58,7 @@ class LateWords {
 
   private:
     void add(std::vector<std::string> Words::* to, const std::string& call);
+    [[nodiscard]] std::size_t count() const;
     [[nodiscard]] std::optional<Time> time() const;
 
     const std::chrono::milliseconds lease_;

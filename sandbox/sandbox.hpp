@@ -180,13 +180,14 @@ class Sandbox {
                Kept* kept = nullptr);
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& asked);
+    [[nodiscard]] Answered ask_again(const Exchange& asked);
     [[nodiscard]] Answered take_answer(std::unique_ptr<GuestConnection> connection,
                                        const Exchange& exchange);
     [[nodiscard]] std::unique_ptr<GuestConnection> connect_later(const Deadline& deadline,
                                                                  const Introduction& introduction,
                                                                  const std::stop_token& stop,
                                                                  bool wakes = true);
-    [[nodiscard]] Answered repeat(const Exchange& first, const Error& cause, bool data_given);
+    [[nodiscard]] Answered repeat(const Exchange& first, const Broken& cause, bool data_given);
     [[nodiscard]] std::unique_ptr<GuestConnection>
     connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until);
     void judge_repetition(Answered& answered, bool imports, bool stopped);

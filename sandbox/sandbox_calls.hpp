@@ -4,9 +4,11 @@
 #include "sandbox/guest_connection.hpp"
 #include "sandbox/sandbox.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 
 // What the files sandbox*.cpp share, and nobody else sees.
 
@@ -31,8 +33,8 @@ struct Sandbox::Kept {
 /// The connection broke before the answer was whole.
 class Sandbox::Broken : public Error {
   public:
-    Broken(const Error& error, bool begun, bool repeats)
-        : Error(error), begun_(begun), repeats_(repeats)
+    Broken(const Error& error, bool begun, bool repeats, bool unanswered = false)
+        : Error(error), begun_(begun), repeats_(repeats), unanswered_(unanswered)
     {
     }
 
@@ -42,12 +44,26 @@ class Sandbox::Broken : public Error {
     /// And can be asked again.
     [[nodiscard]] bool repeats() const noexcept { return repeats_; }
 
+    /// See Unanswered.
+    [[nodiscard]] bool is_unanswered() const noexcept { return unanswered_; }
+
   private:
     bool begun_;
     bool repeats_;
+    bool unanswered_;
 };
 
-/// In a sentence about what became of it.
-[[nodiscard]] std::string_view name_of(protocol::Operation operation) noexcept;
+/// A token that is refused is that of a machine whose place another has taken.
+[[nodiscard]] inline bool tells_of_a_loss(const Error& error) noexcept
+{
+    return error.code() == ErrorCode::session_lost ||
+           error.code() == ErrorCode::authentication_required;
+}
+
+/// How long to wait before a call is sent again that was sent so often; nothing: it is not. A
+/// connection that broke may have been an accident, three in a row are none. What stands on the
+/// way and answers for the guest (`unanswered`) may do so for some seconds.
+[[nodiscard]] std::optional<std::chrono::milliseconds> pause_before(std::size_t repetition,
+                                                                    bool unanswered) noexcept;
 
 } // namespace berth::sandbox

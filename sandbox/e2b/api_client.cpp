@@ -1,6 +1,7 @@
 #include "sandbox/e2b/api_client.hpp"
 
 #include "sandbox/e2b/pipe.hpp"
+#include "sandbox/wait_for.hpp"
 
 #include <utility>
 
@@ -57,7 +58,7 @@ ApiClient::ApiClient(HttpClient& http, Settings settings, Pacing pacing)
         pacing_.random = &random_part;
     }
     if (!pacing_.rest) {
-        pacing_.rest = &wait_for;
+        pacing_.rest = &sandbox::wait_for;
     }
 }
 

@@ -65,12 +65,17 @@ bool BoxChannel::is_shut() noexcept
 }
 
 void BoxChannel::await_guest(const Deadline& deadline)
-{
+try {
     while (incoming_.empty()) {
         if (!take_event(deadline)) {
             throw lost("the guest closed it without an answer");
         }
     }
+} catch (const StatusError& error) {
+    if (pid_ != 0) { // it has been started, whatever became of it then
+        throw lost(error.what());
+    }
+    throw;
 }
 
 /// False at the end.

@@ -4,6 +4,7 @@
 #include "sandbox/e2b/retry.hpp"
 #include "sandbox/protocol/opening.hpp"
 #include "sandbox/protocol/opening_variables.hpp"
+#include "sandbox/wait_for.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,7 +24,6 @@ namespace {
 constexpr int gone_or_asleep = 502;
 constexpr int other_token = 401;
 constexpr int too_many = 429;
-constexpr int overloaded = 503;
 /// Between attempts that envd has certainly not taken.
 constexpr std::array<std::chrono::milliseconds, 4> rests{
     std::chrono::milliseconds(0), std::chrono::milliseconds(500), std::chrono::milliseconds(1500),
@@ -90,6 +90,7 @@ class BoxMachine : public sandbox::Machine {
     [[nodiscard]] std::unique_ptr<BoxChannel>
     start(std::shared_ptr<EnvdClient> envd, const ProcessStart& process, const Deadline& deadline);
     [[nodiscard]] bool may_try_again(const StatusError& refusal, const EnvdClient* envd);
+    void require_refused(const StatusError& refusal, const EnvdClient* envd);
 
     const std::shared_ptr<Link> link_;
     const sandbox::MachineRecord record_;
@@ -140,7 +141,7 @@ std::unique_ptr<sandbox::Channel> BoxMachine::open(const Deadline& deadline,
     std::optional<Error> last;
     std::chrono::milliseconds asked_for{0};
     for (const auto rest : rests) {
-        wait_for(spread(std::max(rest, asked_for), random_part()), stop);
+        sandbox::wait_for(spread(std::max(rest, asked_for), random_part()), stop);
         if (last && (deadline.expired() || stop.stop_requested())) {
             break;
         }
@@ -148,6 +149,7 @@ std::unique_ptr<sandbox::Channel> BoxMachine::open(const Deadline& deadline,
         try {
             return start(envd, process, deadline);
         } catch (const StatusError& refusal) {
+            require_refused(refusal, envd.get());
             if (!may_try_again(refusal, envd.get())) {
                 throw sandbox::Unsent(refusal, sandbox::Unsent::Of::way_there);
             }
@@ -158,7 +160,7 @@ std::unique_ptr<sandbox::Channel> BoxMachine::open(const Deadline& deadline,
             }
         } catch (const HttpFailure& failure) {
             if (!failure.unsent()) {
-                throw Error(ErrorCode::session_lost, failure.what(), failure.hint());
+                throw sandbox::Unanswered(failure);
             }
             last = failure;
             asked_for = {};
@@ -180,13 +182,14 @@ BoxMachine::open_awake(const Deadline& deadline, std::string_view opening, const
     try {
         return start(envd, connector(opening, token), deadline);
     } catch (const StatusError& refusal) {
+        require_refused(refusal, envd.get());
         static_cast<void>(may_try_again(refusal, envd.get())); // the next call does
         throw sandbox::Unsent(refusal, Of::way_there);
     } catch (const HttpFailure& failure) {
         if (failure.unsent()) {
             throw sandbox::Unsent(failure, Of::way_there);
         }
-        throw Error(ErrorCode::session_lost, failure.what(), failure.hint());
+        throw sandbox::Unanswered(failure);
     }
 }
 
@@ -209,7 +212,19 @@ bool BoxMachine::may_try_again(const StatusError& refusal, const EnvdClient* env
         box_->doubt(envd);
         return true;
     }
-    return refusal.status() == too_many || refusal.status() == overloaded;
+    return refusal.status() == too_many;
+}
+
+/// Throws Unanswered for what says nothing of the guest: a proxy may have passed the call on before
+/// it gave up. Whoever asks again by the call's name learns what was done.
+void BoxMachine::require_refused(const StatusError& refusal, const EnvdClient* envd)
+{
+    if (leaves_open(refusal)) {
+        if (refusal.status() == gone_or_asleep) {
+            box_->doubt(envd);
+        }
+        throw sandbox::Unanswered(refusal);
+    }
 }
 
 } // namespace

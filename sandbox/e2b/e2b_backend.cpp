@@ -9,6 +9,7 @@
 #include "sandbox/e2b/retry.hpp"
 #include "sandbox/e2b/running_box.hpp"
 #include "sandbox/left_behind.hpp"
+#include "sandbox/wait_for.hpp"
 
 #include <chrono>
 #include <exception>
@@ -196,7 +197,7 @@ try {
         if (!found.empty() || !late || waited >= options_.late_boxes || deadline.expired()) {
             return found;
         }
-        wait_for(rest, {});
+        sandbox::wait_for(rest, {});
     }
 } catch (const Error& error) {
     throw sandbox::LeftBehind(error);

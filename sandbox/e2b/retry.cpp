@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 
 namespace berth::e2b {
@@ -37,17 +35,6 @@ double random_part()
 {
     thread_local std::minstd_rand engine{std::random_device{}()};
     return std::uniform_real_distribution<double>()(engine);
-}
-
-void wait_for(std::chrono::milliseconds time, const std::stop_token& stop)
-{
-    if (time.count() <= 0) { // before the first attempt of each call
-        return;
-    }
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, stop, time, [] { return false; });
 }
 
 std::optional<std::chrono::seconds> parse_retry_after(std::string_view value) noexcept

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <optional>
-#include <stop_token>
 #include <string_view>
 
 namespace berth::e2b {
@@ -21,9 +20,6 @@ inline constexpr std::chrono::milliseconds longest_backoff{60'000};
 
 /// From 0 to 1, another one in each thread and process.
 [[nodiscard]] double random_part();
-
-/// Until so much time is over, or a stop request comes.
-void wait_for(std::chrono::milliseconds time, const std::stop_token& stop);
 
 /// The value of Retry-After in whole seconds; nothing for a date, a fraction or a word, as the
 /// official clients have it, and for more than a day.

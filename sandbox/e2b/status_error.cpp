@@ -20,13 +20,19 @@ constexpr std::size_t shortest_secret = 8;
 struct Said {
     std::string text; ///< quotable; empty: nothing that is worth repeating
     std::string word;
+    bool own = false; ///< in the form of E2B's servers
 };
 
-Said said_in(const std::string& body, const std::vector<std::string>& secrets)
+Said said_in(const HttpReply& reply, const std::vector<std::string>& secrets)
 {
+    const auto& body = reply.body;
     if (const auto value = parse_json(body); value && value->is_object()) {
+        auto word = text_at(*value, "code");
+        const auto code = value->find("code");
+        const bool own = !word.empty() || (code != value->end() && *code == reply.status);
         return {.text = quotable(text_at(*value, "message"), secrets),
-                .word = text_at(*value, "code")};
+                .word = std::move(word),
+                .own = own};
     }
     const auto first = body.find_first_not_of(" \t\r\n");
     if (first == std::string::npos) {
@@ -120,6 +126,7 @@ StatusError made(const Meaning& meaning, int status, const Said& said, const std
 {
     StatusError error(meaning.code, status, said.word, message, meaning.hint);
     error.set_retryable(meaning.retryable);
+    error.set_own(said.own);
     return error;
 }
 
@@ -166,7 +173,7 @@ Meaning unknown_user()
 
 StatusError envd_error_of(const Asked& asked, const HttpReply& reply)
 {
-    const auto said = said_in(reply.body, asked.secrets);
+    const auto said = said_in(reply, asked.secrets);
     const auto message = message_of(asked, std::to_string(reply.status), said);
     // Before the rest, which would take it for a token that is wrong.
     if (reply.status == 401 && is_about_user(said)) {
@@ -211,7 +218,7 @@ OutcomeUnknown::OutcomeUnknown(const Error& cause, const std::string& message, s
 
 StatusError control_plane_error(const Asked& asked, const HttpReply& reply, bool of_sandbox)
 {
-    const auto said = said_in(reply.body, asked.secrets);
+    const auto said = said_in(reply, asked.secrets);
     const auto message = message_of(asked, std::to_string(reply.status), said);
     if (reply.status == 404) {
         return made(of_sandbox
@@ -229,6 +236,19 @@ StatusError envd_error(const Asked& asked, const HttpReply& reply)
     auto error = envd_error_of(asked, reply);
     error.set_retry_after(retry_after_of(reply));
     return error;
+}
+
+bool leaves_open(const StatusError& answer) noexcept
+{
+    constexpr int request_timeout = 408;
+    constexpr int client_closed = 499; // Connect's "canceled"
+    constexpr int does_not_run = 502;
+    if (answer.status() == does_not_run && answer.is_own() &&
+        std::string_view(answer.what()).find("was not found") != std::string_view::npos) {
+        return false;
+    }
+    return answer.status() >= 500 || answer.status() == request_timeout ||
+           answer.status() == client_closed;
 }
 
 std::optional<StatusError> stream_error(const Asked& asked, std::string_view payload)

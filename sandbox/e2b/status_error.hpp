@@ -23,6 +23,11 @@ class StatusError : public Error {
 
     [[nodiscard]] const std::string& word() const noexcept { return word_; }
 
+    /// The answer has the form that E2B's own servers give it, and not one of a proxy's on the way.
+    [[nodiscard]] bool is_own() const noexcept { return own_; }
+
+    void set_own(bool own) noexcept { own_ = own; }
+
     /// As envd, or a proxy before it, has asked.
     [[nodiscard]] std::optional<std::chrono::seconds> retry_after() const noexcept
     {
@@ -34,6 +39,7 @@ class StatusError : public Error {
   private:
     int status_;
     std::string word_;
+    bool own_ = false;
     std::optional<std::chrono::seconds> retry_after_;
 };
 
@@ -65,6 +71,11 @@ struct Asked {
 /// An answer of envd, or of the proxies before it. A 502 is sandbox_unavailable, and says only that
 /// the sandbox does not run: paused, ended, or never there.
 [[nodiscard]] StatusError envd_error(const Asked& asked, const HttpReply& reply);
+
+/// Whether somebody may have acted on a request that was answered so: whoever stands on the way and
+/// gives up says nothing of what was done behind it. Not by E2B's own proxy, which has nobody to
+/// pass it on to where the sandbox does not run.
+[[nodiscard]] bool leaves_open(const StatusError& answer) noexcept;
 
 /// The payload of the last envelope of a stream; nothing where it tells no error. Throws
 /// Error(backend_error) where it is none.

@@ -223,14 +223,26 @@ void NamedCalls::keep_answered(const std::shared_ptr<Call>& call)
     bound_waiting();
 }
 
-void NamedCalls::settle(const std::string& name, bool wanted)
+void NamedCalls::settle_running(Flights::iterator flight, Word word)
+{
+    const auto running = flight == flights_.end() ? nullptr : flight->call.lock();
+    if (!running || word == Word::seen) {
+        return;
+    }
+    if (word == Word::declined) {
+        running->cancel();
+    } else if (flight->waiting) {
+        abandon(flight);
+    } else {
+        running->gone();
+    }
+}
+
+void NamedCalls::settle(const std::string& name, Word word)
 {
     const auto flight = find(name);
     if (book_.standing(name) == Standing::running) {
-        const auto running = flight == flights_.end() ? nullptr : flight->call.lock();
-        if (running && !wanted) {
-            running->cancel();
-        }
+        settle_running(flight, word);
         return;
     }
     const auto* const kept = book_.answer(name);
@@ -241,10 +253,19 @@ void NamedCalls::settle(const std::string& name, bool wanted)
         flights_.erase(flight);
     }
     book_.let_go(name);
-    if (call && wanted) {
+    if (!call) {
+        return;
+    }
+    switch (word) {
+    case Word::seen:
         call->acknowledged();
-    } else if (call) {
+        return;
+    case Word::declined:
         call->declined();
+        return;
+    case Word::given_up:
+        call->gone();
+        return;
     }
 }
 

@@ -49,8 +49,13 @@ class NamedCalls {
     /// Whoever asked has had the answer.
     void seen(const Call& call);
 
-    /// The same, said on another connection; or nobody wants the answer any more.
-    void settle(const std::string& name, bool wanted);
+    /// Said on another connection.
+    enum class Word : unsigned char {
+        seen,     ///< the same
+        declined, ///< nobody wants the answer any more
+        given_up  ///< whoever asked cannot ask for it any more, as if its server were gone
+    };
+    void settle(const std::string& name, Word word);
 
     /// Calls that wait for a repetition by a server that is gone wait no more.
     using IsHere = std::function<bool(const std::string& server)>;
@@ -71,6 +76,7 @@ class NamedCalls {
     void begin(const std::shared_ptr<Call>& call, const std::string& name,
                const AnswerBook::Request& request);
     bool repeat(const std::shared_ptr<Call>& call, const std::string& name, bool data_follows);
+    void settle_running(Flights::iterator flight, Word word);
     void keep_answered(const std::shared_ptr<Call>& call);
     void ended(const Call& call, protocol::FrameType type, const std::string& payload);
     [[nodiscard]] Flights::iterator find(const std::string& name);

@@ -184,10 +184,13 @@ protocol::HelloReply Server::welcome(const protocol::Hello& hello)
 void Server::take_word(const protocol::Hello& hello)
 {
     for (const auto& name : hello.seen) {
-        named_.settle(name, /*wanted=*/true);
+        named_.settle(name, NamedCalls::Word::seen);
     }
     for (const auto& name : hello.declined) {
-        named_.settle(name, /*wanted=*/false);
+        named_.settle(name, NamedCalls::Word::declined);
+    }
+    for (const auto& name : hello.given_up) {
+        named_.settle(name, NamedCalls::Word::given_up);
     }
     if (!hello.lease) {
         return;

@@ -34,6 +34,9 @@ struct Hello {
     /// answers nobody wants any more. As many as there is room for.
     std::vector<std::string> seen;
     std::vector<std::string> declined;
+    /// And of those that this server cannot ask for any more: whatever comes of them is nobody's
+    /// until somebody is told of it.
+    std::vector<std::string> given_up;
     /// Which server it is, at random, the same for all its connections to this machine. Empty: of a
     /// release that did not say.
     std::string server;
@@ -54,6 +57,7 @@ struct Hello {
         field(9, self.declined);
         field(10, self.server);
         field(11, self.lease);
+        field(12, self.given_up);
     }
 };
 

@@ -14,7 +14,7 @@ import web
 WHICH = {"plane", "method", "path", "box"}
 HOW_MANY = {"skip", "times"}
 WHAT = {"delay", "status", "headers", "body", "type", "drop", "lose_reply", "cut", "end", "silent",
-        "cut_request", "then", "after", "id", "reset", "late"}
+        "cut_request", "then", "after", "id", "reset", "late", "done"}
 
 
 class Cut(web.Broken):
@@ -64,15 +64,18 @@ class Fault:
 
     def answers(self, reply):
         """Whether it was the answer."""
-        if self["status"] is None:
+        if self["status"] is None or self["done"] is not None:
             return False
+        self.answer(reply)
+        return True
+
+    def answer(self, reply):
         body, headers = self["body"], self["headers"] or {}
         if body is None:
             reply.error(self["status"], f"injected {self['status']}", headers)
         else:
             text = body if isinstance(body, str) else json.dumps(body)
             reply.whole(self["status"], text.encode(), self["type"] or "text/html", headers)
-        return True
 
 
 class FaultyReply(web.Reply):
@@ -80,12 +83,15 @@ class FaultyReply(web.Reply):
 
     def __init__(self, connection, request, fault):
         super().__init__(connection, request)
+        self._request = request
         self._fault = fault
         self._left = next((fault[name] for name in ("cut", "end", "silent") if fault[name] is not None),
                           None)
         self._held = b""  # of a body that is cut so far before its end, which nobody knows yet
 
     def head(self, status, headers=(), length=None):
+        if self._fault["done"] is not None:
+            return
         if self._fault["lose_reply"]:
             self.begun = True
             return
@@ -94,6 +100,8 @@ class FaultyReply(web.Reply):
         super().head(status, headers, length)
 
     def write(self, piece):
+        if self._fault["done"] is not None:
+            self._give_up()
         if self._fault["lose_reply"]:
             return
         if self._left is None:
@@ -109,6 +117,14 @@ class FaultyReply(web.Reply):
         self._left -= min(len(piece), self._left)
         if self._left == 0 and (not whole or self._fault["end"] is None):
             self._stop()
+
+    def _give_up(self):
+        """As a proxy that waits no longer for what is being done."""
+        time.sleep(self._fault["done"])
+        answer = web.Reply(self._connection, self._request)
+        answer.keeps = False
+        self._fault.answer(answer)
+        raise Cut(reset=False)
 
     def _stop(self):
         if self._fault["end"] is not None:

@@ -81,6 +81,14 @@ class StreamFaultsTest(EmulatorCase):
         with self.box.start("echo hi") as stream:
             return stream.response.read()
 
+    def test_a_status_in_place_of_the_answer_to_what_was_done(self):
+        self.e2b.fault(plane="envd", path="/process.Process/Start", status=504, done=0.2, body="<html>",
+                       type="text/html")
+        with self.box.start("echo x >>/tmp/done; sleep 0.5; echo y >>/tmp/done") as stream:
+            self.assertEqual((stream.response.status, stream.response.read()), (504, b"<html>"))
+        client.becomes(lambda: self.box.run("cat /tmp/done")[0] == "x\ny\n")
+        self.assertEqual(self.e2b.faults_left(), {})
+
     def test_a_cut_at_any_byte(self):
         length = len(self.whole())
         for reset in (True, False):

@@ -8,8 +8,8 @@ import e2b
 from faulted import FIRST, START, STREAM, FaultedTest
 from suite import e2b_only
 from tables.e2b_calls import CALLS, SLOW_CALLS
-from tables.e2b_faults import (BROKEN, BROKEN_BODIES, LEAVING, LOST, MAKING, MEANWHILE, REFUSED, TURNED_AWAY,
-                               UNASKABLE)
+from tables.e2b_faults import (BROKEN, BROKEN_BODIES, GIVEN_UP, HTML, LEAVING, LOST, MAKING, MEANWHILE, REFUSED,
+                               TURNED_AWAY, UNASKABLE)
 
 SENDING_MORE = tuple(call for call in CALLS if call.sends_more)
 
@@ -40,6 +40,29 @@ class FaultsTest(FaultedTest):
     def test_refusals_of_all_calls_at_once(self):
         self.make_ready(CALLS, REFUSED)
         self.check([CALLS], REFUSED, self.of(START))
+        self.check_books()
+
+    def test_what_a_proxy_has_passed_on_and_given_up(self):
+        self.make_ready(CALLS, GIVEN_UP)
+        self.check([CALLS], GIVEN_UP, self.of(START))
+        self.check_books()
+
+    def test_a_proxy_that_gives_up_everything_for_a_while(self):
+        """Nobody says that nothing was done, nor that it may be done again; what was is told later."""
+        self.output("true")
+        for status in (500, 502, 503, 504):
+            with self.subTest(status):
+                e2b.emulator().fault(plane="envd", path=START, status=status, done=0.1, times=0, **HTML)
+                found = self.berth.call_async(
+                    "bash_exec", {"command": "echo x >>count; sleep 0.1; echo done"}).result(60)
+                e2b.emulator().clear_faults()
+                self.assertEqual(found.error.get("code"), "backend_error", found)
+                self.assertFalse(found.error["retryable"])
+                self.assertIn("cannot be asked what became of it", found.text)
+                after = self.berth.call_tool("bash_exec", {"command": "cat count; rm count"})
+                self.assertEqual(after.data.get("stdout"), "x\n", after)
+                self.assertIn("echo done", " ".join(after.notices))
+        self.made = len(e2b.emulator().books()["created"])
         self.check_books()
 
     def test_a_box_that_sleeps_and_a_control_plane_that_fails(self):

@@ -32,11 +32,12 @@ BROKEN_BODIES = _all(
     {"drop": True}, {"lose_reply": True}, {"cut": 0}, {"cut_request": 0}, {"cut_request": 100_000},
     {"status": 500}, {"status": 502, **HTML}, {"status": 503}, {"status": 429})
 
-REFUSED = (
-    *_all({"status": 429}, {"status": 429, "headers": {"Retry-After": "1"}}, {"status": 502, **HTML},
-          {"status": 503}),
-    *_all({"status": 500}, {"status": 500, **HTML}, errors=("backend_error",)),
-    *_all({"status": 504, **HTML}, errors=("sandbox_unavailable",)))
+REFUSED = _all(
+    {"status": 429}, {"status": 429, "headers": {"Retry-After": "1"}}, {"status": 502, **HTML}, {"status": 503},
+    {"status": 500}, {"status": 500, **HTML}, {"status": 504, **HTML})
+# The same words of a proxy that had passed it on, and waits no longer for what is done.
+GIVEN_UP = _all({"status": 500, "done": 0.2}, {"status": 502, "done": 0.2, **HTML}, {"status": 503, "done": 0},
+                {"status": 504, "done": 0.2, **HTML})
 
 # Of what the control plane is asked for.
 UNASKABLE = _all(

@@ -14,6 +14,7 @@ using berth::e2b::control_plane_error;
 using berth::e2b::envd_error;
 using berth::e2b::HttpHeaders;
 using berth::e2b::HttpReply;
+using berth::e2b::leaves_open;
 using berth::e2b::OutcomeUnknown;
 using berth::e2b::quotable;
 using berth::e2b::StatusError;
@@ -79,6 +80,23 @@ TEST_CASE("a 404 about a sandbox is the proof that it is gone")
     const auto error = control_plane_error(asked, answer(404, golden::no_sandbox), true);
     CHECK(error.code() == ErrorCode::session_lost);
     CHECK(std::string(error.what()).find("doesn't exist") != std::string::npos);
+}
+
+TEST_CASE("what a gateway says leaves open what was done behind it")
+{
+    for (const int status : {408, 499, 500, 501, 502, 503, 504, 507, 520}) {
+        CAPTURE(status);
+        CHECK(leaves_open(envd_error(asked, answer(status, "<html></html>"))));
+        CHECK(leaves_open(envd_error(asked, answer(status, R"({"code":"unavailable"})"))));
+    }
+    for (const int status : {301, 400, 401, 403, 404, 409, 413, 429}) {
+        CHECK_FALSE(leaves_open(envd_error(asked, answer(status, "<html></html>"))));
+    }
+    const std::string_view said =
+        R"({"sandboxId":"x","message":"The sandbox was not found","code":502})";
+    CHECK_FALSE(leaves_open(envd_error(asked, answer(502, said)))); // so it was passed on to nobody
+    CHECK(leaves_open(envd_error(asked, answer(503, said))));
+    CHECK(leaves_open(envd_error(asked, answer(502, "The sandbox was not found"))));
 }
 
 TEST_CASE("a conflict that passes is busy, any other is not to be tried again as it is")

@@ -108,6 +108,15 @@ TEST_SUITE("guest/leases")
             CHECK(becomes_true([&] { return guest.gone == 1; }));
             guest.answer("heard by nobody");
         }
+        SUBCASE("which cannot ask for it any more")
+        {
+            (void)guest.says("one", [](Hello& hello) {
+                renew(hello);
+                hello.given_up = {name('a')};
+            });
+            CHECK(guest.cancelled == 0);
+            CHECK(guest.gone == 1);
+        }
         SUBCASE("which does not want it any more")
         {
             (void)guest.says("one", [](Hello& hello) {
@@ -173,6 +182,15 @@ TEST_SUITE("guest/leases")
             });
             CHECK(guest.acknowledged == 1);
             CHECK(guest.gone == 0);
+        }
+        SUBCASE("it never came, and cannot be asked for")
+        {
+            (void)guest.says("one", [](Hello& hello) {
+                renew(hello);
+                hello.given_up = {name('a')};
+            });
+            CHECK(guest.gone == 1);
+            CHECK(guest.acknowledged == 0);
         }
         SUBCASE("it was cancelled meanwhile")
         {

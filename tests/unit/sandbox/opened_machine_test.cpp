@@ -135,6 +135,31 @@ TEST_SUITE("sandbox/opened_machine")
         CHECK(guest.done == 1);
     }
 
+    TEST_CASE("what stands on the way and answers for the guest is waited for, and it done once")
+    {
+        Guest guest;
+        std::size_t size = 1; // one that begins with the connection, or one that does not
+        SUBCASE("a short one") {}
+        SUBCASE("a long one")
+        {
+            size = 100'000;
+        }
+        auto sandbox = sandbox_of([&](int number, std::string_view opening) {
+            if (number < 3) {
+                if (number == 0) { // as a proxy that passes it on before it gives up
+                    const auto lost = guest.reached(opening);
+                    char byte = 0;
+                    (void)lost->receive(&byte, 1, Deadline::after(10s));
+                }
+                throw sandbox::Unanswered(Error(ErrorCode::sandbox_unavailable, "503"));
+            }
+            return guest.reached(opening);
+        });
+        CHECK_NOTHROW(
+            (void)sandbox.write_file({.path = "/a", .content = std::string(size, 'x')}, {}));
+        CHECK(guest.done == 1);
+    }
+
     TEST_CASE("of a machine that may live nobody says that it is lost, nor that nothing was done")
     {
         int opened = 0;
