@@ -130,12 +130,12 @@ void throw_not_read(const Error& error, Operation operation)
                     .set_retryable(true));
 }
 
-/// Nobody has cancelled it: the guest ended it for want of a connection, and says how far it was.
+/// Nobody has cancelled it, though that is what the guest says: it ended it for want of a
+/// connection, or of data.
 void throw_broke_off(const Error& error, bool imports)
 {
     throw Error(ErrorCode::backend_error,
-                std::string("the connection to the sandbox broke, and the call ended there: ") +
-                    error.what(),
+                "the connection to the sandbox broke, and the call ended before it was done",
                 imports ? "A file that had arrived whole is in place; the others are as they were: "
                           "look, or load again."
                         : error.hint());

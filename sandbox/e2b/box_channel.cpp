@@ -1,8 +1,10 @@
 #include "sandbox/e2b/box_channel.hpp"
 
 #include "sandbox/protocol/residence.hpp"
+#include "sandbox/wait_for.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <exception>
 #include <utility>
@@ -17,6 +19,9 @@ constexpr std::size_t longest_complaint = 2048;
 /// A frame without a payload, such as a cancel: too little to open a stream for.
 constexpr std::size_t longest_frame = 64;
 constexpr std::chrono::seconds frame_time{10};
+constexpr int no_room_now = 429;
+constexpr std::array frame_rests{std::chrono::milliseconds(100), std::chrono::milliseconds(400),
+                                 std::chrono::milliseconds(1000)};
 constexpr std::chrono::milliseconds end_time{100};
 /// What a shell, and what envd starts commands by, say of a program that is not there. (126 is said
 /// for want of memory too, and tells nothing of the guest.)
@@ -182,10 +187,27 @@ void BoxChannel::send(std::string_view bytes)
     }
 }
 
-/// Nothing but its length and kind is in envd's log by this.
+/// Nothing but its length and kind is in envd's log by this. What nobody has certainly had is sent
+/// again; nothing else is, since a frame that comes twice is no stream of frames any more.
 void BoxChannel::send_frame(std::string_view bytes)
 {
-    envd_->send_input(pid_, bytes, Deadline::after(frame_time));
+    const auto deadline = Deadline::after(frame_time);
+    for (const auto rest : frame_rests) {
+        try {
+            envd_->send_input(pid_, bytes, deadline);
+            return;
+        } catch (const StatusError& refusal) {
+            if (refusal.status() != no_room_now) {
+                throw;
+            }
+        } catch (const HttpFailure& failure) {
+            if (!failure.unsent()) {
+                throw;
+            }
+        }
+        sandbox::wait_for(rest, {});
+    }
+    envd_->send_input(pid_, bytes, deadline);
 }
 
 InputStream& BoxChannel::input()

@@ -8,7 +8,7 @@ import e2b
 from suite import ParityTest
 from tables.e2b_calls import SIX_HUNDRED_KILOBYTES
 
-START, STREAM = "/process.Process/Start", "/process.Process/StreamInput"
+START, STREAM, SEND = (f"/process.Process/{name}" for name in ("Start", "StreamInput", "SendInput"))
 UNTOUCHED = "untouched"  # the folder that no call gets
 FIRST = 10  # the number of the call that meets no fault; all have two digits
 SOON = 15  # seconds: what a guest gives up, and a stream that is silent, take longer
@@ -86,6 +86,7 @@ class FaultedTest(ParityTest):
                         self.assertEqual(self.shown(call, number, result), first)
                     self.judge_effect(result, effects[number], effects[UNTOUCHED], effects[FIRST])
         self.check_signals([result for (call, _), result in results.items() if call.name == "kill"])
+        return results
 
     def shown(self, call, number, result):
         """What of a result must be the same whichever folder it was in."""

@@ -1,14 +1,15 @@
 """Each tool, and each way in which E2B or the line to it can fail a request of it."""
 
 import os
+import pathlib
 import signal
 import time
 
 import e2b
-from faulted import FIRST, START, STREAM, FaultedTest
+from faulted import FIRST, SEND, START, STREAM, FaultedTest
 from suite import e2b_only
-from tables.e2b_calls import CALLS, SLOW_CALLS
-from tables.e2b_faults import (BROKEN, BROKEN_BODIES, GIVEN_UP, HTML, LEAVING, LOST, MAKING, MEANWHILE, REFUSED,
+from tables.e2b_calls import CALLS, LOAD, SLOW_CALLS
+from tables.e2b_faults import (BROKEN, BROKEN_BODIES, CANCELS, FRAMES, GIVEN_UP, HTML, LEAVING, LOST, MAKING, MEANWHILE, REFUSED,
                                TURNED_AWAY, UNASKABLE)
 
 SENDING_MORE = tuple(call for call in CALLS if call.sends_more)
@@ -62,6 +63,58 @@ class FaultsTest(FaultedTest):
                 after = self.berth.call_tool("bash_exec", {"command": "cat count; rm count"})
                 self.assertEqual(after.data.get("stdout"), "x\n", after)
                 self.assertIn("echo done", " ".join(after.notices))
+        self.made = len(e2b.emulator().books()["created"])
+        self.check_books()
+
+    def test_frames_of_a_load_that_do_not_arrive(self):
+        """What was certainly refused goes again; of the rest no one says that somebody cancelled it."""
+        self.make_ready((LOAD,), FRAMES)
+        for skip in (0, 1):
+            with self.subTest(skip=skip):
+                results = self.check([(LOAD,)], FRAMES, lambda fault, _: e2b.emulator().fault(
+                    plane="envd", path=SEND, skip=skip, **fault.rule))
+                said = [result.text for result in results.values() if result.is_error]
+                self.assertGreater(len(said), 2 * (1 - skip))
+                self.assertNotIn("cancelled", " ".join(said))
+                self.output("rm ~/load/*/file")
+        self.check_books()
+
+    def start_a_command(self):
+        pending = self.berth.call_async("bash_exec", {"command": "echo $$ >pid; exec sleep 47"})
+        self.wait_until(lambda: self.run_command("cat pid 2>/dev/null").data["stdout"], 10, "the command")
+        return pending, self.output("cat pid; rm pid").strip()
+
+    def test_a_cancel_comes_through_an_outage(self):
+        """Of one request, or of all of them for as long as a cancel may take."""
+        self.output("true")
+        for rule, seconds in [*((fault.rule, 0) for fault in CANCELS),
+                              ({"status": 503}, 3), ({"drop": True}, 1)]:
+            with self.subTest(rule=rule, seconds=seconds):
+                pending, pid = self.start_a_command()
+                e2b.emulator().fault(plane="envd", **({"times": 0} if seconds else {"path": SEND}), **rule)
+                self.berth.cancel(pending)
+                time.sleep(seconds)
+                e2b.emulator().clear_faults()
+                self.wait_until(lambda: not self.exists(pid), 4, "the end of the command")
+        self.check_books_of_one()
+
+    def test_a_cancel_that_cannot_be_told_goes_with_the_next_call(self):
+        self.output("true")
+        pending, pid = self.start_a_command()
+        e2b.emulator().fault(plane="envd", times=0, status=503)
+        self.berth.cancel(pending)
+        time.sleep(7)
+        e2b.emulator().clear_faults()
+        self.assertTrue(self.exists(pid))
+        self.output("true")
+        self.wait_until(lambda: not self.exists(pid), 4, "the end of the command")
+
+    def exists(self, pid):
+        """Asked of the host: a call would bring along what is still to be said."""
+        (guest,) = self.living_guests()
+        return pathlib.Path(f"/proc/{guest}/root/proc/{pid}").exists()
+
+    def check_books_of_one(self):
         self.made = len(e2b.emulator().books()["created"])
         self.check_books()
 

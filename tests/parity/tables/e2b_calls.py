@@ -28,6 +28,10 @@ PAGE = "seq -f 'line %g of a file that is longer than a frame' 1000 >file"
 COMMAND = "cd {dir}; echo x >>count; seq 3000; echo complaint >&2; exit 3"
 SIX_HUNDRED_KILOBYTES = "0123456789abcde\n" * 38_400
 
+LOAD = Call("load", "load_from_workspace", {"workspace_path": "/loaded", "sandbox_path": "{dir}/file"},
+     ("total_bytes",), effect=SUM, sends_more=True,
+     errors=("backend_error",))  # its data was taken, and is not there a second time
+
 CALLS = (
     Call("exec", "bash_exec", {"command": COMMAND}, ("stdout", "stderr", "exit_code", "fate"),
          effect="cat count 2>/dev/null | wc -l"),
@@ -49,9 +53,7 @@ CALLS = (
          prepare="seq 300 >numbers"),
     Call("save", "save_to_workspace", {"sandbox_path": "{dir}/file", "workspace_path": "/saved/{n}",
                                        "overwrite": False}, ("total_bytes", "skipped"), prepare=PAGE),
-    Call("load", "load_from_workspace", {"workspace_path": "/loaded", "sandbox_path": "{dir}/file"},
-         ("total_bytes",), effect=SUM, sends_more=True,
-         errors=("backend_error",)),  # its data was taken, and is not there a second time
+    LOAD,
 )
 
 # Long enough for something to happen to their box meanwhile.

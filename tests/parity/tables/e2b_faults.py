@@ -32,6 +32,12 @@ BROKEN_BODIES = _all(
     {"drop": True}, {"lose_reply": True}, {"cut": 0}, {"cut_request": 0}, {"cut_request": 100_000},
     {"status": 500}, {"status": 502, **HTML}, {"status": 503}, {"status": 429})
 
+# Of one that brings a frame: more of a load, or a cancel.
+FRAMES = (*_all({"status": 429}),
+          *_all({"drop": True}, {"lose_reply": True}, {"status": 500}, {"status": 502, **HTML}, {"status": 503},
+                {"status": 504, "done": 0.1, **HTML}, {"cut_request": 5}, errors=("backend_error",)))
+CANCELS = FRAMES
+
 REFUSED = _all(
     {"status": 429}, {"status": 429, "headers": {"Retry-After": "1"}}, {"status": 502, **HTML}, {"status": 503},
     {"status": 500}, {"status": 500, **HTML}, {"status": 504, **HTML})
