@@ -144,7 +144,7 @@ bool ApiClient::kill(const std::string& id, const Deadline& deadline, const std:
     if (is_success(reply.status)) {
         return true;
     }
-    if (reply.status == 404) {
+    if (reply.status == 404 && is_own_answer(reply)) {
         return false;
     }
     throw error_of(call, reply, true);
@@ -236,7 +236,7 @@ HttpReply ApiClient::send_either(const Call& newer, const Call& older,
     if (is_success(second.status)) {
         old_server = true;
     }
-    return is_unknown_path(second.status) ? reply : second;
+    return is_unknown_path(second.status) && !is_own_answer(second) ? reply : second;
 }
 
 HttpReply ApiClient::send(const Call& call, const Deadline& deadline, const std::stop_token& stop)

@@ -383,14 +383,15 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
         }
         return;
     }
-    if (record.generation.empty() || (home && home->number == record.generation)) {
-        return;
-    }
-    // Of a creation that was interrupted: nobody has used it yet.
-    const auto deadline = Deadline::after(api_time);
-    for (const auto& box :
-         link()->api.list({{metadata_keys::generation, record.generation}}, deadline)) {
-        static_cast<void>(link_->api.kill(box.box.id, deadline));
+    // Of a creation that was interrupted, which nobody has used yet; or of one that is told to be
+    // gone, whose number is forgotten with its record: should it live it would do so, and cost, for
+    // nobody.
+    const auto number = home && !home->number.empty() ? home->number : record.generation;
+    if (!number.empty()) {
+        const auto deadline = Deadline::after(api_time);
+        for (const auto& box : link()->api.list({{metadata_keys::generation, number}}, deadline)) {
+            static_cast<void>(link_->api.kill(box.box.id, deadline));
+        }
     }
 }
 

@@ -216,13 +216,23 @@ OutcomeUnknown::OutcomeUnknown(const Error& cause, const std::string& message, s
     set_retryable(false);
 }
 
+bool is_own_answer(const HttpReply& reply)
+{
+    return said_in(reply, {}).own;
+}
+
 StatusError control_plane_error(const Asked& asked, const HttpReply& reply, bool of_sandbox)
 {
     const auto said = said_in(reply, asked.secrets);
     const auto message = message_of(asked, std::to_string(reply.status), said);
     if (reply.status == 404) {
-        return made(of_sandbox
+        return made(of_sandbox && said.own && !says(said, "no matching operation")
                         ? Meaning{ErrorCode::session_lost, "It has ended; a new one can be made."}
+                    : of_sandbox
+                        ? Meaning{ErrorCode::sandbox_unavailable,
+                                  "That is no answer of E2B's, so the sandbox may well be there: "
+                                  "look at E2B_API_URL and the proxies on the way.",
+                                  true}
                         : Meaning{ErrorCode::not_found,
                                   "Look at the name of the template and at E2B_API_URL."},
                     reply.status, said, message);

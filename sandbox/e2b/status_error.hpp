@@ -63,8 +63,12 @@ struct Asked {
     std::vector<std::string> secrets{}; ///< a server may quote them; at least 8 bytes each
 };
 
-/// An answer of the control plane. A 404 is session_lost when `of_sandbox`, since there it is the
-/// proof that the sandbox is gone; else not_found.
+/// Whether the answer has the form that E2B's servers give to an error, and is no proxy's.
+[[nodiscard]] bool is_own_answer(const HttpReply& reply);
+
+/// An answer of the control plane. A 404 in its own form is session_lost when `of_sandbox`, since
+/// there it is the proof that the sandbox is gone, and sandbox_unavailable in another, since then
+/// it is somebody's who knows no sandbox; else not_found.
 [[nodiscard]] StatusError control_plane_error(const Asked& asked, const HttpReply& reply,
                                               bool of_sandbox);
 

@@ -118,6 +118,37 @@ class FaultsTest(FaultedTest):
         self.made = len(e2b.emulator().books()["created"])
         self.check_books()
 
+    def test_a_404_of_a_proxy_loses_no_box(self):
+        self.output("echo kept >file")
+        box = self.box()
+        e2b.emulator().do(box, "pause")
+        for rule in ({"path": "*connect"}, {"method": "GET", "path": "/sandboxes/{id}"}):
+            with self.subTest(str(rule)):
+                server = self.start("--session", "work")
+                e2b.emulator().fault(plane="api", status=404, times=0, **rule, **HTML)
+                found = server.call_tool("bash_exec", {"command": "cat file"})
+                self.assertIn(found.error.get("code"), ("sandbox_unavailable", "backend_error"), found)
+                e2b.emulator().clear_faults()
+                found = server.call_tool("bash_exec", {"command": "cat file"})
+                self.assertEqual((found.data.get("stdout"), found.notices), ("kept\n", []), found)
+                self.assertEqual(self.box(), box)
+                e2b.emulator().do(box, "pause")
+                server.close()
+        self.check_books_of_one()
+
+    def test_a_box_that_is_told_as_gone_and_lives_is_ended(self):
+        self.output("true")
+        box = self.box()
+        self.berth.close()
+        self.berth = self.start("--session", "work")
+        gone = {"code": 404, "message": f'Sandbox "{box}" doesn\'t exist or you don\'t have access to it'}
+        e2b.emulator().fault(plane="api", method="GET", path="/sandboxes/{id}", status=404, times=0, body=gone,
+                             type="application/json")
+        self.output("true")
+        e2b.emulator().clear_faults()
+        self.assertEqual(e2b.emulator().books()["ended"].get(box), "killed")
+        self.check_books_of_one()
+
     def test_a_box_that_sleeps_and_a_control_plane_that_fails(self):
         def asleep(fault, _):
             e2b.emulator().do(self.box(), "pause")

@@ -284,6 +284,20 @@ TEST_CASE("pause, kill, time limit")
           ErrorCode::session_lost);
 }
 
+TEST_CASE("a 404 that is not E2B's own ends nothing, and of two the one that is counts")
+{
+    std::string of_older = "<html>Not Found</html>";
+    Fixture e2b([&](const WireRequest& request) {
+        return reply(404, request.target.starts_with("/v2") ? "404 page not found" : of_older);
+    });
+    const auto connected = [&] { static_cast<void>(e2b.client.connect(id, 9s, soon())); };
+    CHECK(error_of([&] { static_cast<void>(e2b.client.kill(id, soon())); }) ==
+          ErrorCode::sandbox_unavailable);
+    CHECK(error_of(connected) == ErrorCode::sandbox_unavailable);
+    of_older = golden::no_sandbox;
+    CHECK(error_of(connected) == ErrorCode::session_lost);
+}
+
 TEST_CASE("connect says whether it woke, and takes no other sandbox")
 {
     int status = 200;

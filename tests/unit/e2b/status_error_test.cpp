@@ -82,6 +82,18 @@ TEST_CASE("a 404 about a sandbox is the proof that it is gone")
     CHECK(std::string(error.what()).find("doesn't exist") != std::string::npos);
 }
 
+TEST_CASE("a 404 of somebody else's about a sandbox says nothing of it")
+{
+    for (const std::string_view body :
+         {"<html>Not Found</html>", "404 page not found", "", "{}", R"({"message":"Not Found"})",
+          R"({"code":404,"message":"no matching operation was found"})"}) {
+        CAPTURE(body);
+        const auto error = control_plane_error(asked, answer(404, body), true);
+        CHECK(error.code() == ErrorCode::sandbox_unavailable);
+        CHECK(error.retryable());
+    }
+}
+
 TEST_CASE("what a gateway says leaves open what was done behind it")
 {
     for (const int status : {408, 499, 500, 501, 502, 503, 504, 507, 520}) {
