@@ -31,6 +31,43 @@ constexpr std::array<std::chrono::milliseconds, 4> rests{
 /// A box that is woken takes seconds; E2B gives up one after 70.
 constexpr std::chrono::seconds patience{60};
 
+constexpr std::array words_of_the_way{ErrorCode::authentication_required,
+                                      ErrorCode::backend_error,
+                                      ErrorCode::busy,
+                                      ErrorCode::cancelled,
+                                      ErrorCode::permission_denied,
+                                      ErrorCode::quota_exceeded,
+                                      ErrorCode::sandbox_unavailable,
+                                      ErrorCode::session_lost};
+
+/// Of the way to the guest: what a tool says by the same words is about files and arguments.
+Error as_of_the_way(const Error& error)
+{
+    const bool may_be_told = std::find(words_of_the_way.begin(), words_of_the_way.end(),
+                                       error.code()) != words_of_the_way.end();
+    return may_be_told ? error
+                       : Error(ErrorCode::backend_error, error.what(),
+                               "Nothing of this call was done. It is E2B that refuses it, or what "
+                               "stands on the way there: tell the operator if that lasts.");
+}
+
+/// The same of envd, whose token is none that anybody could look for.
+Error as_of_envd(const StatusError& refusal)
+{
+    constexpr const char* not_done = "Nothing of this call was done.";
+    if (refusal.status() == too_many) {
+        return Error(ErrorCode::busy, refusal.what(),
+                     std::string(not_done) + " Try again after some seconds.")
+            .set_retryable(true);
+    }
+    if (refusal.code() == ErrorCode::sandbox_unavailable) {
+        return refusal;
+    }
+    return {ErrorCode::backend_error, refusal.what(),
+            std::string(not_done) + " It is no fault of its arguments: tell the operator if that "
+                                    "lasts."};
+}
+
 class BoxMachine : public sandbox::Machine {
   public:
     BoxMachine(std::shared_ptr<Link> link, sandbox::MachineRecord record,
@@ -109,10 +146,10 @@ std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline, const st
         }
         return envd;
     } catch (const StatusError& error) { // a 404 of the control plane is the proof
-        throw sandbox::Unsent(error,
+        throw sandbox::Unsent(as_of_the_way(error),
                               error.code() == ErrorCode::session_lost ? Of::gone : Of::way_there);
     } catch (const Error& error) {
-        throw sandbox::Unsent(error, Of::way_there);
+        throw sandbox::Unsent(as_of_the_way(error), Of::way_there);
     }
 }
 
@@ -151,9 +188,9 @@ std::unique_ptr<sandbox::Channel> BoxMachine::open(const Deadline& deadline,
         } catch (const StatusError& refusal) {
             require_refused(refusal, envd.get());
             if (!may_try_again(refusal, envd.get())) {
-                throw sandbox::Unsent(refusal, sandbox::Unsent::Of::way_there);
+                throw sandbox::Unsent(as_of_envd(refusal), sandbox::Unsent::Of::way_there);
             }
-            last = refusal;
+            last = as_of_envd(refusal);
             asked_for = refusal.retry_after().value_or(std::chrono::seconds(0));
             if (const int left = deadline.poll_timeout(); left >= 0 && asked_for.count() > left) {
                 break; // earlier it would be refused again

@@ -149,6 +149,16 @@ class FaultsTest(FaultedTest):
         self.assertEqual(e2b.emulator().books()["ended"].get(box), "killed")
         self.check_books_of_one()
 
+    def test_refusals_of_envd_are_no_words_of_a_tool(self):
+        self.output("true")
+        for status in (400, 404, 409, 413, 429):
+            with self.subTest(status):
+                e2b.emulator().fault(plane="envd", path=START, status=status, times=0, **HTML)
+                found = self.berth.call_tool("glob_files", {"pattern": "*"})
+                e2b.emulator().clear_faults()
+                self.assertEqual(found.error.get("code"), "busy" if status == 429 else "backend_error", found)
+                self.assertIn("Nothing of this call was done", found.text)
+
     def test_a_box_that_sleeps_and_a_control_plane_that_fails(self):
         def asleep(fault, _):
             e2b.emulator().do(self.box(), "pause")
