@@ -190,6 +190,11 @@ Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& 
         values_[definition.key] = value_of(definition, from_file);
     }
     values_["profile"].items = {profile_.name};
+    // What nobody uses there costs as what is used.
+    if (auto& policy = values_["session.on_disconnect"];
+        policy.origin == "default" && choice("backend") == "e2b") {
+        policy.items = {"now"};
+    }
 }
 
 RawValue Layers::pick(const Definition& definition, const std::map<std::string, RawValue>& flags,

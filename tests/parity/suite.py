@@ -26,9 +26,15 @@ def backend():
     return os.environ.get("BERTH_PARITY_BACKEND", "local")
 
 
+def said(environment):
+    """Without what is None."""
+    return {name: value for name, value in environment.items() if value is not None}
+
+
 def own_environment():
     """What makes a program use the backend."""
-    return e2b.environment() if backend() == "e2b" else {}
+    # What a server leaves behind goes on in most cases, as it does locally.
+    return {**e2b.environment(), "BERTH_SESSION_ON_DISCONNECT": "idle"} if backend() == "e2b" else {}
 
 
 def local_only(test):
@@ -113,7 +119,7 @@ class ParityTest(unittest.TestCase):
         program, *arguments = entering(f"server-{next(SERVERS)}", folders,
                                        [binary_path(BACKENDS[backend()]), *arguments])
         berth = kind(*arguments, state=state or self.state, binary=shutil.which(program),
-                     env={**own_environment(), **self.leased(), **self.environment, **(env or {})},
+                     env=said({**own_environment(), **self.leased(), **self.environment, **(env or {})}),
                      **options)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth

@@ -47,6 +47,19 @@ TEST_CASE("the defaults are the design's, and every default is within its own ra
     CHECK(origin(options, "session.ttl") == "12 h from default");
 }
 
+TEST_CASE("a sandbox of E2B's sleeps when its last server leaves, where nobody says otherwise")
+{
+    Bench bench;
+    bench.given.values["backend"] = {.items = {"e2b"}, .origin = "flag --backend"};
+    CHECK(origin(bench.make(), "session.on_disconnect") == "now from default");
+    CHECK(bench.make().sessions.on_disconnect == protocol::OnDisconnect::now);
+    bench.variables["BERTH_SESSION_ON_DISCONNECT"] = "idle";
+    CHECK(bench.make().sessions.on_disconnect == protocol::OnDisconnect::idle);
+    bench.given.values["backend"].items = {"local"};
+    bench.variables.erase("BERTH_SESSION_ON_DISCONNECT");
+    CHECK(bench.make().sessions.on_disconnect == protocol::OnDisconnect::idle);
+}
+
 TEST_CASE("flags win over the environment, the environment over the file")
 {
     Bench bench;
