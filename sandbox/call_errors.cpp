@@ -51,6 +51,8 @@ std::string_view name_of(protocol::Operation operation) noexcept
         return "changing its limits";
     case Operation::retire:
         return "its end";
+    case Operation::sync:
+        return "writing to the disk";
     case Operation::recall:
         return "asking for an answer";
     }

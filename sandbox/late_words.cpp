@@ -116,6 +116,18 @@ void LateWords::put_off()
     not_before_ = BootClock::now() + lease_ / (2 * most_tries);
 }
 
+void LateWords::also_due(Time time) const
+{
+    std::function<void(Time)> on_due;
+    {
+        const std::lock_guard lock(mutex_);
+        on_due = on_due_;
+    }
+    if (on_due) {
+        on_due(time);
+    }
+}
+
 void LateWords::on_due(std::function<void(Time)> due)
 {
     const std::lock_guard lock(mutex_);

@@ -56,6 +56,9 @@ class LateWords {
     /// wait.
     void on_due(std::function<void(Time)> due);
 
+    /// Has `due` called with the time of something else.
+    void also_due(Time time) const;
+
   private:
     void add(std::vector<std::string> Words::* to, const std::string& call);
     [[nodiscard]] std::size_t count() const;

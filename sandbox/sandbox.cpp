@@ -30,17 +30,6 @@ constexpr std::chrono::minutes moving_call{15};
 /// Of a job's end: a call that may take longer waits for its turn.
 constexpr std::chrono::seconds quick_grace{5};
 
-/// On a connection that nothing else is asked on.
-Answer ask_on(GuestConnection& connection, Operation operation, const Deadline& deadline)
-{
-    auto answer = sandbox::exchange(connection,
-                                    {.operation = operation, .request = {}, .deadline = deadline});
-    if (answer.is_error) {
-        throw Error(remote_error(answer.payload));
-    }
-    return answer;
-}
-
 /// A time of a request: a number that a client may have chosen.
 std::chrono::milliseconds time_of(std::uint64_t milliseconds)
 {
@@ -60,15 +49,6 @@ std::chrono::milliseconds life_of(const protocol::ExecuteRequest& request)
 std::chrono::milliseconds expected_of(bool moves_files)
 {
     return moves_files ? moving_call : file_call;
-}
-
-protocol::InfoReply info_in(const Answer& answer)
-{
-    try {
-        return protocol::decode<protocol::InfoReply>(answer.payload);
-    } catch (const protocol::WireError& malformed) {
-        throw_violation(malformed.what());
-    }
 }
 
 } // namespace
@@ -102,14 +82,14 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                     "Send less at once: a long file in pieces with write_file and mode append.");
     }
     // Whoever asks how things are must hear it when all places are taken by calls that are stuck.
-    const auto turn = !protocol::only_manages(operation) ? calls_.enter(stop) : Turns::Turn();
+    const std::optional<Use> use =
+        !protocol::only_manages(operation) ? std::optional<Use>(*this) : std::nullopt;
+    const auto turn = use ? calls_.enter(stop) : Turns::Turn();
     // Of a machine that may have to be woken first the time for that is not the call's.
     const auto limit = reach_.kept ? time : time + patience_;
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(limit);
     machine_->expect(time.count() > 0 ? limit : expected_of(sink != nullptr || source != nullptr));
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
-    const std::function<bool()> asks =
-        reach_.kept ? [this] { return is_alive(); } : std::function<bool()>();
     Answered answered = ask({.operation = operation,
                              .request = payload,
                              .name = name.name,
@@ -119,7 +99,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                              .stop = stop,
                              .deadline = deadline,
                              .leaving = leaving,
-                             .is_alive = asks,
+                             .is_alive = asking(),
                              .patience = patience_});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
@@ -137,6 +117,12 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     } catch (const protocol::WireError& malformed) {
         throw_violation(malformed.what());
     }
+}
+
+/// Of a guest to which no connection is kept nobody asks that.
+std::function<bool()> Sandbox::asking() const
+{
+    return reach_.kept ? [this] { return is_alive(); } : std::function<bool()>();
 }
 
 void Sandbox::ping(const std::stop_token& stop)
@@ -207,6 +193,7 @@ protocol::PauseReply Sandbox::pause()
         return {.was_paused = true, .jobs = 0, .mechanism = "microvm"};
     }
     auto reply = manage<protocol::PauseReply>(Operation::pause);
+    sync(longest_sync);
     if (machine_->suspend(Deadline::after(patience_))) {
         reply.mechanism = "microvm";
     }
@@ -393,19 +380,6 @@ void Sandbox::shutdown()
 {
     (void)call<protocol::Empty>(Operation::shutdown, protocol::Empty{}, {}, answer_time);
     idle_->clear();
-}
-
-void Sandbox::tell_host_pause(protocol::InfoReply& info) const
-{
-    if (machine_->reach().kept || !info.pause) {
-        return;
-    }
-    const auto time = machine_->sleeps_in();
-    if (!time) {
-        info.pause->why = protocol::paused_by_host;
-    } else if (info.calls == 0 && info.jobs.empty()) {
-        info.pause->pauses_in = static_cast<std::uint64_t>(time->count());
-    }
 }
 
 } // namespace berth::sandbox

@@ -157,6 +157,23 @@ class Sandbox {
     /// are outcomes which nobody was told of. info() with claim_unseen has them.
     [[nodiscard]] bool take_unseen() noexcept { return unseen_.exchange(false); }
 
+    /// For a disk to take what was written.
+    static constexpr std::chrono::seconds longest_sync{5};
+
+    /// Before a machine is suspended by its host: what was written in it goes to its disk, so that
+    /// it is there whatever its host makes of its memory. A machine that sleeps is not woken.
+    void sync(std::chrono::milliseconds patience) noexcept;
+
+    /// It is to sleep when it has not been used for so long; 0: never by this server.
+    void rests_after(std::chrono::milliseconds idle) noexcept;
+
+    /// When rest() is due, should no call come before; on_words_due() is told of it too. Nothing:
+    /// it sleeps, or shall not.
+    [[nodiscard]] std::optional<BootClock::time_point> rest_due() const noexcept;
+
+    /// Has it sleep, where no call, job or other server is there; else it is due later.
+    void rest() noexcept;
+
     // ---- of a machine to which no connection is kept; of others there is nothing to say late
 
     /// When it must be said of answers that they were had, should no call come before and take that
@@ -172,6 +189,7 @@ class Sandbox {
     struct Kept;
     struct Answered;
     class Broken;
+    class Use;
 
     template <class Reply, class Request>
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
@@ -194,6 +212,7 @@ class Sandbox {
     [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] Borrowed borrow(bool fresh, const Exchange& exchange);
     [[nodiscard]] bool is_alive() const;
+    [[nodiscard]] std::function<bool()> asking() const;
     [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop,
                                                            const Deadline& until);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,
@@ -216,6 +235,10 @@ class Sandbox {
     Turns commands_{most_commands};
     std::shared_ptr<LateWords> words_; ///< null where connections are kept
     std::shared_ptr<ConnectionPool> idle_ = std::make_shared<ConnectionPool>(most_idle);
+    std::atomic<int> uses_ = 0; ///< calls in flight that work there
+    std::atomic<BootClock::time_point> last_use_ = BootClock::now();
+    std::atomic<BootClock::time_point> rest_not_before_ = BootClock::time_point();
+    std::atomic<std::chrono::milliseconds> rests_after_ = std::chrono::milliseconds(0);
     std::atomic<bool> attends_ = false;
     std::atomic<bool> left_ = false;              ///< leave(): it does not attend again
     std::mutex attending_mutex_;                  ///< guards what follows

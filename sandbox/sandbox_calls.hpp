@@ -53,6 +53,24 @@ class Sandbox::Broken : public Error {
     bool unanswered_;
 };
 
+/// One question on a connection of its own.
+[[nodiscard]] Answer ask_on(GuestConnection& connection, protocol::Operation operation,
+                            const Deadline& deadline);
+[[nodiscard]] protocol::InfoReply info_in(const Answer& answer);
+
+/// What works in the machine, for as long as this is there.
+class Sandbox::Use {
+  public:
+    explicit Use(Sandbox& of) noexcept : of_(of) { ++of_.uses_; }
+
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use();
+
+  private:
+    Sandbox& of_;
+};
+
 /// A token that is refused is that of a machine whose place another has taken.
 [[nodiscard]] inline bool tells_of_a_loss(const Error& error) noexcept
 {

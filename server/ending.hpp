@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/backend.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
 #include <chrono>
@@ -11,6 +12,10 @@ namespace berth::server {
 /// Runs `work` in a thread that nobody waits for; at its end `done`, an eventfd that outlives it,
 /// becomes readable. What it throws is logged as `failure`.
 void run_detached(std::function<void()> work, const UniqueFd& done, std::string_view failure);
+
+/// From the end of the input or a signal until the process ends whatever is left to do, with
+/// machines of that backend. Clients kill a server 4 s after they have closed its input.
+std::chrono::milliseconds time_to_end(const sandbox::Backend& backend);
 
 /// Does `work` at the end of a process, which does not wait for it longer than `time`, and then
 /// says in the log that something is left.

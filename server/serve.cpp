@@ -33,9 +33,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// From the end of the input or a signal until the process ends whatever is left to do: a second is
-/// promised, and a busy machine takes its part of it.
-constexpr auto shutdown_time = 800ms;
 /// A client that closes its side may have piped requests in and still read: what takes no longer
 /// may end by itself.
 constexpr auto grace_after_eof = 350ms;
@@ -188,7 +185,8 @@ void serve_stdio(Application& application)
                                                                     : Reason::client_gone;
     const auto started = std::chrono::steady_clock::now();
     log::write(log::Level::info, "stopping", {{"reason", to_string(reason)}});
-    clear_away([&] { shut_down(application, peer, reason, started); }, shutdown_time);
+    clear_away([&] { shut_down(application, peer, reason, started); },
+               time_to_end(application.sessions().backend()));
     if (connection) {
         // systemd has it too, and keeps that of a unit it was told to stop for as long as a sandbox
         // lives below the unit: the client would wait for answers.

@@ -111,8 +111,10 @@ GuestProgram find_guest_program(const std::string& path)
 bool end_guest(EnvdClient& envd, const Deadline& deadline)
 {
     // Whichever is there: who made the machine may have had another release.
-    const auto script = "for f in " + guest_path("*") + "; do [ -x \"$f\" ] && \"$f\" evict " +
-                        guest_folder + " 2>/dev/null && exit 0; done; exit 1";
+    // And what it has written goes to the disk, as long as its guest would be given for it.
+    const auto script = "done=1; for f in " + guest_path("*") +
+                        "; do [ -x \"$f\" ] && \"$f\" evict " + guest_folder +
+                        " 2>/dev/null && done=0 && break; done; timeout 5 sync; exit $done";
     return run_as_root(envd, script, deadline).status == 0;
 }
 

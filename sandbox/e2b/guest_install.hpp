@@ -23,7 +23,8 @@ struct GuestProgram {
 void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const protocol::GuestConfig& config, const Deadline& deadline);
 
-/// Ends the guest that is there and all that it and those before it run. False: none of the guests'
+/// Ends the guest that is there and all that it and those before it run, and has what they have
+/// written go to the disk. False: none of the guests'
 /// programs in the sandbox could do it.
 bool end_guest(EnvdClient& envd, const Deadline& deadline);
 

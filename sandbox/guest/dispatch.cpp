@@ -401,6 +401,7 @@ constexpr std::array table = {
     Entry{.operation = Operation::resume, .on_loop = resume},
     Entry{.operation = Operation::change_terms, .on_loop = set_terms},
     Entry{.operation = Operation::retire, .on_loop = retire},
+    Entry{.operation = Operation::sync, .on_worker = on_files<sync_files>},
 };
 
 void run_on_worker(FileOperation operation, const Services& services,

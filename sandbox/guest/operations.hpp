@@ -22,6 +22,10 @@ namespace berth::guest {
                                              const CallContext& context);
 [[nodiscard]] protocol::ExportReply export_files(const protocol::ExportRequest& request,
                                                  const CallContext& context);
+/// Has the kernel write to its disk what was written in the home, and beside it; for as long as
+/// that takes, which the one who asks bounds.
+[[nodiscard]] protocol::SyncReply sync_files(const protocol::Empty& request,
+                                             const CallContext& context);
 [[nodiscard]] protocol::ImportReply import_files(const protocol::ImportRequest& request,
                                                  const CallContext& context);
 

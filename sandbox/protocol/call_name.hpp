@@ -51,7 +51,7 @@ inline constexpr const char* unknown_call = "unknown_call";
     return operation == Operation::ping || operation == Operation::info ||
            operation == Operation::read_file || operation == Operation::glob ||
            operation == Operation::grep || operation == Operation::export_files ||
-           operation == Operation::job_output;
+           operation == Operation::job_output || operation == Operation::sync;
 }
 
 [[nodiscard]] inline bool is_call_name(std::string_view name) noexcept

@@ -42,10 +42,11 @@ enum class Operation : std::uint16_t {
     change_terms = 19, ///< Terms both ways
     retire = 20,       ///< as shutdown; Error(busy) while there is another client, a call or a job
     recall = 21,       ///< CallName: answered as the call of that name, or Error(not_found)
+    sync = 22,         ///< SyncReply: what was written is on the machine's disk
 };
 
 /// The last that this release knows.
-inline constexpr Operation newest_operation = Operation::recall;
+inline constexpr Operation newest_operation = Operation::sync;
 
 /// Operations that are about the machine and do nothing in it: they neither wake one that is paused
 /// nor keep one awake, and who has asked for nothing else is no client.
@@ -54,7 +55,7 @@ inline constexpr Operation newest_operation = Operation::recall;
     return operation == Operation::ping || operation == Operation::info ||
            operation == Operation::shutdown || operation == Operation::pause ||
            operation == Operation::resume || operation == Operation::change_terms ||
-           operation == Operation::retire;
+           operation == Operation::retire || operation == Operation::sync;
 }
 
 /// Sent in an error frame; mirrors berth::Error.
@@ -80,6 +81,16 @@ struct Empty {
     template <class Self, class Field>
     static void fields(Self& /*self*/, Field&& /*field*/)
     {
+    }
+};
+
+struct SyncReply {
+    std::uint32_t file_systems = 0; ///< that were written
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.file_systems);
     }
 };
 

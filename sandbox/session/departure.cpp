@@ -8,6 +8,8 @@ namespace {
 
 /// Whoever stops a server waits for it.
 constexpr std::chrono::seconds leave_time{5};
+/// And may end it before the pause, which is worth more.
+constexpr std::chrono::seconds sync_time{2};
 
 } // namespace
 
@@ -21,7 +23,8 @@ bool depart(sandbox::Sandbox& sandbox, protocol::OnDisconnect policy) noexcept
         const auto deadline = Deadline::after(leave_time);
         const bool last = sandbox.leave(deadline) == 0U;
         if (last && policy == protocol::OnDisconnect::now) {
-            static_cast<void>(machine.suspend(deadline));
+            sandbox.sync(sync_time);
+            static_cast<void>(machine.suspend(Deadline::after(leave_time)));
         }
         return last;
     } catch (const std::exception&) {

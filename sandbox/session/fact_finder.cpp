@@ -113,10 +113,10 @@ std::string FactFinder::end_sentence(const Record& record, const Conditions& in_
     }
     const auto idle = in_force.idle_pause;
     const std::string sleeps =
-        "it sleeps, with all that is in it, some minutes after " +
+        "it sleeps, with all that is in it, after " +
         (idle.count() > 0 ? duration_text(std::chrono::ceil<std::chrono::seconds>(idle))
                           : std::string("an hour")) +
-        " without use (a running job is use)";
+        " without use (a running job is use), or some minutes later where no server is left";
     return retention ? sleeps + ", and ends with its files after " +
                            duration_text(in_force.ttl + *retention) + " without use"
                      : sleeps;

@@ -71,8 +71,8 @@ try {
     if (!thread_.joinable()) {
         thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
     }
-    if (const auto due = sandbox->words_due()) {
-        alarm_->set(*due);
+    for (const auto due : {sandbox->words_due(), sandbox->rest_due()}) {
+        alarm_->set(due.value_or(Time::max()));
     }
 } catch (const std::exception&) {
     return; // no call shall fail for it; the next session's tries again
@@ -122,7 +122,12 @@ Time LateTeller::say_what_is_due(const std::stop_token& stop)
             sandbox->say_words(Deadline::after(say_time));
             due = sandbox->words_due();
         }
-        next = std::min(next, due.value_or(Time::max()));
+        auto rest = sandbox->rest_due();
+        if (rest && *rest <= BootClock::now() && !stop.stop_requested()) {
+            sandbox->rest();
+            rest = sandbox->rest_due();
+        }
+        next = std::min({next, due.value_or(Time::max()), rest.value_or(Time::max())});
     }
     return next;
 }

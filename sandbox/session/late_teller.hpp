@@ -11,9 +11,9 @@
 namespace berth::session {
 
 /// Says that results were read where no next call of the server says so in time, and the guest
-/// would take them for unread: to machines to which no connection is kept (sandbox/late_words.hpp).
-/// One thread for all of a server's sessions, which begins with the first of those and sleeps while
-/// there is nothing to say. Thread-safe.
+/// would take them for unread, and has machines sleep that nobody uses: machines to which no
+/// connection is kept (sandbox/late_words.hpp). One thread for all of a server's sessions, which
+/// begins with the first of those and sleeps while there is nothing to say. Thread-safe.
 class LateTeller {
   public:
     LateTeller();

@@ -177,6 +177,9 @@ void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_
     auto obtained = parts->keeper.obtain(wanted);
     if (obtained.sandbox != wanted.held) {
         obtained.sandbox->attend();
+        obtained.sandbox->rests_after(obtained.record.made_with
+                                          ? obtained.record.made_with->idle_pause
+                                          : parts->settings.idle_pause);
         if (!slot.unnamed) { // of which nobody else is told anything
             teller_.watch(obtained.sandbox);
         }

@@ -29,8 +29,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// From a signal until the process ends whatever is left to do.
-constexpr auto shutdown_time = 900ms;
 /// Calls are stopped at once and have until here to say how they ended.
 constexpr auto drain_time = 600ms;
 /// Of all callers together.
@@ -140,7 +138,7 @@ void serve_http(const Making& making)
     run_detached([&] { service.server.run(); }, ended, "server failed");
     wait_for_signal(signals);
     log::write(log::Level::info, "stopping", {{"reason", "signal"}});
-    clear_away([&] { shut_down(service); }, shutdown_time);
+    clear_away([&] { shut_down(service); }, time_to_end(*making.backend));
     if (const auto& path = making.options->http.unix_path; !path.empty()) {
         ::unlink(path.c_str());
     }

@@ -67,6 +67,9 @@ class Emulator:
         """{"api POST /v2/sandboxes": 1, "envd POST /process.Process/Start": 2, "connections": 1}"""
         return self._ask("DELETE" if clear else "GET", "counts")
 
+    def take_order(self):
+        return self._ask("DELETE", "order")
+
     def take_bytes(self):
         """Of the bodies of requests to envd and of its answers, since the last time."""
         return self._ask("DELETE", "bytes")["envd"]

@@ -16,6 +16,7 @@ import web
 from boxes import Refusal
 
 ADMIN = "/_emulator/"
+MOST_IN_ORDER = 1000
 
 
 class Front:
@@ -24,6 +25,7 @@ class Front:
         self._control = control.Control(boxes, keys)
         self._rules = faults.Rules()
         self._counts = collections.Counter()
+        self._order = collections.deque(maxlen=MOST_IN_ORDER)
         self._bytes = 0  # of bodies, to envd and from there
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", port), backlog=256)
@@ -43,6 +45,8 @@ class Front:
     def _count(self, name):
         with self._lock:
             self._counts[name] += 1
+            if name.startswith(("api ", "envd ")):
+                self._order.append(name)
 
     def _move(self, count):
         with self._lock:
@@ -164,6 +168,8 @@ class Front:
                 reply.json(200, self._boxes.books())
             elif what[1] == "counts" and what[0] in ("GET", "DELETE"):
                 reply.json(200, self._take_counts(what[0] == "DELETE"))
+            elif what == ("DELETE", "order"):
+                reply.json(200, self._take_order())
             elif what == ("DELETE", "bytes"):
                 reply.json(200, {"envd": self._take_bytes()})
             elif what == ("POST", "faults"):
@@ -189,6 +195,12 @@ class Front:
         else:
             self._act(match[2], match[1], body)
             reply.whole(204)
+
+    def _take_order(self):
+        with self._lock:
+            order = list(self._order)
+            self._order.clear()
+        return order
 
     def _take_bytes(self):
         with self._lock:

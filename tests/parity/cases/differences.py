@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import time
 
 import e2b
 from suite import ParityTest, backend, sandboxes_only
@@ -190,4 +191,8 @@ class DifferencesTest(Differing):
         self.berth = self.start("--session", "work", env={"BERTH_SESSION_IDLE_PAUSE": "50s"})
         self.output("true")
         left = self.call("session_info").data["pause"]["pauses_in_ms"]
-        self.differs(left <= 50_000, local=True, e2b=False)
+        self.assertLessEqual(left, 50_000)
+        self.berth.close()
+        time.sleep(3)
+        (left_alone,) = self.sessions()
+        self.differs(left_alone["state"], local="paused", e2b="running")

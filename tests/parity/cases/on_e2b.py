@@ -107,6 +107,59 @@ class OnE2bTest(ParityTest):
         self.assertEqual(len(ticks), 51)
         self.assertEqual(len(other.call_tool("session_info").data["jobs"]), 1)
 
+    def test_what_was_written_goes_to_the_disk_before_it_sleeps(self):
+        """By the guest, with a request of its own before the one that pauses, for 2 s at most."""
+        pause = "api POST /sandboxes/{id}/pause"
+        for slow in (False, True):
+            with self.subTest(slow=slow):
+                other = self.start("--session", "written", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
+                other.call_tool("bash_exec", {"command": "echo x >file"})
+                if slow:
+                    e2b.emulator().fault(plane="envd", path="/process.Process/Start", skip=1, silent=0)
+                e2b.emulator().take_order()
+                began = time.monotonic()
+                other.close()
+                self.assertEqual(e2b.emulator().take_order(), [START, START, pause])
+                self.assertGreater(time.monotonic() - began, 1.9 if slow else 0)
+                self.assertEqual(self.state_of(self.box()), "paused")
+        self.command_line("sessions", "resume", "written")
+        e2b.emulator().take_order()
+        self.command_line("sessions", "pause", "written")
+        self.assertEqual(e2b.emulator().take_order()[-2:], [START, pause])
+
+    def test_what_was_written_goes_to_the_disk_before_a_machine_that_is_ended_sleeps(self):
+        self.output("echo x >file")
+        self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        self.assertEqual(self.state_of(self.box()), "paused")
+        said = [line["text"] for line in e2b.emulator().log(self.box()) if "evict" in line["text"]]
+        self.assertIn("timeout 5 sync", said[-1])
+
+    def test_a_server_has_it_sleep_that_nobody_uses(self):
+        """At the idle pause and no earlier, however long its limit is; not beside a job."""
+        other = self.start("--session", "idle", env={"BERTH_SESSION_IDLE_PAUSE": "2s"})
+        job = other.call_tool("bash_exec", {"command": "sleep 4", "background": True}).data["job_id"]
+        box = self.box()
+        time.sleep(3)
+        self.assertEqual(self.state_of(box), "running")
+        other.call_tool("bash_output", {"job_id": job, "wait": 5})
+        e2b.emulator().take_order()
+        began = time.monotonic()
+        told = other.call_tool("session_info").data["pause"]["pauses_in_ms"]
+        self.assertTrue(0 < told <= 2000, told)
+        self.wait_until(lambda: self.state_of(box) == "paused", 10, "the pause")
+        self.assertGreater(time.monotonic() - began, 1)
+        requests = [name for name in e2b.emulator().take_order() if "GET" not in name]
+        self.assertEqual(requests[-3:], [START, START, "api POST /sandboxes/{id}/pause"])
+        self.assertEqual(other.call_tool("bash_exec", {"command": "echo woken"}).data["stdout"], "woken\n")
+        self.wait_until(lambda: self.state_of(box) == "paused", 10, "the next pause")
+
+    def test_it_sleeps_when_the_last_server_leaves_where_nobody_says_otherwise(self):
+        other = self.start("--session", "left", env={"BERTH_SESSION_ON_DISCONNECT": None})
+        other.call_tool("bash_exec", {"command": "true"})
+        other.close()
+        self.assertEqual(self.state_of(self.box()), "paused")
+
     def test_an_operator_has_it_sleep_and_looks_without_waking_it(self):
         self.output("echo kept >file")
         box = self.box()

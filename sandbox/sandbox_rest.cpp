@@ -1,0 +1,120 @@
+#include "sandbox/base/error.hpp"
+#include "sandbox/late_words.hpp"
+#include "sandbox/protocol/wire.hpp"
+#include "sandbox/sandbox_calls.hpp"
+
+#include <algorithm>
+#include <exception>
+
+// A machine that its host has sleep: when, and what goes to its disk before.
+
+namespace berth::sandbox {
+namespace {
+
+using protocol::Operation;
+
+constexpr std::chrono::seconds look_time{10};
+
+} // namespace
+
+/// On a connection that nothing else is asked on.
+Answer ask_on(GuestConnection& connection, Operation operation, const Deadline& deadline)
+{
+    auto answer = sandbox::exchange(connection,
+                                    {.operation = operation, .request = {}, .deadline = deadline});
+    if (answer.is_error) {
+        throw Error(remote_error(answer.payload));
+    }
+    return answer;
+}
+
+protocol::InfoReply info_in(const Answer& answer)
+{
+    try {
+        return protocol::decode<protocol::InfoReply>(answer.payload);
+    } catch (const protocol::WireError& malformed) {
+        throw_violation(malformed.what());
+    }
+}
+
+Sandbox::Use::~Use()
+{
+    auto& sandbox = of_;
+    sandbox.last_use_ = BootClock::now();
+    if (--sandbox.uses_ > 0 || !sandbox.words_) {
+        return;
+    }
+    if (const auto due = sandbox.rest_due()) {
+        sandbox.words_->also_due(*due);
+    }
+}
+
+void Sandbox::sync(std::chrono::milliseconds patience) noexcept
+{
+    if (reach_.kept) {
+        return;
+    }
+    try {
+        const auto deadline = Deadline::after(patience);
+        const auto connection = connect_later(deadline, introduction(), {}, /*wakes=*/false);
+        (void)ask_on(*connection, Operation::sync, deadline);
+    } catch (const std::exception&) {
+        return; // of an earlier release's guest, or a disk that is too slow: it sleeps all the same
+    }
+}
+
+void Sandbox::rests_after(std::chrono::milliseconds idle) noexcept
+{
+    rests_after_ = idle;
+}
+
+std::optional<BootClock::time_point> Sandbox::rest_due() const noexcept
+{
+    const auto idle = rests_after_.load();
+    if (reach_.kept || idle.count() == 0 || left_ || machine_->may_sleep()) {
+        return std::nullopt;
+    }
+    const auto last = uses_ > 0 ? BootClock::now() : last_use_.load();
+    return std::max(last + idle, rest_not_before_.load());
+}
+
+void Sandbox::rest() noexcept
+{
+    try {
+        const auto connection =
+            connect_later(Deadline::after(look_time), introduction(), {}, /*wakes=*/false);
+        const auto info = info_in(ask_on(*connection, Operation::info, Deadline::after(look_time)));
+        const bool is_used =
+            !info.pause || info.pause->clients > 1 || info.calls > 0 || !info.jobs.empty();
+        if (!is_used) {
+            sync(longest_sync);
+        }
+        // A call that has begun meanwhile wakes it, and is done once.
+        if (const auto due = rest_due(); !is_used && due && *due <= BootClock::now()) {
+            (void)machine_->suspend(Deadline::after(look_time));
+            return;
+        }
+    } catch (const std::exception&) { // its host stops it, a few minutes later
+    }
+    rest_not_before_ = BootClock::now() + rests_after_.load();
+}
+
+void Sandbox::tell_host_pause(protocol::InfoReply& info) const
+{
+    if (machine_->reach().kept || !info.pause) {
+        return;
+    }
+    auto time = machine_->sleeps_in();
+    if (const auto due = rest_due()) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+            std::max(*due - BootClock::now(), BootClock::duration(0)));
+        time = std::min(time.value_or(left), left);
+    }
+    if (!time) {
+        info.pause->why = protocol::paused_by_host;
+    } else if (info.calls == 0 && info.jobs.empty()) {
+        info.pause->pauses_in = static_cast<std::uint64_t>(time->count());
+    }
+}
+
+} // namespace berth::sandbox
