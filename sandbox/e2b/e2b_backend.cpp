@@ -27,6 +27,9 @@ using sandbox::MachineRecord;
 using sandbox::MachineSpec;
 
 constexpr std::chrono::seconds api_time{90};
+/// Of what may be asked by somebody who only looks, and whom it costs nothing to ask again: time
+/// for one repetition.
+constexpr std::chrono::seconds look_time{15};
 constexpr std::chrono::minutes install_time{5};
 
 /// False also where whatever it is does not answer.
@@ -113,8 +116,10 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] std::vector<BoxInfo> look_for(const std::string& generation, bool late,
                                                 const Deadline& deadline);
     bool abandon(const std::string& id, const std::string& number) noexcept;
-    [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id);
-    [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home);
+    [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id,
+                                                 std::chrono::seconds time = api_time);
+    [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home,
+                                              std::chrono::seconds time = api_time);
     void put_to_rest(const BoxHome& home, const BoxInfo& box);
     void end(const BoxHome& home, const BoxInfo& box);
 
@@ -311,10 +316,10 @@ std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
 }
 
 /// Neither wakes it nor extends its time. Nothing: there is none.
-std::optional<BoxInfo> E2bBackend::info_of(const std::string& id)
+std::optional<BoxInfo> E2bBackend::info_of(const std::string& id, std::chrono::seconds time)
 {
     try {
-        return link()->api.info(id, Deadline::after(api_time));
+        return link()->api.info(id, Deadline::after(time));
     } catch (const StatusError& error) {
         if (error.code() != ErrorCode::session_lost) {
             throw;
@@ -323,16 +328,16 @@ std::optional<BoxInfo> E2bBackend::info_of(const std::string& id)
     }
 }
 
-std::optional<BoxInfo> E2bBackend::find(const BoxHome& home)
+std::optional<BoxInfo> E2bBackend::find(const BoxHome& home, std::chrono::seconds time)
 {
-    auto box = info_of(home.id);
+    auto box = info_of(home.id, time);
     return box && is_of(*box, home) ? std::move(box) : std::nullopt;
 }
 
 std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record)
 {
     const auto home = e2b::home_of(record);
-    const auto found = home ? find(*home) : std::nullopt;
+    const auto found = home ? find(*home, look_time) : std::nullopt;
     if (!found) {
         return nullptr;
     }

@@ -159,6 +159,27 @@ class FaultsTest(FaultedTest):
                 self.assertEqual(found.error.get("code"), "busy" if status == 429 else "backend_error", found)
                 self.assertIn("Nothing of this call was done", found.text)
 
+    def test_a_look_at_a_session_does_not_hang(self):
+        """It has an answer where only the first was given up, or an error that is true."""
+        self.output("true")
+        for rule, longest in (({"plane": "envd", "path": START, "status": 503, "done": 0}, 4),
+                              ({"plane": "envd", "path": START, "status": 502, **HTML}, 4),
+                              ({"plane": "envd", "status": 503, "times": 0}, 15),
+                              ({"plane": "api", "status": 503, "times": 0}, 30),
+                              ({"plane": "api", "status": 404, "times": 0, **HTML}, 30)):
+            with self.subTest(str(rule)):
+                e2b.emulator().fault(**rule)
+                began = time.monotonic()
+                found = self.berth.call_async("session_info", {}).result(60)
+                e2b.emulator().clear_faults()
+                self.assertLess(time.monotonic() - began, longest)
+                if rule["plane"] == "envd" and "times" in rule:
+                    self.assertEqual(found.error.get("code"), "backend_error", found)
+                    self.assertTrue(found.error["retryable"])
+                else:
+                    self.assertEqual(found.data.get("sandbox_id"), self.box(), found)
+        self.check_books_of_one()
+
     def test_a_box_that_sleeps_and_a_control_plane_that_fails(self):
         def asleep(fault, _):
             e2b.emulator().do(self.box(), "pause")
