@@ -32,16 +32,6 @@ constexpr std::chrono::seconds api_time{90};
 constexpr std::chrono::seconds look_time{15};
 constexpr std::chrono::minutes install_time{5};
 
-/// False also where whatever it is does not answer.
-bool is_ended(EnvdClient& envd, const Deadline& deadline)
-{
-    try {
-        return end_guest(envd, deadline);
-    } catch (const Error&) {
-        return false;
-    }
-}
-
 class E2bBackend : public sandbox::Backend {
   public:
     explicit E2bBackend(BackendOptions options);
@@ -120,6 +110,7 @@ class E2bBackend : public sandbox::Backend {
                                                  std::chrono::seconds time = api_time);
     [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home,
                                               std::chrono::seconds time = api_time);
+    void kill_all_of(const std::string& number);
     void put_to_rest(const BoxHome& home, const BoxInfo& box);
     void end(const BoxHome& home, const BoxInfo& box);
 
@@ -218,9 +209,7 @@ bool E2bBackend::abandon(const std::string& id, const std::string& number) noexc
             return true;
         }
         // Somebody else has ended it, or that was never its name: by its number it is certain.
-        for (const auto& box : link_->api.list({{metadata_keys::generation, number}}, deadline)) {
-            static_cast<void>(link_->api.kill(box.box.id, deadline));
-        }
+        kill_all_of(number);
         return true;
     } catch (const std::exception&) {
         return false;
@@ -388,15 +377,26 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
         }
         return;
     }
-    // Of a creation that was interrupted, which nobody has used yet; or of one that is told to be
-    // gone, whose number is forgotten with its record: should it live it would do so, and cost, for
-    // nobody.
-    const auto number = home && !home->number.empty() ? home->number : record.generation;
-    if (!number.empty()) {
-        const auto deadline = Deadline::after(api_time);
-        for (const auto& box : link()->api.list({{metadata_keys::generation, number}}, deadline)) {
-            static_cast<void>(link_->api.kill(box.box.id, deadline));
+    const bool made_here = home && home->number == record.generation;
+    if (!record.generation.empty() && !made_here) { // a creation that was interrupted
+        kill_all_of(record.generation);
+    }
+    if (home && !home->number.empty()) {
+        // Told to be gone. Its number is forgotten with its record: should it live it would do so,
+        // and cost, for nobody.
+        try {
+            kill_all_of(home->number);
+        } catch (const Error&) { // then it sleeps some day, and is collected as a stray
         }
+    }
+}
+
+/// Nobody has used them yet, or may any more.
+void E2bBackend::kill_all_of(const std::string& number)
+{
+    const auto deadline = Deadline::after(api_time);
+    for (const auto& box : link()->api.list({{metadata_keys::generation, number}}, deadline)) {
+        static_cast<void>(link_->api.kill(box.box.id, deadline));
     }
 }
 

@@ -118,6 +118,15 @@ bool end_guest(EnvdClient& envd, const Deadline& deadline)
     return run_as_root(envd, script, deadline).status == 0;
 }
 
+bool is_ended(EnvdClient& envd, const Deadline& deadline)
+{
+    try {
+        return end_guest(envd, deadline);
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 void leave_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadline)
 {
     upload_text(envd, proof_path, proof, deadline);

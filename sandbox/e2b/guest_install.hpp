@@ -27,6 +27,8 @@ void install_guest(EnvdClient& envd, const GuestProgram& program,
 /// written go to the disk. False: none of the guests'
 /// programs in the sandbox could do it.
 bool end_guest(EnvdClient& envd, const Deadline& deadline);
+/// The same; false also where whatever is there does not answer.
+bool is_ended(EnvdClient& envd, const Deadline& deadline);
 
 /// Leaves in a sandbox what tells later that it was taken over (BoxHome::proof), for root alone.
 /// Throws Error(sandbox_unavailable) with what the sandbox said.
