@@ -1,5 +1,6 @@
 #include "server/ending.hpp"
 
+#include "sandbox/backend.hpp"
 #include "sandbox/base/io.hpp"
 #include "server/log.hpp"
 

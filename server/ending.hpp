@@ -1,11 +1,14 @@
 #pragma once
 
-#include "sandbox/backend.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
 #include <chrono>
 #include <functional>
 #include <string_view>
+
+namespace berth::sandbox {
+class Backend;
+}
 
 namespace berth::server {
 

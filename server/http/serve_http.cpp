@@ -14,6 +14,7 @@
 #include "server/transport/http_server.hpp"
 #include "server/version.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -109,6 +110,16 @@ void shut_down(Service& service)
     service.tenants.for_each([](Tenant& tenant) { tenant.application().sessions().close(); });
 }
 
+/// Callers may have machines elsewhere that the server itself has not.
+std::chrono::milliseconds time_to_end(const Making& making, Service& service)
+{
+    auto longest = server::time_to_end(*making.backend);
+    service.tenants.for_each([&longest](Tenant& tenant) {
+        longest = std::max(longest, server::time_to_end(tenant.application().sessions().backend()));
+    });
+    return longest;
+}
+
 /// Until one comes that ends the server. A terminal that has gone is no reason to stop serving
 /// others, nor is a reload: what has changed is looked at with each call.
 void wait_for_signal(const UniqueFd& signals)
@@ -138,7 +149,7 @@ void serve_http(const Making& making)
     run_detached([&] { service.server.run(); }, ended, "server failed");
     wait_for_signal(signals);
     log::write(log::Level::info, "stopping", {{"reason", "signal"}});
-    clear_away([&] { shut_down(service); }, time_to_end(*making.backend));
+    clear_away([&] { shut_down(service); }, time_to_end(making, service));
     if (const auto& path = making.options->http.unix_path; !path.empty()) {
         ::unlink(path.c_str());
     }
