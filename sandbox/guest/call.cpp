@@ -83,6 +83,12 @@ std::string Call::asker() const
     return connection ? connection->asker() : std::string();
 }
 
+std::string Call::server() const
+{
+    const auto connection = connection_.lock();
+    return connection ? connection->server() : std::string();
+}
+
 void Call::drop_request()
 {
     std::string().swap(request_);

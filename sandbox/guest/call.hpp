@@ -111,6 +111,9 @@ class Call : public std::enable_shared_from_this<Call> {
     /// See Connection::asker; empty when that is gone.
     [[nodiscard]] std::string asker() const;
 
+    /// That of its connection's hello; empty when that is gone, or named none.
+    [[nodiscard]] std::string server() const;
+
     // The connection's.
     void set_connection(std::weak_ptr<Connection> connection)
     {

@@ -43,6 +43,11 @@ Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig 
                if (!command.is_job() && job_ended) {
                    job_ended();
                }
+           },
+           [this] {
+               if (job_left) {
+                   job_left();
+               }
            }},
       news(loop, [this](const std::string& id) { return newest_output(id); }),
       cgroups(config.commands_cgroup_fd >= 0),
@@ -70,6 +75,7 @@ void Commands::State::start(const protocol::ExecuteRequest& request, const Done&
     }
     Delayed command{request, done, ++last_order};
     command.began = waiter.began;
+    command.keeper = waiter.server;
     if (request.background) {
         begin(command);
         return;
@@ -150,11 +156,11 @@ void Commands::State::drop(Command& command)
         EndedJob job{command.job_state(),
                      command.release_out(),
                      command.release_err(),
-                     command.unseen(),
-                     command.is_awaited() || command.unseen().is_set() ? command.id() : "",
+                     command.outcome(),
+                     command.is_awaited() || command.outcome().unseen().is_set() ? command.id()
+                                                                                 : "",
                      command.is_made_by_break(),
-                     command.order(),
-                     !command.is_end_read()};
+                     command.order()};
         if (command.was_job()) {
             remember(std::move(job));
         } else {

@@ -40,9 +40,16 @@ class Commands {
     Commands(const Commands&) = delete;
     Commands& operator=(const Commands&) = delete;
 
+    /// For whom a call about a job is.
+    struct Asker {
+        std::string name;   ///< see Workers::run
+        std::string server; ///< see Outcome::keeper
+    };
+
     /// Of a command that may have to wait for its turn.
     struct Waiter {
-        std::string asker = {}; ///< for whom: those of a session take turns
+        std::string asker = {};  ///< for whom: those of a session take turns
+        std::string server = {}; ///< see Outcome::keeper
         std::function<void()> began =
             {}; ///< called when it runs: nobody needs the request any more
     };
@@ -116,6 +123,13 @@ class Commands {
     /// somebody has asked for since.
     void settle_claim(std::uint64_t claim, bool told);
 
+    /// A server has gone. Of jobs that no server which `is_here` knows of, the end is one that
+    /// nobody has seen: of those that have ended now, of the others once they do.
+    void leave(const std::function<bool(const std::string& server)>& is_here);
+
+    /// `left` is called when one has ended that leave() has counted.
+    void on_job_left(std::function<void()> left);
+
     /// Results that reached nobody and that were dropped for newer ones; claimed with the marks.
     [[nodiscard]] std::uint32_t forgotten_unseen() const noexcept;
 
@@ -129,15 +143,17 @@ class Commands {
 
     // ---- of jobs, running or remembered; all throw Error(not_found) for any other
 
-    /// Throws Error(invalid_argument) for a bad cursor or filter. `asker`: see Workers::run.
+    /// Throws Error(invalid_argument) for a bad cursor or filter.
     Waiting job_output(const protocol::JobOutputRequest& request, JobCalls::OutputDone done,
-                       std::string asker = {});
+                       const Asker& asker = {});
 
     /// Throws Error as Command::feed does.
-    [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
+    [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request,
+                                                    const Asker& asker = {});
 
     /// Answered at once for a signal that is only sent, else when nothing of the job runs.
-    Waiting job_kill(const protocol::JobKillRequest& request, KillDone done);
+    Waiting job_kill(const protocol::JobKillRequest& request, KillDone done,
+                     const Asker& asker = {});
 
     /// Nobody waits for the answer any more; what was asked for goes on.
     void drop(Waiting call);

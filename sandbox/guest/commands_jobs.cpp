@@ -28,7 +28,8 @@ void sort_by_id(std::vector<protocol::JobEntry>& jobs)
     });
 }
 
-protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen, std::uint64_t order)
+protocol::JobEntry entry_of(const protocol::JobState& state, const Outcome& outcome,
+                            std::uint64_t order)
 {
     protocol::JobEntry entry;
     entry.job_id = state.job_id;
@@ -37,7 +38,8 @@ protocol::JobEntry entry_of(const protocol::JobState& state, bool unseen, std::u
     entry.processes = state.processes;
     entry.age = state.age;
     entry.remaining = state.remaining;
-    entry.unseen = unseen;
+    entry.unseen = outcome.unseen().is_set();
+    entry.expected = outcome.is_expected(!state.running);
     entry.order = order;
     entry.not_run = state.not_run;
     entry.ended_by = state.ended_by;
@@ -55,6 +57,21 @@ void check_signal(int number)
         throw Error(ErrorCode::invalid_argument, std::to_string(number) + " is no signal",
                     "Give one of kill -l, such as TERM, INT or KILL.");
     }
+}
+
+/// By the end of its id, which each machine has of its own.
+bool is_of_another_machine(const std::string& job_id, const std::string& machine)
+{
+    static constexpr std::string_view beginning = "job-";
+    const auto end = job_id.rfind('-');
+    if (machine.empty() || !job_id.starts_with(beginning) || end <= beginning.size() ||
+        end == std::string::npos) {
+        return false;
+    }
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return std::all_of(job_id.begin() + beginning.size(),
+                       job_id.begin() + static_cast<std::ptrdiff_t>(end), is_digit) &&
+           job_id.size() - end - 1 == machine.size() && job_id.substr(end + 1) != machine;
 }
 
 } // namespace
@@ -90,13 +107,21 @@ Error Commands::State::unknown_job(const std::string& job_id) const
         }
     }
     for (const auto& job : ended) {
-        jobs.push_back(entry_of(job.state, job.unseen.is_set(), job.order));
+        jobs.push_back(entry_of(job.state, job.outcome, job.order));
     }
     sort_by_id(jobs);
     std::string list;
     const std::size_t skipped = jobs.size() - std::min(jobs.size(), named);
     for (std::size_t i = skipped; i < jobs.size(); ++i) {
         list += (list.empty() ? "" : ", ") + jobs[i].job_id + " (" + jobs[i].status + ")";
+    }
+    if (is_of_another_machine(job_id, machine)) {
+        return {ErrorCode::not_found,
+                "the job " + visible_beginning(job_id, 60) +
+                    " is not of the sandbox that this session has now",
+                "It was of an earlier one, and has ended with it at the latest. What it printed is "
+                "gone; what it wrote to files of the home is there." +
+                    (list.empty() ? "" : " The jobs of this one are: " + list + '.')};
     }
     return {ErrorCode::not_found,
             "there is no job " + visible_beginning(job_id, 60) + " in this session",
@@ -178,7 +203,7 @@ Error Commands::State::too_many_calls(const std::string& why) const
 void Commands::State::remember(EndedJob job)
 {
     ended.push_back(std::move(job));
-    const auto is_known = [](const EndedJob& each) { return each.unseen.is_known(); };
+    const auto is_known = [](const EndedJob& each) { return each.outcome.unseen().is_known(); };
     auto known = static_cast<std::size_t>(std::ranges::count_if(ended, is_known));
     // Each of its own kind alone: what nobody has seen yet would have one that has just ended, and
     // that whoever began it is about to ask for, forgotten at once.
@@ -189,7 +214,7 @@ void Commands::State::remember(EndedJob job)
         // Of many whose connections end together, that which came here first may be the last.
         const auto earliest = std::ranges::min_element(
             ended, {}, [&](const EndedJob& each) { return std::pair(is_known(each), each.order); });
-        forgotten.add(earliest->unseen);
+        forgotten.add(earliest->outcome.unseen());
         ended.erase(earliest);
     }
 }
@@ -213,7 +238,7 @@ std::string Commands::State::detach(const std::string& id)
         job.state.job_id = host.new_job_id();
         job.out.keep_newest();
         job.err.keep_newest();
-        job.unseen.set();
+        job.outcome.cut_off();
         job.made_by_break = true;
         const auto job_id = job.state.job_id;
         remember(std::move(job));
@@ -222,7 +247,7 @@ std::string Commands::State::detach(const std::string& id)
     std::string job_id;
     for (auto& job : ended) {
         if (job.awaited == id) {
-            job.unseen.set();
+            job.outcome.cut_off();
             job_id = job.state.job_id;
         }
     }
@@ -235,12 +260,13 @@ void Commands::State::await_again(const std::string& id)
         found->second->await_again();
         return;
     }
-    const auto job = std::ranges::find_if(
-        ended, [&](const EndedJob& each) { return each.awaited == id && each.unseen.is_set(); });
+    const auto job = std::ranges::find_if(ended, [&](const EndedJob& each) {
+        return each.awaited == id && each.outcome.unseen().is_set();
+    });
     if (job == ended.end()) {
         return;
     }
-    job->unseen.clear();
+    (void)job->outcome.await_again();
     if (std::exchange(job->made_by_break, false)) {
         auto awaited = std::move(*job);
         ended.erase(job);
@@ -260,82 +286,6 @@ void Commands::State::acknowledge(const std::string& id)
             job.awaited.clear();
         }
     }
-}
-
-void Commands::State::seen(const std::string& job_id)
-{
-    if (const auto command = find_job(job_id)) {
-        command->unseen().clear();
-    }
-    for (auto& job : ended) {
-        if (job.state.job_id == job_id) {
-            job.unseen.clear();
-        }
-    }
-}
-
-void Commands::State::read_end(const std::string& job_id)
-{
-    if (const auto command = find_job(job_id)) {
-        command->set_end_read();
-    }
-    for (auto& job : ended) {
-        job.unread = job.unread && job.state.job_id != job_id;
-    }
-}
-
-std::vector<UnseenMark*> Commands::State::marks()
-{
-    std::vector<UnseenMark*> all;
-    all.reserve(commands.size() + ended.size());
-    for (const auto& [id, command] : commands) {
-        all.push_back(&command->unseen());
-    }
-    for (auto& job : ended) {
-        all.push_back(&job.unseen);
-    }
-    return all;
-}
-
-bool Commands::State::has_unseen() const noexcept
-{
-    return forgotten.untold() > 0 ||
-           std::ranges::any_of(ended, [](const EndedJob& job) { return job.unseen.is_set(); }) ||
-           std::ranges::any_of(commands,
-                               [](const auto& each) { return each.second->unseen().is_set(); });
-}
-
-/// What is lent is another's to tell.
-void Commands::State::seen_all()
-{
-    for (auto* const mark : marks()) {
-        if (mark->is_set()) {
-            mark->clear();
-        }
-    }
-    forgotten.clear();
-}
-
-UnseenMark::Claim Commands::State::lend_unseen()
-{
-    const auto claim = last_claim + 1;
-    for (auto* const mark : marks()) {
-        if (mark->lend(claim)) {
-            last_claim = claim;
-        }
-    }
-    if (forgotten.lend(claim)) {
-        last_claim = claim;
-    }
-    return last_claim == claim ? claim : 0;
-}
-
-void Commands::State::settle_claim(UnseenMark::Claim claim, bool told)
-{
-    for (auto* const mark : marks()) {
-        mark->settle(claim, told);
-    }
-    forgotten.settle(claim, told);
 }
 
 protocol::JobInputReply Commands::State::job_input(const protocol::JobInputRequest& request)
@@ -396,7 +346,7 @@ Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& requ
 }
 
 Commands::Waiting Commands::job_output(const protocol::JobOutputRequest& request,
-                                       JobCalls::OutputDone done, std::string asker)
+                                       JobCalls::OutputDone done, const Asker& asker)
 {
     const auto call = state_->job_calls.output(
         request,
@@ -406,19 +356,21 @@ Commands::Waiting Commands::job_output(const protocol::JobOutputRequest& request
             }
             done(std::move(reply), std::move(error));
         },
-        std::move(asker));
-    state_->seen(request.job_id);
+        asker.name);
+    state_->seen(request.job_id, asker.server);
     return call;
 }
 
-protocol::JobInputReply Commands::job_input(const protocol::JobInputRequest& request)
+protocol::JobInputReply Commands::job_input(const protocol::JobInputRequest& request,
+                                            const Asker& asker)
 {
     auto reply = state_->job_input(request);
-    state_->seen(request.job_id);
+    state_->seen(request.job_id, asker.server);
     return reply;
 }
 
-Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, KillDone done)
+Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, KillDone done,
+                                     const Asker& asker)
 {
     const auto call =
         state_->job_kill(request, [this, done = std::move(done)](protocol::JobKillReply reply,
@@ -428,33 +380,8 @@ Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, Ki
             }
             done(std::move(reply), std::move(error));
         });
-    state_->seen(request.job_id);
+    state_->seen(request.job_id, asker.server);
     return call;
-}
-
-void Commands::seen_all()
-{
-    state_->seen_all();
-}
-
-bool Commands::has_unseen() const noexcept
-{
-    return state_->has_unseen();
-}
-
-std::uint64_t Commands::lend_unseen()
-{
-    return state_->lend_unseen();
-}
-
-void Commands::settle_claim(std::uint64_t claim, bool told)
-{
-    state_->settle_claim(claim, told);
-}
-
-std::uint32_t Commands::forgotten_unseen() const noexcept
-{
-    return state_->forgotten.untold();
 }
 
 void Commands::drop(Waiting call)
@@ -474,24 +401,19 @@ std::vector<protocol::JobEntry> Commands::jobs() const
     return result;
 }
 
-bool Commands::has_unread() const
-{
-    const auto ended = ended_jobs();
-    return std::ranges::any_of(ended, &protocol::JobEntry::unread);
-}
-
 std::vector<protocol::JobEntry> Commands::ended_jobs() const
 {
     std::vector<protocol::JobEntry> result;
     for (const auto& [id, command] : state_->commands) {
         if (command->was_job() && !command->is_job()) {
             result.push_back(command->job_entry());
-            result.back().unread = !command->is_end_read();
+            result.back().unread = !command->outcome().is_read();
         }
     }
     for (const auto& job : state_->ended) {
-        result.push_back(entry_of(job.state, job.unseen.is_set(), job.order));
-        result.back().unread = job.unread && BootClock::now() - job.ended_at < unread_time;
+        result.push_back(entry_of(job.state, job.outcome, job.order));
+        result.back().unread =
+            !job.outcome.is_read() && BootClock::now() - job.ended_at < unread_time;
     }
     sort_by_id(result);
     return result;

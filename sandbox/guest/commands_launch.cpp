@@ -134,6 +134,7 @@ void Commands::State::launch(const Delayed& asked, Done done)
                 command->has_company();
             }
         }
+        command->outcome().set_keeper(asked.keeper);
         commands.emplace(request.id, command);
         command->watch();
         watches.release();

@@ -164,7 +164,7 @@ std::string Commands::State::refuse(const Delayed& command, const std::exception
     job.state.exit_code = -1;
     job.state.not_run = true;
     job.state.notice = message_of(error);
-    job.unseen.set();
+    job.outcome.cut_off();
     auto job_id = job.state.job_id;
     remember(std::move(job));
     return job_id;

@@ -4,6 +4,7 @@
 #include "sandbox/guest/exec/command.hpp"
 #include "sandbox/guest/exec/environment.hpp"
 #include "sandbox/guest/exec/forgotten_outcomes.hpp"
+#include "sandbox/guest/exec/outcome.hpp"
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/reaper.hpp"
 #include "sandbox/guest/exec/spill.hpp"
@@ -31,7 +32,8 @@ struct Commands::State {
     struct Delayed {
         protocol::ExecuteRequest request;
         Done done;
-        std::uint64_t order; ///< see JobEntry
+        std::uint64_t order;     ///< see JobEntry
+        std::string keeper = {}; ///< see Outcome
         std::string notice = {};
         bool detached = false;
         std::function<void()> began = {}; ///< see Waiter
@@ -43,11 +45,10 @@ struct Commands::State {
         protocol::JobState state;
         OutputStream out;
         OutputStream err;
-        UnseenMark unseen;          ///< see JobEntry
+        Outcome outcome;
         std::string awaited;        ///< the command's id while its answer is not acknowledged
         bool made_by_break = false; ///< it was no job before its connection ended
         std::uint64_t order = 0;    ///< see JobEntry
-        bool unread = true;         ///< the same
         BootClock::time_point ended_at = BootClock::now();
     };
 
@@ -121,21 +122,27 @@ struct Commands::State {
     /// again at the latest. Nothing where none has one.
     [[nodiscard]] std::optional<std::uint64_t> place_within(bool (Command::*counts)()
                                                                 const noexcept) const;
-    [[nodiscard]] std::vector<UnseenMark*> marks();
     void remember(EndedJob job);
-    /// Whoever asks for a job knows of it.
-    void seen(const std::string& job_id);
+    std::string detach(const std::string& id);
+    void await_again(const std::string& id);
+    void acknowledge(const std::string& id);
+    [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
+    Commands::Waiting job_kill(const protocol::JobKillRequest& request, Commands::KillDone done);
+
+    // ---- commands_outcomes.cpp
+
+    /// Calls `visit(Outcome&, bool over)` for each.
+    template <class Visit>
+    void for_outcomes(const Visit& visit);
+    /// That server's client asks for the job, and so knows of it.
+    void seen(const std::string& job_id, const std::string& server);
     /// Whoever asked was told that it has ended, and how.
     void read_end(const std::string& job_id);
     [[nodiscard]] bool has_unseen() const noexcept;
     void seen_all();
     [[nodiscard]] UnseenMark::Claim lend_unseen();
     void settle_claim(UnseenMark::Claim claim, bool told);
-    std::string detach(const std::string& id);
-    void await_again(const std::string& id);
-    void acknowledge(const std::string& id);
-    [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request);
-    Commands::Waiting job_kill(const protocol::JobKillRequest& request, Commands::KillDone done);
+    void leave(const std::function<bool(const std::string& server)>& is_here);
 
     // ---- commands_quota.cpp
 
@@ -186,6 +193,7 @@ struct Commands::State {
     UnseenMark::Claim last_claim = 0;
     ForgottenOutcomes forgotten;
     std::function<void()> job_ended; ///< set by on_job_end()
+    std::function<void()> job_left;  ///< set by on_job_left()
     std::list<EndedJob> ended;       ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;
     std::vector<CommandCgroup> emptied;      ///< that the kernel would not remove yet

@@ -264,7 +264,9 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
         },
         // Its shim has the request then. Kept for hours by a command with much input, the room
         // would be missing to every large write, also to one that the command waits for.
-        {.asker = call->asker(), .began = [call] { call->keep_room(nullptr); }});
+        {.asker = call->asker(), .server = call->server(), .began = [call] {
+             call->keep_room(nullptr);
+         }});
 }
 
 /// For a call that waits: whoever has left is not answered, whoever cancels is told so, and what
@@ -293,6 +295,11 @@ void end_waiting(const std::shared_ptr<Call>& call, Commands& commands, Commands
     call->keep_room(nullptr);
 }
 
+Commands::Asker asker_of(const Call& call)
+{
+    return {call.asker(), call.server()};
+}
+
 void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
                 std::string_view request)
 {
@@ -305,25 +312,27 @@ void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
             const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
             answer(*call, reply, error);
         },
-        call->asker());
+        asker_of(*call));
     end_waiting(call, commands, waiting, "the job goes on");
 }
 
 void job_input(const LoopContext& context, const std::shared_ptr<Call>& call,
                std::string_view request)
 {
-    call->reply(protocol::encode(
-        context.services.commands.job_input(protocol::decode<protocol::JobInputRequest>(request))));
+    call->reply(protocol::encode(context.services.commands.job_input(
+        protocol::decode<protocol::JobInputRequest>(request), asker_of(*call))));
 }
 
 void job_kill(const LoopContext& context, const std::shared_ptr<Call>& call,
               std::string_view request)
 {
     Commands& commands = context.services.commands;
-    const auto waiting =
-        commands.job_kill(protocol::decode<protocol::JobKillRequest>(request),
-                          [call](const protocol::JobKillReply& reply,
-                                 const std::exception_ptr& error) { answer(*call, reply, error); });
+    const auto waiting = commands.job_kill(
+        protocol::decode<protocol::JobKillRequest>(request),
+        [call](const protocol::JobKillReply& reply, const std::exception_ptr& error) {
+            answer(*call, reply, error);
+        },
+        asker_of(*call));
     end_waiting(call, commands, waiting,
                 "what it asked for goes on: the job has its signal, and is ended after the grace");
 }
@@ -340,8 +349,7 @@ void retire(const LoopContext& context, const std::shared_ptr<Call>& call,
             std::string_view /*request*/)
 {
     const auto& services = context.services;
-    const auto connection = call->connection();
-    if (services.in_use_beside(connection ? connection->server() : std::string())) {
+    if (services.in_use_beside(call->server())) {
         throw Error(ErrorCode::busy, "the session is in use");
     }
     services.stop_reading();

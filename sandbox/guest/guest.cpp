@@ -193,6 +193,15 @@ EventLoop::ReadBuffer& read_buffer()
     return buffer;
 }
 
+/// What nobody was told of, to servers that are here.
+void tell_of_outcomes(Server& server, Commands& commands)
+{
+    server.on_unseen_wanted([&] { return commands.has_unseen(); });
+    server.on_departure(
+        [&] { commands.leave([&](const std::string& name) { return server.is_here(name); }); });
+    commands.on_job_left([&] { server.note_unseen(); });
+}
+
 /// Until the guest is to end.
 void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses)
 {
@@ -262,7 +271,7 @@ void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses)
                       exit.now());
     life = &lifetime;
     server.on_clients_changed(hearer_of_clients(lifetime, pauses));
-    server.on_unseen_wanted([&] { return commands->has_unseen(); });
+    tell_of_outcomes(server, *commands);
     tell_ready(config.ready_fd);
     run_frugally(loop, *commands, pauses);
     wind_up(pauses, std::move(commands));

@@ -18,9 +18,10 @@ constexpr std::size_t longest_command = 512;
 
 static_assert(most_named * (longest_command + 256) < protocol::longest_last_words);
 
-void keep_unseen(std::vector<protocol::JobEntry>& jobs)
+/// Those that nobody was told the end of: with the machine nobody can ask any more.
+void keep_owed(std::vector<protocol::JobEntry>& jobs)
 {
-    std::erase_if(jobs, [](const protocol::JobEntry& job) { return !job.unseen; });
+    std::erase_if(jobs, [](const protocol::JobEntry& job) { return !job.unseen && !job.expected; });
     for (auto& job : jobs) {
         job.command.resize(std::min(job.command.size(), longest_command));
     }
@@ -36,8 +37,8 @@ std::size_t drop_before(std::vector<protocol::JobEntry>& jobs, std::uint64_t ord
 std::string last_words(std::vector<protocol::JobEntry> jobs, std::vector<protocol::JobEntry> ended,
                        std::uint32_t forgotten)
 {
-    keep_unseen(jobs);
-    keep_unseen(ended);
+    keep_owed(jobs);
+    keep_owed(ended);
     if (jobs.empty() && ended.empty() && forgotten == 0) {
         return {};
     }

@@ -55,6 +55,7 @@ Server::Server(EventLoop& loop, UniqueFd listener, Credentials credentials, Hand
 Server::~Server()
 {
     changed_ = nullptr;
+    gone_ = nullptr;
     loop_.cancel(resume_);
     loop_.unwatch(listener_.get());
     while (!connections_.empty()) {
@@ -97,6 +98,9 @@ void Server::forget_server(const std::string& server)
         departed_ = BootClock::now();
         was_unseen_ = false;
         named_.drop_absent([&](const std::string& other) { return other != server; });
+        if (gone_) {
+            gone_();
+        }
     }
 }
 

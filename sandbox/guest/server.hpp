@@ -71,6 +71,15 @@ class Server : public ConnectionOwner {
 
     [[nodiscard]] bool has_unseen() noexcept override;
 
+    /// `departed` is called when a server has gone that had said that it stays.
+    void on_departure(std::function<void()> departed) { gone_ = std::move(departed); }
+
+    /// There is an outcome more that nobody was told of and that is no server's which is here.
+    void note_unseen() noexcept { departed_ = BootClock::now(); }
+
+    /// Whether that server has a connection, or has said for how long it is here.
+    [[nodiscard]] bool is_here(const std::string& server) const;
+
     /// From now on nothing is read any more, of no connection; answers are still sent. For a guest
     /// that ends as soon as it has told somebody that it will.
     void stop_reading() noexcept { reading_ = false; }
@@ -100,7 +109,6 @@ class Server : public ConnectionOwner {
     void pause_accepting();
     void take_word(const protocol::Hello& hello);
     void close_all_of(const std::string& server);
-    [[nodiscard]] bool is_here(const std::string& server) const;
     void forget_server(const std::string& server);
 
     EventLoop& loop_;
@@ -108,6 +116,7 @@ class Server : public ConnectionOwner {
     const Credentials credentials_;
     const Handler handler_;
     std::function<void()> changed_;
+    std::function<void()> gone_;
     std::function<bool()> has_unseen_;
     std::optional<BootClock::time_point> departed_; ///< when one has left, until all is told
     bool was_unseen_ = false;                       ///< something was, since then

@@ -33,8 +33,13 @@ std::string shown_command(std::string_view command)
     return '`' + visible_beginning(command, std::min(line, shown), "…") + '`';
 }
 
-std::string reached_nobody(const protocol::JobEntry& job)
+/// What comes before how it ended.
+std::string untold(const protocol::JobEntry& job)
 {
+    if (job.expected) {
+        return "of " + job.job_id + " (" + shown_command(job.command) +
+               "), which was left to run, nobody has been told the end: ";
+    }
     return "the result of " + shown_command(job.command) +
            " reached nobody, since its server or its client went away or gave it up: ";
 }
@@ -59,9 +64,9 @@ bool is_running(const protocol::JobEntry& job)
 std::string notice_of(const protocol::JobEntry& job)
 {
     if (is_running(job)) {
-        return reached_nobody(job) + "it goes on as " + job.job_id + ", which bash_output follows";
+        return untold(job) + "it goes on as " + job.job_id + ", which bash_output follows";
     }
-    return reached_nobody(job) + end_of(job) + ", and bash_output of " + job.job_id +
+    return untold(job) + end_of(job) + ", and bash_output of " + job.job_id +
            (job.not_run ? " says why" : " has what it printed");
 }
 
@@ -79,18 +84,26 @@ std::string last_output_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& 
     return printed.empty() ? ", and printed nothing" : "; it printed at last:\n" + printed;
 }
 
-/// Of those that nobody has seen, in the order in which they were asked for.
+/// Of some, in the order in which they were asked for.
 struct Newest {
     std::vector<const protocol::JobEntry*> jobs; ///< a few
     std::size_t others = 0;
 };
 
-Newest newest_unseen(const protocol::InfoReply& info, bool also_running)
+/// Whether anybody waits for a word of it that has not come: when its machine ends, nobody can ask
+/// any more.
+bool is_owed(const protocol::JobEntry& job)
+{
+    return job.unseen || job.expected;
+}
+
+template <class Which>
+Newest newest_of(const protocol::InfoReply& info, const Which& which)
 {
     Newest newest;
     for (const auto* jobs : {&info.ended, &info.jobs}) {
         for (const auto& job : *jobs) {
-            if (job.unseen && (also_running || !is_running(job))) {
+            if (which(job)) {
                 // An earlier guest tells none of their order: those stay in that of their ids.
                 newest.jobs.insert(std::ranges::upper_bound(newest.jobs, job.order, {},
                                                             &protocol::JobEntry::order),
@@ -104,9 +117,20 @@ Newest newest_unseen(const protocol::InfoReply& info, bool also_running)
     return newest;
 }
 
+Newest newest_unseen(const protocol::InfoReply& info)
+{
+    return newest_of(info, [](const protocol::JobEntry& job) { return job.unseen; });
+}
+
+Newest newest_ended(const protocol::InfoReply& info)
+{
+    return newest_of(
+        info, [](const protocol::JobEntry& job) { return is_owed(job) && !is_running(job); });
+}
+
 std::string nor_those_of(std::size_t commands)
 {
-    return "nor did those of " + std::to_string(commands) +
+    return "nor did the results of " + std::to_string(commands) +
            (commands == 1 ? " earlier command" : " earlier commands") + " reach anybody";
 }
 
@@ -122,7 +146,7 @@ std::string forgotten_notice(std::size_t commands)
 
 std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
 {
-    const auto newest = newest_unseen(info, /*also_running=*/true);
+    const auto newest = newest_unseen(info);
     std::vector<std::string> notices;
     notices.reserve(newest.jobs.size() + 1);
     for (const auto* job : newest.jobs) {
@@ -161,11 +185,11 @@ Told claim_doubtful(sandbox::Sandbox& sandbox) noexcept
 
 LastNotices last_notices(const protocol::InfoReply& info)
 {
-    const auto newest = newest_unseen(info, /*also_running=*/false);
+    const auto newest = newest_ended(info);
     LastNotices notices;
     notices.told.reserve(newest.jobs.size());
     for (const auto* job : newest.jobs) {
-        notices.told.push_back(reached_nobody(*job) + end_of(*job));
+        notices.told.push_back(untold(*job) + end_of(*job));
     }
     if (const auto others = newest.others + info.forgotten_unseen; others > 0) {
         notices.untold = nor_those_of(others) + all_gone;
@@ -176,19 +200,19 @@ LastNotices last_notices(const protocol::InfoReply& info)
 std::vector<std::string> stopped_notices(const protocol::InfoReply& info)
 {
     std::vector<std::string> notices;
-    for (const auto* job : newest_unseen(info, /*also_running=*/true).jobs) {
+    for (const auto* job : newest_of(info, is_owed).jobs) {
         if (is_running(*job)) {
-            notices.push_back(reached_nobody(*job) + "it ran, and was ended with the sandbox" +
+            notices.push_back(untold(*job) + "it ran, and was ended with the sandbox" +
                               gone_with_it);
         }
     }
     // Of either list: a guest that is not ours any more may say of one that has ended that it runs.
-    std::size_t unseen = 0;
+    std::size_t running = 0;
     for (const auto* list : {&info.jobs, &info.ended}) {
-        unseen += static_cast<std::size_t>(std::ranges::count_if(
-            *list, [](const protocol::JobEntry& job) { return job.unseen && is_running(job); }));
+        running += static_cast<std::size_t>(std::ranges::count_if(
+            *list, [](const protocol::JobEntry& job) { return is_owed(job) && is_running(job); }));
     }
-    if (const auto others = unseen - std::min(unseen, notices.size()); others > 0) {
+    if (const auto others = running - std::min(running, notices.size()); others > 0) {
         notices.push_back(nor_those_of(others) + others_stopped);
     }
     return notices;
@@ -199,7 +223,7 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 {
     try {
         auto notice = last.told.begin();
-        for (const auto* job : newest_unseen(info, /*also_running=*/false).jobs) {
+        for (const auto* job : newest_ended(info).jobs) {
             *notice++ += last_output_of(sandbox, *job);
         }
     } catch (const std::exception&) {

@@ -30,11 +30,12 @@ struct LastNotices {
     std::string untold;
 };
 
-/// By the list that it has.
+/// By the list that it has: those that have ended and of which nobody was told the end, also where
+/// somebody knows of them (JobEntry::expected).
 [[nodiscard]] LastNotices last_notices(const protocol::InfoReply& info);
 
-/// Of those that nobody would be told of and that run, for a machine that is ended now: a line
-/// each, the newest few; of the others their number.
+/// Of those that run, for a machine that is ended now: a line each, the newest few; of the others
+/// their number.
 [[nodiscard]] std::vector<std::string> stopped_notices(const protocol::InfoReply& info);
 
 /// To each of `last.told`, which are of the same list, the end of what it printed, as far as the

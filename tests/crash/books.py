@@ -13,7 +13,7 @@ def told_jobs(notices, world):
     """({token: job id} of the outcomes that the notices name, how many more there are, what is wrong)"""
     named, more, wrong = {}, 0, []
     for notice in notices:
-        if found := re.match(r"nor did those of (\d+) earlier commands? reach anybody", notice):
+        if found := re.match(r"nor did the results of (\d+) earlier commands? reach anybody", notice):
             more += int(found[1])
             continue
         if f"`{CHECK}" in notice:

@@ -198,6 +198,7 @@ void Command::keep_as_job(const std::vector<ProcessStat>& living)
     }
     if (!background_) {
         set_lifetime(lifetime_);
+        outcome_.set_told();
     }
     reply_.job_id = job_id_;
     reply_.job_remaining = remaining();

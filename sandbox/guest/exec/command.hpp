@@ -4,10 +4,10 @@
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/command_tree.hpp"
+#include "sandbox/guest/exec/outcome.hpp"
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/shim.hpp"
 #include "sandbox/guest/exec/spawn.hpp"
-#include "sandbox/guest/exec/unseen_mark.hpp"
 #include "sandbox/guest/running_clock.hpp"
 #include "sandbox/protocol/messages.hpp"
 
@@ -45,6 +45,7 @@ struct CommandHost {
     std::function<void(const Command&)> printed; ///< the command has
     /// A job has printed something, or ended, or its shell has.
     std::function<void(const Command&)> job_changed;
+    std::function<void()> job_left; ///< a job has ended that nobody who is here knows of
 };
 
 /// The limit on the session's processes is reached.
@@ -107,13 +108,7 @@ class Command : public std::enable_shared_from_this<Command> {
     /// Its result is on its way, or will be, and was not acknowledged.
     [[nodiscard]] bool is_awaited() const noexcept { return awaited_ && !failed_; }
 
-    /// See JobEntry::unseen.
-    [[nodiscard]] UnseenMark& unseen() noexcept { return unseen_; }
-
-    /// See JobEntry::unread.
-    [[nodiscard]] bool is_end_read() const noexcept { return end_read_; }
-
-    void set_end_read() noexcept { end_read_ = true; }
+    [[nodiscard]] Outcome& outcome() noexcept { return outcome_; }
 
     /// It is a job only because the connection of its answer has ended.
     [[nodiscard]] bool is_made_by_break() const noexcept { return made_by_break_; }
@@ -357,8 +352,7 @@ class Command : public std::enable_shared_from_this<Command> {
     std::optional<Judgement> judgement_;
     bool over_ = false; ///< a job: nothing of it runs any more
     bool awaited_;      ///< whoever asked for it will acknowledge the result
-    UnseenMark unseen_;
-    bool end_read_ = false;
+    Outcome outcome_;
     bool made_by_break_ = false;
     std::uint64_t final_age_ = 0;
     bool failed_ = false;  ///< the shell never ran

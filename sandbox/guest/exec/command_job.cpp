@@ -125,6 +125,9 @@ void Command::become_over()
     close_input();
     if (was_job()) {
         host_.job_changed(*this);
+        if (outcome_.end()) {
+            host_.job_left();
+        }
     }
 }
 
@@ -137,7 +140,8 @@ protocol::JobEntry Command::job_entry()
     entry.processes = over_ ? 0 : static_cast<std::uint32_t>(living().size());
     entry.age = over_ ? final_age_ : running_time();
     entry.remaining = remaining();
-    entry.unseen = unseen_.is_set();
+    entry.unseen = outcome_.unseen().is_set();
+    entry.expected = outcome_.is_expected(over_);
     entry.order = order_;
     entry.not_run = failed_;
     entry.ended_by = ended_by_;

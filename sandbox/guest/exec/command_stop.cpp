@@ -118,7 +118,7 @@ void Command::detach()
         return;
     }
     awaited_ = false;
-    unseen_.set();
+    outcome_.cut_off();
     if (!job_id_.empty()) {
         return;
     }
@@ -150,7 +150,7 @@ void Command::acknowledged()
 
 void Command::await_again() noexcept
 {
-    if (unseen_.clear()) {
+    if (outcome_.await_again()) {
         awaited_ = true;
         if (std::exchange(made_by_break_, false)) {
             job_id_.clear();

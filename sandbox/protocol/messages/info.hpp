@@ -50,6 +50,10 @@ struct JobEntry {
     std::string ended_by;
     /// It has ended, not long ago, and nobody has been told how. An earlier guest does not say.
     bool unread = false;
+    /// Somebody knows of it (it was begun in the background, went there at its timeout, was left
+    /// running, or was asked for), and it runs, or nobody has been told how it ended, however long
+    /// ago. An earlier guest does not say.
+    bool expected = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -68,6 +72,7 @@ struct JobEntry {
         field(12, self.signal);
         field(13, self.ended_by);
         field(14, self.unread);
+        field(15, self.expected);
     }
 };
 

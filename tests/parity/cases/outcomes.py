@@ -210,7 +210,9 @@ class OutcomesTest(ParityTest):
                 self.assertEqual(self.told(), [])
                 self.run_command("exit 3")
                 self.run_command("sleep 300", timeout=1)
-                self.run_command("sleep 0.2", background=True)
+                job = self.run_command("sleep 0.2", background=True).data["job_id"]
+                self.assertEqual(self.call("bash_output", job_id=job, wait=10).data["status"],
+                                 "ended")
                 self.run_command("sleep 0.2 >/dev/null 2>&1 &")
                 calls = [self.berth.call_async("bash_exec", {"command": f"seq {n}000"})
                          for n in range(6)]
@@ -223,6 +225,91 @@ class OutcomesTest(ParityTest):
                 end(self.berth)
                 self.wait_for_its_lease()
         self.assertEqual(self.told(), [])
+
+    def left(self, command, until):
+        """A server that has begun a job in the background, of which `until` is in its output."""
+        server = self.start("--session", "work")
+        job = server.call_tool("bash_exec", {"command": command, "background": True}).data["job_id"]
+        self.wait_until(lambda: until in self.output("cat log || true"), 10, "its beginning")
+        self.wait_for_its_word()  # that its client has the id
+        return server, job
+
+    def check_end(self, notice, job, command, how):
+        self.assertIn(f"of {job} (`{command}`), which was left to run, nobody has been told", notice)
+        self.assertIn(how, notice)
+
+    def test_a_job_that_nobody_asked_for_before_its_server_was_gone(self):
+        """Whichever way that ended, and whether the job had ended by then; told once."""
+        ends = {"killed": lambda server: server.kill(), "left": lambda server: server.close()}
+        for how, over in itertools.product(ends, (True, False)):
+            with self.subTest(how, over=over):
+                self.output("rm -f log gate; mkfifo gate")
+                command = "echo begun >>log; " + ("" if over else "read l <gate; ") + "echo on; exit 6"
+                server, job = self.left(command, "begun")
+                if over:
+                    self.wait_until(lambda: not self.jobs_shown(), 10, "its end")
+                    self.assertEqual(self.run_command("true").notices, [])  # its server is there
+                ends[how](server)
+                self.wait_for_its_lease()
+                if not over:
+                    self.assertEqual(self.told(), [])  # it runs, and has its id
+                told = [] if over else self.run_command("echo >gate").notices
+                self.wait_until(lambda: told or told.extend(self.run_command("true").notices)
+                                or told, 20, "it is told")
+                (notice,) = told
+                self.check_end(notice, job, command, f"exit 6, and bash_output of {job} has what")
+                self.assertEqual(self.call("bash_output", job_id=job).data["stdout"], "on\n")
+                self.assertEqual(self.told(), [])
+
+    def test_a_job_that_the_next_server_asked_for_is_left_to_it(self):
+        server, job = self.left("mkfifo gate; echo begun >>log; read line <gate; exit 6", "begun")
+        self.kill(server)
+        self.assertEqual(self.call("bash_output", job_id=job).data["status"], "running")
+        self.output("echo >gate")
+        self.wait_until(lambda: not self.jobs_shown(), 10, "its end")
+        self.assertEqual(self.run_command("true").notices, [])
+        self.wait_for_its_word()
+        self.kill(self.berth)
+        (notice,) = self.told()
+        self.check_end(notice, job, "mkfifo gate; echo begun >>log; read line <gate; exit 6", "exit 6")
+
+    def test_jobs_of_a_killed_machine(self):
+        """What ran, what had ended and was not asked for, and nothing of what was; their ids are
+        those of another machine."""
+        jobs = [self.run_command(command, background=True).data["job_id"]
+                for command in ("sleep 301", "echo on; exit 6", "exit 7")]
+        self.call("bash_output", job_id=jobs[2], wait=10)
+        self.wait_until(lambda: self.jobs_shown() == ["sleep 301"], 10, "their ends")
+        self.output("sleep 302 >/dev/null 2>&1 &")
+        self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        told = "\n".join(self.told())
+        for part in (f"of {jobs[1]} (`echo on; exit 6`), which was left to run, nobody has been told "
+                     "the end: it ended with exit 6; it printed at last:\non\n",
+                     f"of {jobs[0]} (`sleep 301`), which was left to run, nobody has been told the "
+                     "end: it ran, and was ended with the sandbox",
+                     "(`sleep 302 >/dev/null 2>&1 &`), which was left to run",
+                     "it was ended on request"):
+            self.assertIn(part, told)
+        self.assertNotIn(jobs[2], told)
+        for job in jobs:
+            error = self.berth.call_tool("bash_output", {"job_id": job})
+            self.assertIn("not of the sandbox that this session has now", error.text)
+            self.assertIn("has ended with it at the latest", error.text)
+        self.assertEqual(self.told(), [])
+
+    def test_jobs_of_a_machine_that_ends_when_its_server_leaves(self):
+        server = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": "kill"})
+        self.berth.close()
+        jobs = [server.call_tool("bash_exec", {"command": command, "background": True}).data["job_id"]
+                for command in ("sleep 301", "exit 7")]
+        self.wait_until(lambda: self.jobs_shown() == ["sleep 301"], 10, "the other's end")
+        (guest,) = self.living_guests()
+        server.close()
+        self.wait_until(lambda: guest not in self.living_guests(), 10, "its end")
+        told = "\n".join(self.told())
+        self.check_end(told, jobs[0], "sleep 301", "it ran, and was ended with the sandbox")
+        self.check_end(told, jobs[1], "exit 7", "it ended with exit 7")
 
     def test_what_its_client_has_cancelled_is_not_told(self):
         self.run_command("true")
@@ -310,7 +397,7 @@ class OutcomesTest(ParityTest):
         notices = self.told()
         self.assertEqual([re.findall(r"`echo (\d)", notice) for notice in notices],
                          [["2"], ["3"], ["4"], []], notices)
-        self.assertIn("those of 2 earlier commands", notices[3])
+        self.assertIn("the results of 2 earlier commands", notices[3])
 
     def test_in_the_dialect_of_claude(self):
         self.kill(self.unread("echo once >>log; exit 3"))

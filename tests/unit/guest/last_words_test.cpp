@@ -45,6 +45,20 @@ TEST_SUITE("guest/last_words")
         CHECK(protocol::decode<protocol::InfoReply>(last_words({}, {}, 2)).forgotten_unseen == 2);
     }
 
+    TEST_CASE("what somebody waits for is, whether it runs or has ended")
+    {
+        auto running = job(1, false, "one");
+        running.expected = true;
+        auto over = job(2, false, "two");
+        over.expected = true;
+        const auto reply =
+            protocol::decode<protocol::InfoReply>(last_words({running}, {over, job(3, false)}, 0));
+        REQUIRE(reply.jobs.size() == 1);
+        CHECK(reply.jobs.front().command == "one");
+        REQUIRE(reply.ended.size() == 1);
+        CHECK(reply.ended.front().command == "two");
+    }
+
     TEST_CASE("of many the latest are named and the others counted, within the limit")
     {
         std::vector<JobEntry> jobs;

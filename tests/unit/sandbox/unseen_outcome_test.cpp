@@ -123,7 +123,7 @@ TEST_CASE(
     CHECK(notices[0].find("`exit 2`") != std::string::npos);
     CHECK(notices[1].find("`exit 3`") != std::string::npos);
     CHECK(notices[2].find("`exit 4`") != std::string::npos);
-    CHECK(notices[3].find("those of 2 earlier commands") != std::string::npos);
+    CHECK(notices[3].find("the results of 2 earlier commands") != std::string::npos);
 }
 
 TEST_CASE("without the promise to acknowledge it a result is taken for seen")

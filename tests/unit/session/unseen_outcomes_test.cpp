@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 using berth::protocol::InfoReply;
 using berth::protocol::JobEntry;
@@ -60,7 +61,7 @@ TEST_CASE("of many the newest few are told, and of a command the beginning of it
     CHECK(notices[0].find("how it ended is not known") != std::string::npos);
     CHECK(notices[0].find("second line") == std::string::npos);
     CHECK(notices[2].find("job-5") != std::string::npos);
-    CHECK(notices[3].find("those of 2 earlier commands") != std::string::npos);
+    CHECK(notices[3].find("the results of 2 earlier commands") != std::string::npos);
 }
 
 TEST_CASE("the newest are those that were asked for last, whatever their ids say")
@@ -90,7 +91,7 @@ TEST_CASE("of those that are remembered no longer the number is told")
     CHECK(notices[1].starts_with("the results of 2 commands before those reached nobody either"));
     const auto last = berth::session::parting_notices(info);
     REQUIRE(last.size() == 2);
-    CHECK(last[1].starts_with("nor did those of 2 earlier commands reach anybody"));
+    CHECK(last[1].starts_with("nor did the results of 2 earlier commands reach anybody"));
 }
 
 TEST_CASE("of those that are ended while they run a few are named and the others counted")
@@ -103,8 +104,37 @@ TEST_CASE("of those that are ended while they run a few are named and the others
     const auto notices = berth::session::stopped_notices(info);
     REQUIRE(notices.size() == 4);
     CHECK(notices[0].find("it ran, and was ended with the sandbox") != std::string::npos);
-    CHECK(notices[3] == "nor did those of 2 earlier commands reach anybody, which ran and ended "
-                        "with the sandbox");
+    CHECK(notices[3] ==
+          "nor did the results of 2 earlier commands reach anybody, which ran and ended "
+          "with the sandbox");
+}
+
+TEST_CASE("of a job that somebody knows of its end is told, by its id")
+{
+    InfoReply info;
+    info.ended.push_back(entry("job-1-aaaa", "make test"));
+    info.ended.back().exit_code = 2;
+    info.ended.back().expected = true;
+    CHECK(unseen_notices(info) ==
+          std::vector<std::string>{"of job-1-aaaa (`make test`), which was left to run, nobody has "
+                                   "been told the end: it ended with exit 2, and bash_output of "
+                                   "job-1-aaaa has what it printed"});
+    info.ended.back().unseen = false; // its server is there: with the machine nobody can ask
+    CHECK(unseen_notices(info).empty());
+    CHECK(berth::session::parting_notices(info) ==
+          std::vector<std::string>{"of job-1-aaaa (`make test`), which was left to run, nobody has "
+                                   "been told the end: it ended with exit 2; what it printed is "
+                                   "gone with the sandbox"});
+    info.ended.clear();
+    info.jobs.push_back(entry("job-2-aaaa", "npm start", true));
+    info.jobs.back().unseen = false;
+    info.jobs.back().expected = true;
+    CHECK(unseen_notices(info).empty());
+    CHECK(berth::session::parting_notices(info).empty());
+    CHECK(berth::session::stopped_notices(info) ==
+          std::vector<std::string>{"of job-2-aaaa (`npm start`), which was left to run, nobody has "
+                                   "been told the end: it ran, and was ended with the sandbox; "
+                                   "what it printed is gone with the sandbox"});
 }
 
 TEST_CASE("nothing is told of what is known")
@@ -172,5 +202,5 @@ TEST_CASE("a guest that says of one that ended that it runs has a number told, a
     }
     const auto notices = berth::session::stopped_notices(info);
     REQUIRE(notices.size() == 4);
-    CHECK(notices[3].find("those of 2 earlier commands") != std::string::npos);
+    CHECK(notices[3].find("the results of 2 earlier commands") != std::string::npos);
 }
