@@ -4,6 +4,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/operations.hpp"
+#include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -28,10 +29,10 @@ namespace berth::guest::testing {
 
 /// A machine of a test: <base>/home is the home, <base>/outside is out of bounds.
 struct Machine {
-    Machine()
+    explicit Machine(const std::filesystem::path& place = "/tmp")
     {
-        char name[] = "/tmp/berth-files-XXXXXX";
-        REQUIRE(::mkdtemp(name) != nullptr);
+        auto name = (place / "berth-files-XXXXXX").string();
+        REQUIRE(::mkdtemp(name.data()) != nullptr);
         base = name;
         home = base + "/home";
         ::mkdir(home.c_str(), 0755);

@@ -191,7 +191,7 @@ TEST_CASE("a directory is listed by name, a page of it, with types and targets")
 
 TEST_CASE("a large directory is listed right within bounded memory")
 {
-    const Machine machine;
+    const Machine machine(tests::place_in_memory());
     ::mkdir((machine.home + "/d").c_str(), 0755);
     for (int i = 0; i < 5000; ++i) {
         machine.put("d/" + std::to_string(100'000 + (i * 7919) % 5000), "");
@@ -205,7 +205,7 @@ TEST_CASE("a large directory is listed right within bounded memory")
 
 TEST_CASE("behind the names that can be listed no page shows others in their place")
 {
-    const Machine machine;
+    const Machine machine(tests::place_in_memory());
     ::mkdir((machine.home + "/d").c_str(), 0755);
     constexpr std::uint64_t total = protocol::max_listed_entries + 20;
     for (std::uint64_t i = 0; i < total; ++i) {

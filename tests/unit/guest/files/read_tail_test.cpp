@@ -195,7 +195,7 @@ TEST_CASE("the end of files of /proc, which say that they are empty")
 
 TEST_CASE("the last entries of a directory by name, in order")
 {
-    const Machine machine;
+    const Machine machine(tests::place_in_memory());
     ::mkdir((machine.home + "/d").c_str(), 0755);
     constexpr std::uint64_t total = protocol::max_listed_entries + 20;
     for (std::uint64_t i = 0; i < total; ++i) {

@@ -165,7 +165,7 @@ TEST_CASE("glob: the names that a pattern begins with are followed like a path")
 
 TEST_CASE("glob: a directory larger than one portion is listed whole, once")
 {
-    const SearchTree tree;
+    const SearchTree tree(berth::tests::place_in_memory());
     for (int i = 0; i < 17'000; ++i) {
         REQUIRE(mkdir((tree.path() + "/" + std::to_string(i)).c_str(), 0700) == 0);
     }

@@ -15,6 +15,10 @@ namespace berth::tests {
 /// A tree of its own and a session whose working directory it is.
 class SearchTree {
   public:
+    SearchTree() = default;
+
+    explicit SearchTree(const std::filesystem::path& place) : directory_(place) {}
+
     void write(const std::string& name, std::string_view content) const
     {
         const std::filesystem::path path(directory_ / name);
