@@ -88,8 +88,13 @@ bool Collector::for_each(const Subjects& subjects, const Deadline& deadline, Rou
 /// What is done at once.
 void Collector::clear_up(const std::string& key, Round& round)
 {
-    const bool cleared = static_cast<bool>(keeper_.collect(key, AtEnd::leave, round.stop));
+    const auto ended = keeper_.collect(key, AtEnd::leave, round.stop);
+    const auto cleared = static_cast<bool>(ended);
     round.collected.cleared += cleared ? 1U : 0U;
+    if (ended.lapses_in) {
+        round.collected.silent.push_back(name_of(key));
+        round.collected.lapse = std::max(round.collected.lapse, *ended.lapses_in);
+    }
     if (!round.homes.old && !round.homes.older_than) {
         return;
     }

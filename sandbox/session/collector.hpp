@@ -29,12 +29,16 @@ struct Collected {
     /// The sessions that others were making or ending just then, by name: what is to be done of
     /// them is not known.
     std::vector<std::string> busy;
+    /// Unnamed sessions whose servers may be dead, or not, by name; see Ended::lapses_in.
+    std::vector<std::string> silent;
+    /// In how long that is known of all of them.
+    std::chrono::milliseconds lapse{0};
     bool in_time = false; ///< the time was enough to come to all
 
     /// Nothing is left to whoever comes next.
     [[nodiscard]] bool complete() const noexcept
     {
-        return in_time && busy.empty() && failed.empty();
+        return in_time && busy.empty() && silent.empty() && failed.empty();
     }
 };
 

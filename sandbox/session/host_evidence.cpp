@@ -158,9 +158,41 @@ void MachineKeeper::note_wanted(const std::string& key) noexcept
 void MachineKeeper::forget(const std::string& key) const
 {
     registry_.erase(key);
-    if (are_books_elsewhere()) {
+    if (registry_.is_shared()) {
         host_.forget(key);
     }
+}
+
+void MachineKeeper::hold_claim_here(const std::string& key, UniqueFd& held) const
+{
+    if (!registry_.is_shared() || host_.is_claim(key, held.get())) {
+        return;
+    }
+    try {
+        held = host_.claim(key);
+    } catch (const Error&) {
+        if (backend_.is_bound_to_host()) {
+            throw;
+        }
+        held.reset(); // a machine elsewhere needs no folder of this host: the books' claim is all
+    }
+}
+
+/// Its host knows at once what shared books learn when a claim lapses; and of a server that lives,
+/// but stands still or cannot reach the books, it knows better than they.
+Ended MachineKeeper::collect_unnamed(const std::string& key, const Record& record, AtEnd files,
+                                     const std::stop_token& stop)
+{
+    const auto server = registry_.is_shared() ? host_.server_of(key) : HostFolders::Server();
+    if (server.lives || (!server.dead && outlives_its_claim(key, record))) {
+        return {};
+    }
+    if (const auto claim = server.dead ? registry_.claim_of_dead(key) : registry_.claim(key)) {
+        return end(key, {.purge = true, .files = files, .stop = stop});
+    }
+    Ended result;
+    result.lapses_in = registry_.silent_claim(key);
+    return result;
 }
 
 } // namespace berth::session

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ namespace {
 
 /// The one that servers with books in files take: whoever was started without the registry waits.
 constexpr const char* host_lock_name = "lock";
+constexpr const char* host_claim_name = "server"; ///< as books in files have it
 constexpr const char* mark_name = "last-wanted";
 constexpr std::size_t max_mark = 256;
 
@@ -54,7 +56,8 @@ bool is_bare(int folder)
 {
     const auto names = directory_names(folder);
     return std::all_of(names.begin(), names.end(), [](const std::string& name) {
-        return name == host_lock_name || name == mark_name || is_unfinished(name, mark_name);
+        return name == host_lock_name || name == host_claim_name || name == mark_name ||
+               is_unfinished(name, mark_name);
     });
 }
 
@@ -77,6 +80,38 @@ UniqueFd HostFolders::make_folder(const std::string& key) const
 UniqueFd HostFolders::lock(const std::string& key, const Deadline& deadline) const
 {
     return lock_file([&] { return make_folder(key); }, host_lock_name, deadline);
+}
+
+UniqueFd HostFolders::claim(const std::string& key) const
+{
+    return lock_file([&] { return make_folder(key); }, host_claim_name, Deadline::after({}));
+}
+
+bool HostFolders::is_claim(const std::string& key, int claim) const noexcept
+{
+    try {
+        return claim >= 0 && is_named(AT_FDCWD, path(key) + '/' + host_claim_name, claim);
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+HostFolders::Server HostFolders::server_of(const std::string& key) const
+{
+    const UniqueFd folder = SessionFolders(state_directory_).open(key);
+    UniqueFd file(folder ? ::openat(folder.get(), host_claim_name,
+                                    O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+                         : -1);
+    if (!file) {
+        return {};
+    }
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        return {.lives = errno == EWOULDBLOCK, .dead = {}};
+    }
+    // Else it was removed meanwhile, and with it what it tells.
+    return {.lives = false,
+            .dead =
+                is_named(folder.get(), host_claim_name, file.get()) ? std::move(file) : UniqueFd()};
 }
 
 std::string HostFolders::mark(const std::string& key) const
@@ -116,8 +151,9 @@ void HostFolders::forget(const std::string& key) const noexcept
             remove_unfinished(opened.get(), {mark_name});
         }
         // The lock last: who waits for it writes here as soon as it is gone.
-        ::unlink((folder + '/' + mark_name).c_str());
-        ::unlink((folder + '/' + host_lock_name).c_str());
+        for (const char* name : {mark_name, host_claim_name, host_lock_name}) {
+            ::unlink((folder + '/' + name).c_str());
+        }
         ::rmdir(folder.c_str()); // fails while a home is there; then the folder stays for it
     } catch (const std::exception&) {
         return; // an empty folder more

@@ -22,6 +22,23 @@ class HostFolders {
     /// holder dies, and not before. Invalid when another has it until the deadline.
     [[nodiscard]] UniqueFd lock(const std::string& key, const Deadline& deadline) const;
 
+    /// Proof that the server of an unnamed session lives, which the kernel takes away when that
+    /// dies. Invalid when another holds it.
+    [[nodiscard]] UniqueFd claim(const std::string& key) const;
+
+    /// Whether that is what a claim is on.
+    [[nodiscard]] bool is_claim(const std::string& key, int claim) const noexcept;
+
+    /// What is known here of the server of an unnamed session.
+    struct Server {
+        bool lives = false;
+        UniqueFd dead; ///< it does not, and this is the claim that it had; else nobody knows
+    };
+
+    /// Makes nothing: without a trace of its claim the server was none of this host, or of a
+    /// release that left none.
+    [[nodiscard]] Server server_of(const std::string& key) const;
+
     /// What was noted last; empty: nothing.
     [[nodiscard]] std::string mark(const std::string& key) const;
     /// Under lock().

@@ -53,7 +53,7 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
 std::vector<std::string> MachineKeeper::abandoned() const
 {
     auto keys = registry_.abandoned();
-    if (are_books_elsewhere()) { // which forget by themselves, and not what this host has
+    if (registry_.is_shared()) { // which forget by themselves, and not what this host has
         for (auto& key : host_.bare()) {
             keys.push_back(std::move(key));
         }
@@ -158,13 +158,7 @@ Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::sto
     Ended result;
     if (record->unnamed) {
         const bool waits = has_no_machine(*record) && owes_files(*record) && files == AtEnd::leave;
-        if (waits || outlives_its_claim(key, *record)) {
-            return {};
-        }
-        if (const auto claim = registry_.claim(key)) {
-            result = end(key, {.purge = true, .files = files, .stop = stop});
-        }
-        return result;
+        return waits ? Ended() : collect_unnamed(key, *record, files, stop);
     }
     result.ended = (has_died(*record) && settle_dead(key)) || settle_adoption(key) ||
                    end_forgotten(key, *record);

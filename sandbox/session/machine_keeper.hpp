@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/admission.hpp"
 #include "sandbox/session/adoption.hpp"
@@ -183,6 +184,11 @@ class MachineKeeper {
     /// Does not wait for a lock: throws Error(busy) when the session is locked.
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
+    /// Of the server of an unnamed session, beside its Registry::claim(), where that is in shared
+    /// books: a lock that this host's kernel keeps for it, and frees when it dies. `held` is what
+    /// it has of that, made anew where somebody removed it with the session.
+    void hold_claim_here(const std::string& key, UniqueFd& held) const;
+
     /// Whether the machine of a record has another network than this server asks for, and could be
     /// given that; and whether what it has may be more.
     [[nodiscard]] bool wants_other_network(const Record& record) const;
@@ -297,6 +303,8 @@ class MachineKeeper {
     void roll_back(const std::string& key, std::optional<Record> before,
                    const Registry::Hold& lock) noexcept;
     void require_same_backend(const Record& record) const;
+    Ended collect_unnamed(const std::string& key, const Record& record, AtEnd files,
+                          const std::stop_token& stop);
     [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
     void require_no_excess(const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;

@@ -77,6 +77,8 @@ class RedisRegistry : public Registry {
 
     std::unique_ptr<Hold> lock(const std::string& key, const Deadline& deadline) override;
     std::unique_ptr<Hold> claim(const std::string& key) override;
+    std::unique_ptr<Hold> claim_of_dead(const std::string& key) override;
+    std::optional<milliseconds> silent_claim(const std::string& key) override;
     std::optional<Record> find(const std::string& key) override;
     void put(const std::string& key, const Record& record) override;
     void erase(const std::string& key) override;
@@ -209,6 +211,27 @@ std::unique_ptr<Registry::Hold> RedisRegistry::claim(const std::string& key)
     return hold(
         key, std::make_shared<RedisHeld>(redis_keys::claim(key), value, times_.claim, true, begun),
         false);
+}
+
+std::unique_ptr<Registry::Hold> RedisRegistry::claim_of_dead(const std::string& key)
+{
+    const auto value = random_hex(nonce_size / 2) + ' ' + owner_;
+    const auto begun = BootClock::now();
+    (void)run(redis_scripts::take_claim, {redis_keys::claim(key)}, {value, text_of(times_.claim)});
+    return hold(
+        key, std::make_shared<RedisHeld>(redis_keys::claim(key), value, times_.claim, true, begun),
+        false);
+}
+
+std::optional<milliseconds> RedisRegistry::silent_claim(const std::string& key)
+{
+    // More than a loaded host makes it wait.
+    constexpr int missed = 3;
+    const auto answer = run(redis_scripts::claim_rest, {redis_keys::claim(key)}, {});
+    const milliseconds rest(std::stoll(answer.at(0).text));
+    return rest < milliseconds(0) || rest > times_.claim - missed * times_.renewal
+               ? std::nullopt
+               : std::optional(rest);
 }
 
 DamagedRecord RedisRegistry::damaged(const std::string& key, const std::string& why) const

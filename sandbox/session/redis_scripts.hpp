@@ -112,6 +112,17 @@ redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
 return {generation, 'held'}
 )lua";
 
+/// KEYS: …, claim. ARGV: …, claim, expiry. Whoever has it is dead.
+inline constexpr std::string_view take_claim = R"lua(
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+return {generation, 'held'}
+)lua";
+
+/// KEYS: …, claim. Answers in how many milliseconds it lapses; less than 0: there is none.
+inline constexpr std::string_view claim_rest = R"lua(
+return {generation, tostring(redis.call('PTTL', KEYS[2]))}
+)lua";
+
 /// KEYS: lock or claim. ARGV: what is held, expiry, whether it is taken anew when it is gone.
 /// Answers 1 when it is held. What is there needs no SET, which a Redis without memory refuses.
 inline constexpr std::string_view renew = R"lua(

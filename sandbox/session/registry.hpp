@@ -121,6 +121,21 @@ class Registry {
     /// Proof that the server of an unnamed session lives. Null when another holds it.
     [[nodiscard]] virtual std::unique_ptr<Hold> claim(const std::string& key) = 0;
 
+    /// The same where the server that has it is known to be dead, which shared books learn only
+    /// when it lapses.
+    [[nodiscard]] virtual std::unique_ptr<Hold> claim_of_dead(const std::string& key)
+    {
+        return claim(key);
+    }
+
+    /// In how long the claim lapses of a server that has not been heard of as it should: it may be
+    /// dead, or not reach these books. Nothing: there is none, or whoever has it lives.
+    [[nodiscard]] virtual std::optional<std::chrono::milliseconds>
+    silent_claim(const std::string& /*key*/)
+    {
+        return std::nullopt;
+    }
+
     /// Throws DamagedRecord that names the place when what is there is no record, another Error
     /// when it cannot be read now: a guess could make a second machine beside a living one.
     [[nodiscard]] virtual std::optional<Record> find(const std::string& key) = 0;

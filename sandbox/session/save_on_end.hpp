@@ -4,6 +4,7 @@
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/key.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -80,6 +81,9 @@ struct Ended {
     std::optional<SavedFiles> saved;
     std::string trouble; ///< why it was not done: the home is kept; empty: all is well
     std::string remedy;
+    /// It is not ended, since nobody knows whether its server is dead, which has not been heard of
+    /// lately: in so long it counts as that.
+    std::optional<std::chrono::milliseconds> lapses_in = {};
 
     explicit operator bool() const noexcept { return ended; }
 };

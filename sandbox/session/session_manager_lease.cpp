@@ -109,14 +109,8 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
 void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Parts>& parts,
                                             const std::stop_token& stop)
 {
-    // Let go of only when it is worth nothing, because whoever deleted the session has deleted the
-    // claimed file with it: in a moment without it a collector would take the session for dead.
-    if (slot.unnamed && !(slot.claim && slot.claim->holds())) {
-        slot.claim = registry_->claim(slot.key);
-        if (!slot.claim) {
-            throw Error(ErrorCode::busy, "the session is being cleared up by another server",
-                        "try again in a few seconds");
-        }
+    if (slot.unnamed) {
+        slot.hold_claim(parts->keeper, *registry_);
     }
     MachineKeeper::Wanted wanted{slot.id, slot.key, slot.unnamed, {}};
     {

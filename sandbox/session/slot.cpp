@@ -1,10 +1,25 @@
 #include "sandbox/session/slot.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/session/departure.hpp"
 
 #include <exception>
 
 namespace berth::session {
+
+void Slot::hold_claim(const MachineKeeper& keeper, Registry& registry)
+{
+    // Let go of only when it is worth nothing, because whoever deleted the session has deleted the
+    // claimed file with it: in a moment without it a collector would take the session for dead.
+    if (!(claim && claim->holds())) {
+        claim = registry.claim(key);
+    }
+    if (!claim) {
+        throw Error(ErrorCode::busy, "the session is being cleared up by another server",
+                    "try again in a few seconds");
+    }
+    keeper.hold_claim_here(key, claim_here);
+}
 
 void Slot::settle_told(MachineKeeper& keeper)
 {
@@ -68,6 +83,7 @@ void Slot::end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience) noe
             keeper.end(
                 key, {.purge = true, .files = AtEnd::leave, .deadline = Deadline::after(patience)});
             claim.reset();
+            claim_here.reset();
         }
     } catch (const std::exception&) {
         return; // its record stays, its claim ends with this process

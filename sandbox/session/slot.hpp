@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/registry.hpp"
@@ -27,6 +28,7 @@ struct Slot {
 
     std::timed_mutex making; ///< held while the machine is made or ended; taken before `mutex`
     std::unique_ptr<Registry::Hold> claim; ///< under `making`
+    UniqueFd claim_here;                   ///< MachineKeeper::hold_claim_here(); under `making`
 
     std::mutex mutex; ///< guards what follows; held for moments only
     std::shared_ptr<sandbox::Sandbox> sandbox;
@@ -50,6 +52,10 @@ struct Slot {
 
     std::mutex looking; ///< held by the call that looks at the sources of mounts
     std::vector<std::string> told_replaced; ///< under `looking`; as the latest notice said
+
+    /// Of an unnamed session: nobody shall take it for one whose server is dead. Under `making`.
+    /// Throws Error(busy) where somebody does just now.
+    void hold_claim(const MachineKeeper& keeper, Registry& registry);
 
     /// The books let go of what was told from them and read. Where they cannot it stays for a later
     /// call. In the thread of a call: the one that learns that it was read waits for nobody.

@@ -156,6 +156,12 @@ void tell_collected(const session::Collected& collected)
                 " just being made or ended, and left for the next time: " +
                 one_line(joined(collected.busy));
     }
+    if (const auto count = collected.silent.size(); count > 0) {
+        text += "\nnot known of " + tools::counted(count, "session") +
+                " without a name whether the server lives, which has not been heard of lately: " +
+                one_line(joined(collected.silent)) + "; it counts as dead in " +
+                tools::human_duration(collected.lapse) + ", and the same command then clears up";
+    }
     print(text);
     for (const auto& why : collected.failed) {
         complain("something stays: " + visible(why));
@@ -274,16 +280,19 @@ int collect_sessions(session::SessionManager& sessions,
         for (const auto& each : collected.saved) {
             saved.push_back(saved_json(each));
         }
-        print_json({{"cleared", collected.cleared},
-                    {"strays", collected.strays},
-                    {"on_other_backends", collected.others},
-                    {"found", collected.found},
-                    {"saved", std::move(saved)},
-                    {"removed", collected.removed},
-                    {"swept", {{"files", collected.swept.files}, {"bytes", collected.swept.bytes}}},
-                    {"failed", collected.failed},
-                    {"busy", collected.busy},
-                    {"complete", collected.complete()}});
+        print_json(
+            {{"cleared", collected.cleared},
+             {"strays", collected.strays},
+             {"on_other_backends", collected.others},
+             {"found", collected.found},
+             {"saved", std::move(saved)},
+             {"removed", collected.removed},
+             {"swept", {{"files", collected.swept.files}, {"bytes", collected.swept.bytes}}},
+             {"failed", collected.failed},
+             {"busy", collected.busy},
+             {"silent", collected.silent},
+             {"retry_after", std::chrono::ceil<std::chrono::seconds>(collected.lapse).count()},
+             {"complete", collected.complete()}});
     } else {
         tell_collected(collected);
     }

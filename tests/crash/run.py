@@ -22,7 +22,7 @@ from apart import be_apart
 from ordinary_user import run_as
 
 MODULES = {"files": ("kills", "replacements", "saves", "races", "neighbours", "crowd", "clocks"),
-           "redis": ("kills", "replacements", "races", "outages", "clocks")}
+           "redis": ("kills", "replacements", "races", "neighbours.UnnamedTest", "outages", "clocks")}
 
 
 def applying(suite, options):

@@ -46,6 +46,12 @@ class RedisTest(unittest.TestCase):
     def guests(self):
         return [pid for state in self.states for pid in state.guests()]
 
+    def wait_for_no_guests(self):
+        end = time.monotonic() + 5
+        while self.guests() and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual(self.guests(), [])
+
     def test_servers_of_two_state_directories_that_race_have_one_machine(self):
         for number in range(3):
             with self.subTest(number):
@@ -227,10 +233,26 @@ class RedisTest(unittest.TestCase):
         self.run_command(server, "true")
         self.assertEqual(len(self.guests()), 1)
         server.kill()
-        end = time.monotonic() + 5
-        while self.guests() and time.monotonic() < end:
-            time.sleep(0.02)
-        self.assertEqual(self.guests(), [])
+        self.wait_for_no_guests()
+
+    def test_a_collection_says_of_what_it_does_not_know_yet(self):
+        """Of a server that no lock of this host tells of, as one of a release that had none."""
+        berth = self.stack.enter_context(Berth("--registry", self.redis.url, state=self.states[0]))
+        self.run_command(berth, "true")
+        (key,) = [path.name for path in (self.states[0].path / "sessions").iterdir()]
+        berth.kill()
+        self.wait_for_no_guests()
+        (self.states[0].path / "sessions" / key / "server").unlink()
+        self.redis.say("PEXPIRE", f"berth:claim:{key}", "20000")
+        told = json.loads(self.command_line("sessions", "gc", "--json")[1])
+        self.assertEqual((told["cleared"], told["complete"], len(told["silent"])), (0, False, 1))
+        self.assertTrue(10 < told["retry_after"] <= 20, told)
+        text = self.command_line("sessions", "gc")[1]
+        self.assertRegex(text, rf"not known of 1 session .*: {told['silent'][0]}; it counts as dead in \d+")
+        self.redis.say("DEL", f"berth:claim:{key}")
+        told = json.loads(self.command_line("sessions", "gc", "--json")[1])
+        self.assertEqual((told["cleared"], told["complete"], told["silent"]), (1, True, []))
+        self.assertEqual(json.loads(self.command_line("sessions", "list", "--json")[1]), [])
 
     def test_the_end_comes_within_a_second_though_redis_does_not_answer(self):
         for arguments in (["--session", "hung"], []):

@@ -255,6 +255,7 @@ TEST_SUITE("session/host_evidence")
         (void)redis.say({"SET", redis_keys::claim(key), "x"});
         std::this_thread::sleep_for(1500ms); // the manager learns it, and does not take it again
         (void)redis.say({"DEL", redis_keys::claim(key)});
+        REQUIRE(std::filesystem::remove(settings.state_directory + "/sessions/" + key + "/server"));
         change_record(key, [](nlohmann::json& record) { record["machine"]["generation"] = "old"; });
         CHECK(start()->collect_leftovers(Deadline::after(20s)).cleared == 0);
         CHECK(std::filesystem::exists(backend->home(key)));
