@@ -323,6 +323,7 @@ std::optional<CommandLine> parse(int argc, const char* const* argv, int& exit_st
     line.command = wants_version ? "version" : line.command.empty() ? "serve" : line.command;
     line.given.values = flags.values();
     line.given.is_server = line.command == "serve";
+    line.given.shows = line.command == "config";
     line.given.only_looks =
         line.command != "serve" && line.command != "call" && line.command != "config";
     if (session_option->count() > 0) {

@@ -173,10 +173,16 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
                         " has locked",
                     "Mount the folder elsewhere, or take another profile.");
     }
-    // Who lists, ends or clears up sessions names none of them as his own.
-    const bool has_no_name =
-        given.only_looks && id.session.empty() && text.find("{session}") != std::string::npos;
-    if (text.empty() || is_taken || has_no_name) {
+    if (text.empty() || is_taken) {
+        return;
+    }
+    // Who lists, ends or clears up sessions, or tells of settings, names none as his own.
+    if (id.session.empty() && (given.only_looks || given.shows) &&
+        text.find("{session}") != std::string::npos) {
+        if (given.shows) { // what does not need the name is checked
+            const session::SessionId any{id.principal, "any", {}};
+            (void)roots.workspace(raw, any, layers.profile(), MountRoots::Missing::is_left);
+        }
         return;
     }
     const bool writable = layers.choice("mount_mode") != "ro";

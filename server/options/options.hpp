@@ -69,6 +69,9 @@ struct Given {
     std::map<std::string, RawValue> kept;
     /// Makes no machine: a mount whose folder has gone keeps nobody from looking or cleaning up.
     bool only_looks = false;
+    /// Tells what a server would be given, which may have another session: what of it needs the
+    /// name of one is told as it is written, where there is none.
+    bool shows = false;
 };
 
 /// The process's own.

@@ -38,6 +38,8 @@ class MountRootsTest(ParityTest):
         self.assertEqual((self.root / "one" / "file").read_text(), "of one\n")
         listed = json.loads(self.command_line("sessions", "list", "--json", "--config", str(self.file)))
         self.assertEqual(len(listed), 2)  # though who lists has no session's name for the path
+        shown = json.loads(self.command_line("config", "--json", "--config", str(self.file)))
+        self.assertEqual(shown["default_workspace"]["value"], f"{self.root}/{{session}}")
         self.command_line("sessions", "kill", "one", "--purge", "--config", str(self.file))
         self.assertEqual((self.root / "one" / "more").read_text(), "x")
 

@@ -116,6 +116,7 @@ TEST_CASE("every command is known by its name")
     }
     for (const char* command : {"serve", "status", "doctor", "config", "version"}) {
         CHECK(parse({command}).line->command == command);
+        CHECK(parse({command}).line->given.shows == (std::string(command) == "config"));
     }
     CHECK_FALSE(parse({"call", "tool"}).line->arguments);
     CHECK(parse({"call", "tool", "{}"}).line->arguments == "{}");

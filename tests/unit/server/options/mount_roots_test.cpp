@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -273,6 +274,28 @@ TEST_SUITE("server/options/mount_roots")
         CHECK(bench.make().sessions.mounts.empty());
         bench.given.only_looks = false;
         CHECK(has(bench.refusal(), "no value for {session}"));
+    }
+
+    TEST_CASE("who tells of settings tells a workspace as it is written, where no session is named")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{session}\"\n", bench.root);
+        bench.given.shows = true;
+        const auto options = bench.make();
+        CHECK(options.sessions.mounts.empty());
+        const auto shown = std::ranges::find(options.settings, "default_workspace", &Setting::key);
+        REQUIRE(shown != options.settings.end());
+        CHECK(shown->value == bench.root + "/{session}");
+        CHECK_FALSE(fs::exists(bench.root + "/any"));
+        bench.given.session = "one"; // of which a server would have it
+        CHECK(bench.make().sessions.mounts.at(0).source == bench.root + "/one");
+        // What is wrong in it for every session is told all the same.
+        bench.given.session.reset();
+        for (const auto& path : {bench.root + "/{session}/../x", bench.root + "/{session}{x}",
+                                 std::string("/elsewhere/{session}")}) {
+            bench.use("default_workspace = \"" + path + "\"\n", bench.root);
+            CHECK(has(bench.refusal(), "default_workspace = \"" + path));
+        }
     }
 
     TEST_CASE("nothing takes the place of a workspace that is locked")
