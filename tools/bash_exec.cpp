@@ -62,6 +62,10 @@ std::int64_t timeout_of(const BashExec::Args& args, const Settings& settings)
         args.background ? longest_timeout : settings.exec_max_timeout.count());
     const auto usual = (args.background ? settings.job_timeout : settings.exec_timeout).count();
     const std::int64_t timeout = args.timeout.value_or(std::min<std::int64_t>(usual, most));
+    if (timeout > most &&
+        (args.background ? settings.cuts_job_timeout : settings.cuts_exec_timeout)) {
+        return most;
+    }
     if (timeout > most) {
         throw Error(ErrorCode::invalid_argument,
                     "timeout: " + std::to_string(timeout) + " is above the maximum of " +
@@ -267,6 +271,12 @@ Result BashExec::run(Context& context, const Args& args)
                              hint_for_workdir(sandbox, asked.workdir, error, context.stop)));
         }
     });
+    const auto seconds = static_cast<std::int64_t>(asked.timeout / 1000);
+    if (args.timeout.value_or(seconds) > seconds) {
+        context.told.notices.push_back("timeout: " + std::to_string(*args.timeout) +
+                                       " s were asked for, and are cut to the maximum of " +
+                                       std::to_string(seconds) + " s that is set here");
+    }
     if (!reply.notice.empty()) {
         context.told.notices.push_back(reply.notice);
     }
@@ -278,7 +288,7 @@ Result BashExec::run(Context& context, const Args& args)
     if (!limit.empty()) {
         context.told.notices.push_back(std::move(limit));
     }
-    auto result = render(reply, std::chrono::seconds(asked.timeout / 1000), context.settings);
+    auto result = render(reply, std::chrono::seconds(seconds), context.settings);
     result.receipt = std::move(receipt);
     return result;
 }

@@ -24,6 +24,9 @@ struct Settings {
     std::chrono::seconds exec_max_timeout{7200};
     std::chrono::seconds job_timeout{1800};
     std::chrono::seconds job_max_timeout{7200};
+    /// A call that asks for more than that gets it, and is told; else it is refused.
+    bool cuts_exec_timeout = false;
+    bool cuts_job_timeout = false;
     std::uint64_t output_budget = 30'000; ///< characters of text in a result
     std::uint64_t read_limit = 2000;      ///< lines
     std::uint64_t read_budget = 50'000;   ///< characters

@@ -65,6 +65,9 @@ class Layers {
     /// allows.
     [[nodiscard]] double number(std::string_view key) const;
 
+    /// Whether the profile has a maximum for it: whoever asks for more gets that.
+    [[nodiscard]] bool is_clamped(std::string_view key) const { return maximum(key).has_value(); }
+
     /// What number() comes from, to be named where that is not allowed: the profile's maximum where
     /// it cuts what was said.
     [[nodiscard]] RawValue deciding(std::string_view key) const;

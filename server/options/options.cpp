@@ -89,6 +89,8 @@ tools::Settings make_tool_settings(const Layers& layers)
     tools.exec_max_timeout = seconds(layers, "exec.max_timeout");
     tools.job_timeout = seconds_at_most(layers, "job.timeout", "job.max_timeout");
     tools.job_max_timeout = seconds(layers, "job.max_timeout");
+    tools.cuts_exec_timeout = layers.is_clamped("exec.max_timeout");
+    tools.cuts_job_timeout = layers.is_clamped("job.max_timeout");
     tools.output_budget = layers.integer<std::uint64_t>("output.budget");
     tools.control_characters = control_characters(layers.choice("output.control_characters"));
     tools.read_limit = layers.integer<std::uint64_t>("read.limit");

@@ -24,39 +24,48 @@ struct BuiltIn {
     bool locked = false;
 };
 
-/// Those of LangBot's Box, with its values; its network is off or on, and no command of an agent
-/// runs for longer than its timeouts say, so no job does.
+/// Those of LangBot's Box, with its values; its network is off or on.
 constexpr std::array built_in{
     BuiltIn{"langbot-default", "network", "none"},
     BuiltIn{"langbot-default", "local.cpus", "1"},
     BuiltIn{"langbot-default", "local.memory", "512MiB"},
     BuiltIn{"langbot-default", "local.pids", "128"},
     BuiltIn{"langbot-default", "exec.timeout", "30s"},
-    BuiltIn{"langbot-default", "exec.max_timeout", "120s"},
-    BuiltIn{"langbot-default", "job.max_timeout", "120s"},
     BuiltIn{"offline-readonly", "network", "none", true},
     BuiltIn{"offline-readonly", "mount_mode", "ro", true},
     BuiltIn{"offline-readonly", "local.cpus", "0.5"},
     BuiltIn{"offline-readonly", "local.memory", "256MiB"},
     BuiltIn{"offline-readonly", "local.pids", "64"},
     BuiltIn{"offline-readonly", "exec.timeout", "30s"},
-    BuiltIn{"offline-readonly", "exec.max_timeout", "60s"},
-    BuiltIn{"offline-readonly", "job.max_timeout", "60s"},
     BuiltIn{"network-basic", "network", "host"},
     BuiltIn{"network-basic", "local.cpus", "1"},
     BuiltIn{"network-basic", "local.memory", "512MiB"},
     BuiltIn{"network-basic", "local.pids", "128"},
     BuiltIn{"network-basic", "exec.timeout", "30s"},
-    BuiltIn{"network-basic", "exec.max_timeout", "120s"},
-    BuiltIn{"network-basic", "job.max_timeout", "120s"},
     BuiltIn{"network-extended", "network", "host"},
     BuiltIn{"network-extended", "local.cpus", "2"},
     BuiltIn{"network-extended", "local.memory", "1GiB"},
     BuiltIn{"network-extended", "local.pids", "256"},
     BuiltIn{"network-extended", "exec.timeout", "30s"},
-    BuiltIn{"network-extended", "exec.max_timeout", "300s"},
-    BuiltIn{"network-extended", "job.max_timeout", "300s"},
 };
+
+struct BuiltInMost {
+    std::string_view profile;
+    std::string_view most;
+};
+
+/// What LangBot's Box cuts whatever is asked for to, by a call or beside the profile. Of
+/// processors, memory and processes it takes what it is told instead of the profile's, and has no
+/// maximum.
+constexpr std::array built_in_most{
+    BuiltInMost{"langbot-default", "120s"},
+    BuiltInMost{"offline-readonly", "60s"},
+    BuiltInMost{"network-basic", "120s"},
+    BuiltInMost{"network-extended", "300s"},
+};
+
+constexpr std::array<std::string_view, 4> timeouts{"exec.timeout", "exec.max_timeout",
+                                                   "job.timeout", "job.max_timeout"};
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
@@ -196,6 +205,13 @@ Profiles::Profiles(const std::map<std::string, RawValue>& values)
                                                  .origin = origin_of(each.profile)};
         if (each.locked) {
             profile.locked.emplace(each.key, profile.name);
+        }
+    }
+    for (const auto& [name, most] : built_in_most) {
+        auto& profile = profiles_.find(name)->second;
+        for (const auto key : timeouts) { // of jobs too: no command of its agents runs for longer
+            profile.most[std::string(key)] = {.items = {std::string(most)},
+                                              .origin = origin_of(name)};
         }
     }
     for (const auto& [path, value] : values) {

@@ -79,8 +79,10 @@ std::string ending(const json& arguments, const Settings& settings, const json& 
     const auto code = data.at("exit_code").get<int>();
     if (fate == "timed_out") {
         const auto* asked = given(arguments, "timeout");
-        const auto timeout = asked != nullptr ? static_cast<std::int64_t>(asked->get<double>())
-                                              : default_milliseconds(settings);
+        const auto timeout = asked != nullptr
+                                 ? std::min(static_cast<std::int64_t>(asked->get<double>()),
+                                            most_milliseconds(settings))
+                                 : default_milliseconds(settings);
         return "Command did not complete within its " + std::to_string(whole_seconds(timeout)) +
                "s timeout and was stopped.";
     }
@@ -210,7 +212,7 @@ json Bash::canonical(const json& arguments, const Settings& settings)
         return own;
     }
     const auto most = most_milliseconds(settings, background);
-    if (*timeout > most) {
+    if (*timeout > most && !(background ? settings.cuts_job_timeout : settings.cuts_exec_timeout)) {
         throw Error(ErrorCode::invalid_argument,
                     "timeout: " + std::to_string(*timeout) + " is above the maximum of " +
                         std::to_string(most) + " ms that is set here",

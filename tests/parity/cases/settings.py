@@ -80,3 +80,22 @@ class SettingsTest(ParityTest):
                 self.assertTrue(is_so(obeyed), obeyed)
                 self.assertEqual(obeyed.notices, [])  # none of them is the sandbox's
                 berth.close()
+
+    def test_a_profile_cuts_timeouts_and_says_so(self):
+        """As LangBot's Box does; where no profile has a maximum it is refused."""
+        server = self.start("--session", "cut", env={"BERTH_PROFILE": "offline-readonly",
+                                                     "BERTH_EXEC_MAX_TIMEOUT": "10min"})
+        cut = server.call_tool("bash_exec", {"command": "echo a", "timeout": 90})
+        self.assertEqual(cut.data["stdout"], "a\n")
+        self.assertEqual(cut.notices, ["timeout: 90 s were asked for, and are cut to the maximum of 60 s "
+                                       "that is set here"])
+        self.assertEqual(server.call_tool("bash_exec", {"command": "echo a", "timeout": 60}).notices, [])
+        job = server.call_tool("bash_exec", {"command": "sleep 300", "background": True, "timeout": 7200})
+        self.assertEqual(len(job.notices), 1)
+        told = server.call_tool("bash_output", {"job_id": job.data["job_id"]}).data
+        self.assertLessEqual(told["remaining_ms"], 60_000)
+        claude = self.start("--session", "cut", "--tool-dialect", "claude", structured=False,
+                            env={"BERTH_PROFILE": "offline-readonly"})
+        cut = claude.call_tool("Bash", {"command": "echo a", "timeout": 90_000})
+        self.assertIn("timeout: 90 s were asked for", cut.text)
+        self.assertFalse(cut.is_error, cut)

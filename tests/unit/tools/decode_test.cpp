@@ -128,6 +128,24 @@ TEST_CASE("to a call that starts a job the hint does not say that background sta
     CHECK(lower.hint() == "timeout is in seconds, and a job lives at most 60 s (job.max_timeout).");
 }
 
+TEST_CASE("a profile's maximum cuts what is asked for")
+{
+    Settings settings;
+    settings.exec_max_timeout = std::chrono::seconds(60);
+    settings.job_max_timeout = std::chrono::seconds(90);
+    BashExec::Args args;
+    args.command = "true";
+    args.timeout = 600;
+    settings.cuts_exec_timeout = true;
+    CHECK(BashExec::request(args, settings).timeout == 60'000);
+    args.background = true; // whose maximum is another's word
+    CHECK_THROWS_AS((void)BashExec::request(args, settings), Error);
+    settings.cuts_job_timeout = true;
+    CHECK(BashExec::request(args, settings).timeout == 90'000);
+    args.timeout = 30;
+    CHECK(BashExec::request(args, settings).timeout == 30'000);
+}
+
 TEST_CASE("an operator's lower maximum is told the same way")
 {
     Settings settings;

@@ -205,6 +205,36 @@ TEST_CASE("a default gives way to a profile's maximum, and what was asked for do
     CHECK(has(bench.refusal(), "Allowed: at most exec.max_timeout, 1 min."));
 }
 
+TEST_CASE("LangBot's profiles cut timeouts to their maximum, whoever asks for more")
+{
+    Bench bench;
+    bench.variables["BERTH_PROFILE"] = "offline-readonly";
+    bench.variables["BERTH_EXEC_MAX_TIMEOUT"] = "10min";
+    bench.variables["BERTH_JOB_TIMEOUT"] = "5min";
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "90s";
+    bench.variables["BERTH_LOCAL_PIDS"] = "500"; // as there: a value, and no maximum
+    const auto options = bench.make();
+    CHECK(options.tools.exec_timeout == std::chrono::seconds(60));
+    CHECK(options.tools.exec_max_timeout == std::chrono::seconds(60));
+    CHECK(options.tools.job_timeout == std::chrono::seconds(60));
+    CHECK(options.tools.job_max_timeout == std::chrono::seconds(60));
+    CHECK(options.tools.cuts_exec_timeout);
+    CHECK(options.tools.cuts_job_timeout);
+    CHECK(options.sessions.limits.pids == 500);
+    CHECK(origin(options, "exec.max_timeout") ==
+          "1 min from environment BERTH_EXEC_MAX_TIMEOUT, at most what profile offline-readonly "
+          "allows");
+    // Who extends one has its own maximum where it says one.
+    bench.variables["BERTH_PROFILE"] = "longer";
+    bench.file("[profiles.longer]\nextends = \"offline-readonly\"\n"
+               "[profiles.longer.max]\nexec.max_timeout = \"5min\"\n");
+    CHECK(bench.make().tools.exec_max_timeout == std::chrono::minutes(5));
+    CHECK(bench.make().tools.job_max_timeout == std::chrono::seconds(60));
+    bench.variables.erase("BERTH_PROFILE");
+    CHECK_FALSE(bench.make().tools.cuts_exec_timeout);
+    CHECK(bench.make().tools.exec_max_timeout == std::chrono::minutes(10));
+}
+
 TEST_CASE("0 is no maximum of what it means \"never\" for")
 {
     Bench bench;

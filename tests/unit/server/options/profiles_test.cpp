@@ -73,8 +73,12 @@ TEST_SUITE("server/options/profiles")
             CHECK(value("local.memory") == each.memory);
             CHECK(value("local.pids") == each.pids);
             CHECK(value("exec.timeout") == "30s");
-            CHECK(value("exec.max_timeout") == each.longest);
-            CHECK(value("job.max_timeout") == each.longest);
+            for (const char* key :
+                 {"exec.timeout", "exec.max_timeout", "job.timeout", "job.max_timeout"}) {
+                CHECK(profile.most.at(key).items.at(0) == each.longest);
+                CHECK(profile.most.at(key).origin == "profile " + profile.name);
+            }
+            CHECK(profile.most.size() == 4);
             CHECK(profile.values.at("network").origin == "profile " + profile.name);
         }
         CHECK(resolve({}, "offline-readonly").locked ==

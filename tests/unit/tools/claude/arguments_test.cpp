@@ -237,6 +237,8 @@ TEST_CASE("milliseconds become seconds, never fewer than were asked for")
     CHECK(std::string(limited.what()) ==
           "timeout: 60001 is above the maximum of 60000 ms that is set here");
     CHECK(limited.hint().find("milliseconds, at most 60000") != std::string::npos);
+    settings.cuts_exec_timeout = true; // by the tool, which says so
+    CHECK(own("Bash", {{"command", "a"}, {"timeout", 60'001}}, settings).at("timeout") == 61);
 }
 
 TEST_CASE("lines are counted from 1 here, and as lines to skip by the tool")
