@@ -15,6 +15,7 @@
 #include "server/cli/token.hpp"
 #include "server/http/serve_http.hpp"
 #include "server/log.hpp"
+#include "server/mcp/error_details.hpp"
 #include "server/options/unknown_variables.hpp"
 #include "server/recent_errors.hpp"
 #include "server/serve.hpp"
@@ -284,10 +285,14 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
 /// To whoever asked for JSON in JSON: a program reads standard output, and would have nothing. What
 /// `berth call` prints there is the tool's.
 void tell_of_failure(const cli::CommandLine& line, std::string_view code, const std::string& reason,
-                     const std::string& remedy)
+                     const std::string& remedy, unsigned retry_after = 0)
 {
     if (line.json && line.command != "call") {
-        cli::print_json({{"code", code}, {"reason", reason}, {"remedy", remedy}});
+        nlohmann::json told{{"code", code}, {"reason", reason}, {"remedy", remedy}};
+        if (retry_after > 0) {
+            told["retry_after"] = retry_after;
+        }
+        cli::print_json(told);
     } else {
         cli::complain(reason, remedy);
     }
@@ -318,7 +323,8 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
         }
         return run_with_backend(line, std::move(options), composition);
     } catch (const Error& error) {
-        tell_of_failure(line, to_string(error.code()), error.what(), error.hint());
+        tell_of_failure(line, to_string(error.code()), error.what(), error.hint(),
+                        mcp::details_of(error).value("retry_after", 0U));
         return error.code() == ErrorCode::invalid_argument ? 2 : 1;
     } catch (const std::exception& error) {
         const auto limit = host_limit(error);

@@ -56,9 +56,12 @@ Error as_of_envd(const StatusError& refusal)
 {
     constexpr const char* not_done = "Nothing of this call was done.";
     if (refusal.status() == too_many) {
-        return Error(ErrorCode::busy, refusal.what(),
-                     std::string(not_done) + " Try again after some seconds.")
-            .set_retryable(true);
+        Error error(ErrorCode::busy, refusal.what(),
+                    std::string(not_done) + " Try again after some seconds.");
+        if (const auto wait = refusal.retry_after()) {
+            error.with_detail("retry_after", std::to_string(wait->count()));
+        }
+        return error;
     }
     if (refusal.code() == ErrorCode::sandbox_unavailable) {
         return refusal;

@@ -245,6 +245,9 @@ StatusError envd_error(const Asked& asked, const HttpReply& reply)
 {
     auto error = envd_error_of(asked, reply);
     error.set_retry_after(retry_after_of(reply));
+    if (error.code() == ErrorCode::busy && error.retry_after()) {
+        error.with_detail("retry_after", std::to_string(error.retry_after()->count()));
+    }
     return error;
 }
 

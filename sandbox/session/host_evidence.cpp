@@ -71,12 +71,16 @@ std::unique_ptr<Registry::Hold> MachineKeeper::lock_books(const std::string& key
             throw;
         }
         const auto who = visible(record->owner) + (settings_.place ? "" : " on this host");
-        throw Error(ErrorCode::busy,
-                    std::string(error.what()) + " (" + who + " makes it since " +
-                        rfc3339(record->last_used) + ')',
-                    "Try again in a few seconds. Where that does not help, look at that process: "
-                    "one that stands still (state T) `kill -CONT` lets go on; after `kill -KILL` "
-                    "of it the next call begins anew.");
+        Error waiting(ErrorCode::busy,
+                      std::string(error.what()) + " (" + who + " makes it since " +
+                          rfc3339(record->last_used) + ')',
+                      "Try again in a few seconds. Where that does not help, look at that process: "
+                      "one that stands still (state T) `kill -CONT` lets go on; after `kill -KILL` "
+                      "of it the next call begins anew.");
+        for (const auto& [name, value] : error.details()) {
+            waiting.with_detail(name, value);
+        }
+        throw Error(waiting);
     }
 }
 

@@ -325,8 +325,7 @@ std::unique_ptr<Registry::Hold> MachineKeeper::lock_to_make(const Wanted& wanted
         if (error.code() != ErrorCode::busy || settings_.setup.commands.empty()) {
             throw;
         }
-        throw Error(ErrorCode::busy, error.what(),
-                    advice_to_wait(settings_.setup) + ". " + error.hint());
+        throw busy_making(settings_.setup, error.what(), error.hint());
     }
 }
 

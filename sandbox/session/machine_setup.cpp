@@ -105,12 +105,17 @@ std::string seconds_text(std::chrono::milliseconds time)
 
 } // namespace
 
-std::string advice_to_wait(const Setup& setup)
+Error busy_making(const Setup& setup, const std::string& what, const std::string& more)
 {
-    return setup.commands.empty()
-               ? "try again in a few seconds"
-               : "session.setup may run in it, for " + std::to_string(setup.timeout.count()) +
-                     " s at most: try again then";
+    const auto besides = more.empty() ? std::string() : ". " + more;
+    if (setup.commands.empty()) {
+        return {ErrorCode::busy, what, "try again in a few seconds" + besides};
+    }
+    const auto most = std::to_string(setup.timeout.count());
+    return Error(ErrorCode::busy, what,
+                 "session.setup may run in it, for " + most + " s at most: try again then" +
+                     besides)
+        .with_detail("retry_after", most);
 }
 
 std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup, const std::stop_token& stop)

@@ -19,8 +19,9 @@ struct Setup {
     std::function<std::map<std::string, std::string>()> variables;
 };
 
-/// What is advised to who finds the session being made.
-[[nodiscard]] std::string advice_to_wait(const Setup& setup);
+/// Error(busy) for who finds the session being made. `more`: what is advised besides.
+[[nodiscard]] Error busy_making(const Setup& setup, const std::string& what,
+                                const std::string& more = {});
 
 /// Runs them in a machine that nobody else knows yet; blocks until they are done. What one leaves
 /// running is stopped. Returns what the agent is told, empty where there is nothing to run. Throws

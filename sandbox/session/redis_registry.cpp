@@ -65,6 +65,29 @@ std::string owner_in(const std::string& lock)
                                       : visible_beginning(lock.substr(owner + 1), most);
 }
 
+std::string seconds_after(milliseconds time)
+{
+    return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count());
+}
+
+/// `state`, `told`: what the script `lock` answers. A holder that lives renews it, and one that is
+/// dead or stands still loses it.
+Error locked(const std::string& state, const std::string& told, milliseconds expiry)
+{
+    const auto again = "try again in a few seconds";
+    if (state == "settling") {
+        return Error(ErrorCode::busy,
+                     "the registry was restarted a moment ago, and its servers write again what "
+                     "they know",
+                     again)
+            .with_detail("retry_after", seconds_after(milliseconds(std::stoll(told))));
+    }
+    return Error(ErrorCode::busy,
+                 "the session is being made or ended by another server (" + owner_in(told) + ")",
+                 again)
+        .with_detail("retry_after", seconds_after(expiry));
+}
+
 class RedisRegistry : public Registry {
   public:
     RedisRegistry(const RedisAddress& address, std::string owner, const RedisTimes& times)
@@ -184,14 +207,7 @@ std::unique_ptr<Registry::Hold> RedisRegistry::lock(const std::string& key,
                         true);
         }
         if (deadline.expired()) {
-            throw Error(
-                ErrorCode::busy,
-                state == "settling"
-                    ? "the registry was restarted a moment ago, and its servers write again "
-                      "what they know"
-                    : "the session is being made or ended by another server (" +
-                          owner_in(answer.at(1).text) + ")",
-                "try again in a few seconds");
+            throw locked(state, answer.at(1).text, times_.lock);
         }
         std::this_thread::sleep_for(pause);
         pause = std::min(pause * 2, longest_pause);

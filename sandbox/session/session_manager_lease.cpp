@@ -228,8 +228,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
     }
     const std::unique_lock making(slot->making, parts->settings.lock_wait);
     if (!making) {
-        throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
-                    advice_to_wait(parts->settings.setup));
+        throw busy_making(parts->settings.setup, "the sandbox of this session is still being made");
     }
     for (;;) {
         if (auto lease = lease_of(slot, parts)) {

@@ -6,13 +6,16 @@
 #include "server/cli/end_session.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
+#include "server/mcp/error_details.hpp"
 #include "server/options/values.hpp"
 #include "tools/render.hpp"
 #include "tools/session_report.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -153,8 +156,8 @@ void tell_collected(const session::Collected& collected)
     }
     if (const auto count = collected.busy.size(); count > 0) {
         text += "\n" + tools::counted(count, "session") + (count > 1 ? " were" : " was") +
-                " just being made or ended, and left for the next time: " +
-                one_line(joined(collected.busy));
+                " just being made or ended, and left for the next time, in " +
+                std::to_string(mcp::usual_retry) + " s: " + one_line(joined(collected.busy));
     }
     if (const auto count = collected.silent.size(); count > 0) {
         text += "\nnot known of " + tools::counted(count, "session") +
@@ -169,6 +172,15 @@ void tell_collected(const session::Collected& collected)
     if (!collected.in_time) {
         complain("there was no time for the others", "The same command goes on with them.");
     }
+}
+
+/// When the same command has more to do: of what others do just then as soon as they may be done.
+/// 0: nobody knows of any.
+std::int64_t seconds_to_more(const session::Collected& collected)
+{
+    const std::int64_t others = collected.busy.empty() ? 0 : mcp::usual_retry;
+    return std::max<std::int64_t>(others,
+                                  std::chrono::ceil<std::chrono::seconds>(collected.lapse).count());
 }
 
 } // namespace
@@ -280,19 +292,18 @@ int collect_sessions(session::SessionManager& sessions,
         for (const auto& each : collected.saved) {
             saved.push_back(saved_json(each));
         }
-        print_json(
-            {{"cleared", collected.cleared},
-             {"strays", collected.strays},
-             {"on_other_backends", collected.others},
-             {"found", collected.found},
-             {"saved", std::move(saved)},
-             {"removed", collected.removed},
-             {"swept", {{"files", collected.swept.files}, {"bytes", collected.swept.bytes}}},
-             {"failed", collected.failed},
-             {"busy", collected.busy},
-             {"silent", collected.silent},
-             {"retry_after", std::chrono::ceil<std::chrono::seconds>(collected.lapse).count()},
-             {"complete", collected.complete()}});
+        print_json({{"cleared", collected.cleared},
+                    {"strays", collected.strays},
+                    {"on_other_backends", collected.others},
+                    {"found", collected.found},
+                    {"saved", std::move(saved)},
+                    {"removed", collected.removed},
+                    {"swept", {{"files", collected.swept.files}, {"bytes", collected.swept.bytes}}},
+                    {"failed", collected.failed},
+                    {"busy", collected.busy},
+                    {"silent", collected.silent},
+                    {"retry_after", seconds_to_more(collected)},
+                    {"complete", collected.complete()}});
     } else {
         tell_collected(collected);
     }

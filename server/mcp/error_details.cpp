@@ -96,6 +96,9 @@ json details_of(const Error& error)
         }
         object[key.substr(stop + 1)] = std::move(value);
     }
+    if (error.code() == ErrorCode::busy && !details.contains("retry_after")) {
+        details["retry_after"] = usual_retry;
+    }
     return details;
 }
 

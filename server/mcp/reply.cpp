@@ -118,8 +118,8 @@ json error_object(const std::exception& failure, std::string_view tool,
                 {"message", message_of(*error)},
                 {"hint", hint_for(*error, tool, dialect)},
                 {"retryable", error->retryable()}};
-    if (!error->details().empty()) {
-        object["details"] = details_of(*error);
+    if (auto details = details_of(*error); !details.empty()) {
+        object["details"] = std::move(details);
     }
     return object;
 }

@@ -209,9 +209,12 @@ Profiles::Profiles(const std::map<std::string, RawValue>& values)
     }
     for (const auto& [name, most] : built_in_most) {
         auto& profile = profiles_.find(name)->second;
+        const RawValue longest{.items = {std::string(most)}, .origin = origin_of(name)};
         for (const auto key : timeouts) { // of jobs too: no command of its agents runs for longer
-            profile.most[std::string(key)] = {.items = {std::string(most)},
-                                              .origin = origin_of(name)};
+            profile.most[std::string(key)] = longest;
+            if (key.ends_with(".max_timeout")) { // also where a profile that extends it allows more
+                profile.values[std::string(key)] = longest;
+            }
         }
     }
     for (const auto& [path, value] : values) {

@@ -3,11 +3,12 @@
 import json
 import os
 import pathlib
+import signal
 import tempfile
 import threading
 import time
 
-from suite import ParityTest, sandboxes_only
+from suite import ParityTest, local_only, sandboxes_only
 
 
 class SetupTest(ParityTest):
@@ -97,13 +98,28 @@ class SetupTest(ParityTest):
 
     def test_a_collection_meanwhile_names_it_and_is_no_failure(self):
         call = self.begin_long()
-        self.assertIn("\n1 session was just being made or ended, and left for the next time: long\n",
+        self.assertIn("\n1 session was just being made or ended, and left for the next time, in 5 s: long\n",
                       self.command_line("sessions", "gc"))
         told = json.loads(self.command_line("sessions", "gc", "--json"))
         self.assertEqual((told["busy"], told["failed"], told["complete"]), (["long"], [], False))
         self.assertEqual(self.state_of("long"), "creating")
         self.berth.cancel(call)
         self.wait_until(lambda: self.state_of("long") is None, 20, "it is undone")
+
+    @local_only
+    def test_of_a_creator_that_stands_still_a_call_is_told_when_to_try_again(self):
+        self.begin_long()
+        stopped = self.berth
+        other = self.start("--session", "long")
+        os.kill(stopped.pid, signal.SIGSTOP)
+        try:
+            error = other.call_tool("bash_exec", {"command": "true"}).error
+        finally:
+            os.kill(stopped.pid, signal.SIGCONT)
+        self.assertEqual((error["code"], error["retryable"]), ("busy", True))
+        self.assertIn("makes it since", error["message"])
+        self.assertIn("state T", error["hint"])
+        self.assertIn(error["details"]["retry_after"], range(1, 61))
 
     @sandboxes_only
     def test_it_is_killed_while_it_is_set_up(self):

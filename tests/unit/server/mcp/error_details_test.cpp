@@ -20,12 +20,22 @@ json details(const char* key, const char* text)
 
 TEST_CASE("details are of the type that a program wants")
 {
-    CHECK(mcp::details_of(Error(ErrorCode::busy, "what")) == json::object());
+    CHECK(mcp::details_of(Error(ErrorCode::conflict, "what")) == json::object());
     CHECK(details("sha256", "12") == json{{"sha256", "12"}});
     CHECK(details("count", "12") == json{{"count", 12}});
     CHECK(details("lines", "1, 4") == json{{"lines", {1, 4}}});
     CHECK(details("lines", "1,2,30") == json{{"lines", {1, 2, 30}}});
     CHECK(details("lines", "7") == json{{"lines", json::array({7})}});
+}
+
+TEST_CASE("what is busy says when to try again, also where nobody knows")
+{
+    Error error(ErrorCode::busy, "what");
+    CHECK(mcp::details_of(error) == json{{"retry_after", mcp::usual_retry}});
+    error.with_detail("retry_after", "soon"); // a guest's word
+    CHECK(mcp::details_of(error) == json{{"retry_after", mcp::usual_retry}});
+    error.with_detail("retry_after", "90");
+    CHECK(mcp::details_of(error) == json{{"retry_after", 90}});
 }
 
 TEST_CASE("a call that was cut off is told of in an object")

@@ -79,6 +79,8 @@ TEST_SUITE("server/options/profiles")
                 CHECK(profile.most.at(key).origin == "profile " + profile.name);
             }
             CHECK(profile.most.size() == 4);
+            CHECK(value("exec.max_timeout") == each.longest);
+            CHECK(value("job.max_timeout") == each.longest);
             CHECK(profile.values.at("network").origin == "profile " + profile.name);
         }
         CHECK(resolve({}, "offline-readonly").locked ==
