@@ -26,4 +26,23 @@ std::optional<std::string> percent_decoded(std::string_view text)
     return plain;
 }
 
+std::string percent_encoded(std::string_view text, std::string_view plain)
+{
+    constexpr std::string_view digits = "0123456789ABCDEF";
+    std::string out;
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        const bool stays = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                           (c >= '0' && c <= '9') || plain.find(c) != std::string_view::npos;
+        if (stays) {
+            out += c;
+        } else {
+            out += '%';
+            out += digits[byte >> 4U];
+            out += digits[byte & 15U];
+        }
+    }
+    return out;
+}
+
 } // namespace berth

@@ -10,4 +10,7 @@ namespace berth {
 /// two hexadecimal digits, or by 00.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
 
+/// Letters, digits and what is in `plain` as they are, every other byte as %XX.
+[[nodiscard]] std::string percent_encoded(std::string_view text, std::string_view plain = "-._~");
+
 } // namespace berth

@@ -1,5 +1,6 @@
 #include "sandbox/e2b/api_client.hpp"
 
+#include "sandbox/base/percent.hpp"
 #include "sandbox/e2b/pipe.hpp"
 #include "sandbox/wait_for.hpp"
 

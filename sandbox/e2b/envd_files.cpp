@@ -1,5 +1,5 @@
+#include "sandbox/base/percent.hpp"
 #include "sandbox/e2b/envd_client.hpp"
-#include "sandbox/e2b/query.hpp"
 
 #include <charconv>
 #include <optional>

@@ -2,12 +2,8 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
 namespace berth::e2b {
-
-/// For a part of a URL: everything but letters, digits, - . _ ~ as %XX.
-[[nodiscard]] std::string percent_encoded(std::string_view text);
 
 using Metadata = std::map<std::string, std::string>;
 

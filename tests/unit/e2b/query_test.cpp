@@ -9,7 +9,6 @@
 using berth::percent_decoded;
 using berth::e2b::Metadata;
 using berth::e2b::metadata_query;
-using berth::e2b::percent_encoded;
 
 namespace {
 
@@ -49,17 +48,4 @@ TEST_CASE("metadata of any bytes comes through the server's three decodings")
                                {"plain", "x-1.2_3"},
                                {"empty", ""}};
     CHECK(as_the_server_reads(metadata_query(metadata)) == metadata);
-}
-
-TEST_CASE("what is percent-encoded is plain, and comes back")
-{
-    std::string all;
-    for (int byte = 1; byte < 256; ++byte) {
-        all += static_cast<char>(byte);
-    }
-    const auto encoded = percent_encoded(all);
-    CHECK(encoded.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                    "0123456789-._~%") == std::string::npos);
-    CHECK(percent_decoded(encoded) == all);
-    CHECK(percent_encoded("a/b c") == "a%2Fb%20c");
 }
