@@ -88,7 +88,8 @@ class DirectoryStore : public Store {
     }
 
     std::vector<Entry> list(const std::string& principal, const std::string& prefix,
-                            std::size_t limit, std::size_t& total) override
+                            std::size_t limit, std::size_t& total,
+                            const std::string& after) override
     {
         const std::string normalised = prefix.empty() ? "/" : normalise(prefix);
         total = 0;
@@ -102,12 +103,10 @@ class DirectoryStore : public Store {
         std::sort(paths.begin(), paths.end());
         std::vector<Entry> entries;
         std::size_t vanished = 0;
-        for (auto& path : paths) {
-            if (entries.size() == limit) {
-                break;
-            }
-            if (const UniqueFd fd = open_below(files, path, O_RDONLY | O_NONBLOCK)) {
-                entries.push_back(read_entry(fd.get(), std::move(path)));
+        for (auto path = std::ranges::upper_bound(paths, after);
+             path != paths.end() && entries.size() < limit; ++path) {
+            if (const UniqueFd fd = open_below(files, *path, O_RDONLY | O_NONBLOCK)) {
+                entries.push_back(read_entry(fd.get(), std::move(*path)));
             } else {
                 ++vanished;
             }

@@ -76,11 +76,12 @@ class Store {
 
     [[nodiscard]] virtual std::unique_ptr<Reader> open(const std::string& principal,
                                                        const std::string& path) = 0;
-    /// The files whose path is `prefix` or lies below it, by path; at most `limit`, `total` counts
-    /// all.
+    /// The files whose path is `prefix` or lies below it, by path; at most `limit` of those behind
+    /// the path `after`, while `total` counts all.
     [[nodiscard]] virtual std::vector<Entry> list(const std::string& principal,
                                                   const std::string& prefix, std::size_t limit,
-                                                  std::size_t& total) = 0;
+                                                  std::size_t& total,
+                                                  const std::string& after = {}) = 0;
     virtual void remove(const std::string& principal, const std::string& path) = 0;
 };
 

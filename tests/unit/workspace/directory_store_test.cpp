@@ -241,6 +241,13 @@ TEST_SUITE("workspace/directory_store")
         CHECK(store->list("ann", "", 2, total).size() == 2);
         CHECK(total == 5);
         CHECK(store->list("ann", "", 0, total).empty());
+        // Behind a path, which need not be there.
+        const auto behind = store->list("ann", "", 2, total, "/a/b");
+        REQUIRE(behind.size() == 2);
+        CHECK(behind[0].path == "/a/b/2");
+        CHECK(behind[1].path == "/ab");
+        CHECK(total == 5);
+        CHECK(store->list("ann", "", 9, total, "/z").empty());
         CHECK(error_of([&] { (void)names("../x"); }) == ErrorCode::invalid_path);
     }
 
