@@ -1,13 +1,36 @@
 #include "server/rpc/call.hpp"
 
+#include "sandbox/base/error.hpp"
+#include "server/rpc/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
 #include <utility>
 
 namespace berth::rpc {
+namespace {
+
+/// The result in what a peer has answered. Throws ProtocolError with its error.
+nlohmann::json result_of(nlohmann::json answer)
+{
+    if (auto result = answer.find("result"); result != answer.end()) {
+        return std::move(*result);
+    }
+    const auto& error = answer.at("error");
+    std::string message = "the client refused what it was asked for";
+    if (error.is_object() && error.contains("message") && error["message"].is_string()) {
+        message += ": " + error["message"].get<std::string>();
+    }
+    throw ProtocolError(internal_error, message, to_text({{"client", error}}));
+}
+
+} // namespace
 
 Call::Call(Message message, std::shared_ptr<Sink> answers, std::shared_ptr<Sink> notifications,
-           std::function<void()> on_closed)
+           std::function<void()> on_closed, std::shared_ptr<Questions> questions)
     : message_(std::move(message)), answers_(std::move(answers)),
-      notifications_(std::move(notifications)), on_closed_(std::move(on_closed))
+      notifications_(std::move(notifications)), on_closed_(std::move(on_closed)),
+      questions_(std::move(questions))
 {
 }
 
@@ -47,11 +70,36 @@ bool Call::fail(const ProtocolError& error)
     return answer(error_message(message_.id, error.code(), error.what(), error.data()));
 }
 
-bool Call::notify(const std::string& method, const std::string& params)
+bool Call::say(std::string text)
 {
     const std::unique_lock lock(sending_, std::try_to_lock); // else the answer is being sent
-    return lock && state_ == State::open &&
-           notifications_->offer(notification_message(method, params));
+    return lock && state_ == State::open && notifications_->offer(std::move(text));
+}
+
+bool Call::notify(const std::string& method, const std::string& params)
+{
+    return say(notification_message(method, params));
+}
+
+nlohmann::json Call::ask(const std::string& method, const std::string& params,
+                         std::chrono::milliseconds patience)
+{
+    if (!questions_) {
+        throw Error(ErrorCode::unsupported, "this client cannot be asked anything");
+    }
+    const auto id = questions_->open();
+    const bool sent = say(request_message(id, method, params));
+    auto answer =
+        questions_->wait(id, stop_token(), sent ? patience : std::chrono::milliseconds(0));
+    if (answer) {
+        return result_of(std::move(*answer));
+    }
+    if (stop_token().stop_requested()) {
+        throw Error(ErrorCode::cancelled, "the request was cancelled while its client was asked");
+    }
+    throw sent ? Error(ErrorCode::unsupported, "the client did not answer " + method + " within " +
+                                                   std::to_string(patience.count() / 1000) + " s")
+               : Error(ErrorCode::busy, "the client does not read what it is asked");
 }
 
 void Call::cancel() noexcept

@@ -2,6 +2,7 @@
 
 #include "server/rpc/error.hpp"
 #include "server/rpc/message.hpp"
+#include "server/rpc/questions.hpp"
 #include "server/rpc/sink.hpp"
 
 #include <atomic>
@@ -21,9 +22,10 @@ namespace berth::rpc {
 class Call {
   public:
     /// `answers` takes the answer, `notifications` what is said before it; `on_closed` runs once,
-    /// just before the answer is sent or when the call is dropped.
+    /// just before the answer is sent or when the call is dropped. `questions`: of this peer; null:
+    /// it is asked nothing.
     Call(Message message, std::shared_ptr<Sink> answers, std::shared_ptr<Sink> notifications,
-         std::function<void()> on_closed);
+         std::function<void()> on_closed, std::shared_ptr<Questions> questions = nullptr);
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
@@ -55,6 +57,13 @@ class Call {
     /// for that, or because the call is answered or cancelled.
     bool notify(const std::string& method, const std::string& params);
 
+    /// Asks the peer, before the answer, and waits for what it says: its `result`. `params` is JSON
+    /// text. Throws ProtocolError with an error that it answers, Error(busy) where it does not
+    /// read, Error(cancelled) after cancel() or a stop, Error(unsupported) where it does not answer
+    /// in that time or cannot be asked.
+    [[nodiscard]] nlohmann::json ask(const std::string& method, const std::string& params,
+                                     std::chrono::milliseconds patience);
+
     /// The client no longer wants an answer: stops the work, sends nothing from here on. Never
     /// blocks. An answer that is being written already is not called back.
     void cancel() noexcept;
@@ -68,6 +77,8 @@ class Call {
     enum class State : unsigned char { open, answered, cancelled };
 
     bool answer(std::string text);
+    /// Something before the answer.
+    bool say(std::string text);
     void close() noexcept;
 
     std::chrono::steady_clock::time_point received_ = std::chrono::steady_clock::now();
@@ -75,6 +86,7 @@ class Call {
     std::shared_ptr<Sink> answers_;
     std::shared_ptr<Sink> notifications_;
     std::function<void()> on_closed_;
+    std::shared_ptr<Questions> questions_;
     std::once_flag closed_;
     std::stop_source stop_;
     std::atomic<State> state_{State::open};

@@ -257,7 +257,8 @@ void Dispatcher::take(Message message, const Origin& origin)
         }
         break;
     case Kind::response:
-        break; // no request was sent that it could answer
+        questions_->answer(std::move(message));
+        break;
     }
 }
 
@@ -278,12 +279,14 @@ void Dispatcher::start(Message message, const Origin& origin)
     const auto table = table_;
     const auto key = key_of(origin.scope, message.id);
     const auto entered = std::make_shared<bool>(false);
-    auto call = std::make_shared<Call>(std::move(message), origin.answers, origin.notifications,
-                                       [table, key, entered] {
-                                           if (*entered) {
-                                               table->leave(key);
-                                           }
-                                       });
+    auto call = std::make_shared<Call>(
+        std::move(message), origin.answers, origin.notifications,
+        [table, key, entered] {
+            if (*entered) {
+                table->leave(key);
+            }
+        },
+        questions_);
     if (!origin.bytes) {
         refuse(*call, Error(ErrorCode::busy,
                             "the requests in flight have " +

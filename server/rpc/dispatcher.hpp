@@ -5,6 +5,7 @@
 #include "server/rpc/call.hpp"
 #include "server/rpc/json_reader.hpp"
 #include "server/rpc/message.hpp"
+#include "server/rpc/questions.hpp"
 #include "server/rpc/sink.hpp"
 #include "server/rpc/worker_pool.hpp"
 
@@ -120,6 +121,8 @@ class Dispatcher {
     WorkerPool& pool_;
     DispatcherLimits limits_;
     std::shared_ptr<Table> table_;
+    /// Of calls in flight, whose peer answers as it sends everything else.
+    const std::shared_ptr<Questions> questions_ = std::make_shared<Questions>();
 };
 
 } // namespace berth::rpc

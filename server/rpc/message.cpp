@@ -57,9 +57,14 @@ Message take_message(json&& message)
     const auto id = message.find("id");
     const auto method = message.find("method");
     if (method == message.end()) {
-        if (id != message.end() && (message.contains("result") || message.contains("error"))) {
-            result.kind = Kind::response;
-            return result;
+        for (const auto* const member : {"result", "error"}) {
+            if (const auto found = message.find(member);
+                id != message.end() && found != message.end()) {
+                result.kind = Kind::response;
+                result.id = id_from(*id);
+                (*result.params)[member] = std::move(*found);
+                return result;
+            }
         }
         throw ProtocolError(invalid_request, "\"method\" is missing");
     }
@@ -106,6 +111,12 @@ std::string error_message(const Id& id, int code, const std::string& message,
     }
     text += "}}";
     return text;
+}
+
+std::string request_message(const Id& id, const std::string& method, const std::string& params)
+{
+    return R"({"jsonrpc":"2.0","id":)" + id + R"(,"method":")" + method + R"(","params":)" +
+           params + '}';
 }
 
 std::string notification_message(const std::string& method, const std::string& params)

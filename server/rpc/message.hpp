@@ -20,9 +20,10 @@ struct Message {
     ~Message();
 
     Kind kind = Kind::notification;
-    Id id;                                  ///< of a request
-    std::string method;                     ///< of a request or notification
-    std::unique_ptr<nlohmann::json> params; ///< an object; empty when none was sent
+    Id id;              ///< of a request, or what a response answers
+    std::string method; ///< of a request or notification
+    /// An object, empty when none was sent. Of a response: `result` or `error` is its member.
+    std::unique_ptr<nlohmann::json> params;
     /// Of a message that cannot be read: `params` has some of its members at most.
     bool partial = false;
 };
@@ -42,6 +43,10 @@ struct Message {
 
 /// `{"jsonrpc":"2.0","id":...,"result":...}`; `result` is JSON text.
 [[nodiscard]] std::string result_message(const Id& id, const std::string& result);
+
+/// A request of ours; `params` is JSON text.
+[[nodiscard]] std::string request_message(const Id& id, const std::string& method,
+                                          const std::string& params);
 
 /// `data` is JSON text or empty.
 [[nodiscard]] std::string error_message(const Id& id, int code, const std::string& message,

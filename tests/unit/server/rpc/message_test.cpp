@@ -32,6 +32,8 @@ TEST_CASE("messages are told apart")
     CHECK((*message.params)["x"] == 1);
     message = take_message(json::parse(R"({"jsonrpc":"2.0","id":1,"result":{}})"));
     CHECK(message.kind == Kind::response);
+    CHECK(message.id == "1");
+    CHECK(*message.params == json::parse(R"({"result":{}})"));
 }
 
 TEST_CASE("malformed messages are refused")
