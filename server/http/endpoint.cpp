@@ -45,9 +45,16 @@ std::optional<std::string> header(const HttpHead& head, std::string_view name)
 
 mcp::HttpFacts facts_of(const HttpHead& head)
 {
-    return {.version = header(head, "mcp-protocol-version"),
-            .method = header(head, "mcp-method"),
-            .name = header(head, "mcp-name")};
+    constexpr std::string_view param = "mcp-param-";
+    mcp::HttpFacts facts{.version = header(head, "mcp-protocol-version"),
+                         .method = header(head, "mcp-method"),
+                         .name = header(head, "mcp-name")};
+    for (const auto& [name, value] : head.fields) {
+        if (name.starts_with(param)) {
+            facts.params.emplace_back(name.substr(param.size()), value);
+        }
+    }
+    return facts;
 }
 
 bool is_json(const HttpHead& head)
@@ -275,6 +282,7 @@ HttpAnswer Endpoint::modern(rpc::Message message, Asked& asked)
     }
     const auto name = named_session(asked.request.head);
     const auto tenant = parts_.tenants.get(asked.caller, name.empty() ? "default" : name);
+    mcp::check_http_service(tenant->application().service(), message, asked.facts);
     const auto scope = std::to_string(++scopes_);
     const auto id = message.id;
     tenant->dispatcher().receive(std::move(message), asked.source(scope));

@@ -60,6 +60,12 @@ const tools::Entry* Catalog::find(std::string_view name) const
     return found != served.end() && (*found)->name == name ? *found : nullptr;
 }
 
+bool Catalog::serves(std::string_view own_name) const
+{
+    return std::ranges::any_of(
+        served, [&](const tools::Entry* tool) { return tools::own_name(*tool) == own_name; });
+}
+
 std::string Catalog::names() const
 {
     return joined(served, ", ", &tools::Entry::name);

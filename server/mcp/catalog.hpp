@@ -18,6 +18,9 @@ struct Catalog {
 
     [[nodiscard]] const tools::Entry* find(std::string_view name) const;
 
+    /// By the name that it has in berth's documents, in whatever dialect.
+    [[nodiscard]] bool serves(std::string_view own_name) const;
+
     /// Of those served, for the end of a message.
     [[nodiscard]] std::string names() const;
 };

@@ -1,9 +1,14 @@
+#include "sandbox/base/visible.hpp"
+#include "server/mcp/parameters.hpp"
 #include "server/mcp/service.hpp"
 #include "server/rpc/error.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +16,28 @@ namespace berth::mcp {
 namespace {
 
 using nlohmann::json;
+
+struct Method {
+    std::string_view name;
+    std::optional<Era> only{}; ///< nothing: both have it
+};
+
+constexpr std::array methods{
+    Method{"completion/complete"},
+    Method{"initialize", Era::legacy},
+    Method{"logging/setLevel", Era::legacy},
+    Method{"ping", Era::legacy},
+    Method{"prompts/get"},
+    Method{"prompts/list"},
+    Method{"resources/list"},
+    Method{"resources/read"},
+    Method{"resources/subscribe", Era::legacy},
+    Method{"resources/templates/list"},
+    Method{"resources/unsubscribe", Era::legacy},
+    Method{"server/discover", Era::modern},
+    Method{"tools/call"},
+    Method{"tools/list"},
+};
 
 [[noreturn]] void unknown_method(const std::string& method)
 {
@@ -21,67 +48,76 @@ using nlohmann::json;
 
 bool has_method(Era era, std::string_view method) noexcept
 {
-    return method == "tools/call" || method == "tools/list" ||
-           (era == Era::modern ? method == "server/discover"
-                               : method == "initialize" || method == "ping");
+    const auto* const found = std::ranges::find(methods, method, &Method::name);
+    return found != methods.end() && (!found->only || *found->only == era);
+}
+
+Connection::Connection(Service& service)
+    : service_(service),
+      client_({.capabilities = kept_capabilities(json::object()), .log_level = {}})
+{
 }
 
 void Connection::request(const std::shared_ptr<rpc::Call>& call)
 {
-    const auto& message = call->message();
+    const auto& method = call->message().method;
     // `server/discover` belongs to the modern era only, so without a claim its envelope is what is
     // wrong with it; saying so tells a client more than an unknown method would.
-    if (era_of(call->params()) == Era::modern || message.method == "server/discover") {
-        modern_request(call);
+    const auto era = method == "server/discover" ? Era::modern : era_of(call->params());
+    if (era == Era::modern) {
+        check_envelope(call->params());
+    }
+    if (!has_method(era, method) || !service_.offers(method)) {
+        unknown_method(method);
+    }
+    const RequestContext context(call, era, era == Era::modern ? client_of(call) : client());
+    if (method == "tools/call") {
+        service_.call(context, repetition_);
     } else {
-        legacy_request(call);
+        call->reply(answer(context));
     }
 }
 
-void Connection::modern_request(const std::shared_ptr<rpc::Call>& call)
+std::string Connection::answer(const RequestContext& context)
 {
-    check_envelope(call->params());
-    const auto& method = call->message().method;
-    if (method == "tools/call") {
-        service_.call(call, Era::modern, repetition_);
-    } else if (method == "tools/list") {
-        call->reply(service_.list(call->params(), Era::modern));
-    } else if (method == "server/discover") {
-        call->reply(service_.discover());
-    } else {
-        unknown_method(method);
+    const auto& method = context.call()->message().method;
+    if (method == "initialize") {
+        return initialize(context.params());
     }
-}
-
-void Connection::legacy_request(const std::shared_ptr<rpc::Call>& call)
-{
-    const auto& method = call->message().method;
-    if (method == "tools/call") {
-        service_.call(call, Era::legacy, repetition_);
-    } else if (method == "tools/list") {
-        call->reply(service_.list(call->params(), Era::legacy));
-    } else if (method == "initialize") {
-        call->reply(initialize(call->params()));
-    } else if (method == "ping") {
-        call->reply("{}");
-    } else {
-        unknown_method(method);
+    if (method == "logging/setLevel") {
+        return set_level(context.params());
     }
+    return method == "ping" ? "{}" : service_.answer(context);
 }
 
 std::string Connection::initialize(const json& params)
 {
-    const auto requested = params.find("protocolVersion");
-    if (requested == params.end() || !requested->is_string()) {
-        throw rpc::ProtocolError(rpc::invalid_params,
-                                 "initialize needs \"protocolVersion\", a string");
-    }
-    const auto version = negotiate(requested->get_ref<const std::string&>());
+    const auto version = negotiate(string_parameter(params, "protocolVersion", "initialize"));
     {
         const std::lock_guard lock(mutex_);
         negotiated_ = version;
+        client_.capabilities = kept_capabilities(params);
     }
     return service_.initialize(version);
+}
+
+std::string Connection::set_level(const json& params)
+{
+    const auto& name = string_parameter(params, "level", "logging/setLevel");
+    const auto level = log_level(name);
+    if (!level) {
+        throw rpc::ProtocolError(rpc::invalid_params,
+                                 "no level of messages: " + visible_beginning(name, 128));
+    }
+    const std::lock_guard lock(mutex_);
+    client_.log_level = level;
+    return "{}";
+}
+
+Client Connection::client()
+{
+    const std::lock_guard lock(mutex_);
+    return client_;
 }
 
 void Connection::notification(const rpc::Message& message, rpc::Dispatcher& dispatcher)

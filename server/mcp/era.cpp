@@ -10,7 +10,6 @@
 namespace berth::mcp {
 namespace {
 
-constexpr const char* capabilities_key = "io.modelcontextprotocol/clientCapabilities";
 constexpr const char* client_key = "io.modelcontextprotocol/clientInfo";
 
 const nlohmann::json* find(const nlohmann::json& object, const char* key)

@@ -22,6 +22,9 @@ inline constexpr int unsupported_protocol_version = -32022;
 /// The key of a modern request's `_meta` that says its revision.
 inline constexpr const char* version_key = "io.modelcontextprotocol/protocolVersion";
 
+/// The same of what its client can.
+inline constexpr const char* capabilities_key = "io.modelcontextprotocol/clientCapabilities";
+
 enum class Era : unsigned char { legacy, modern };
 
 /// Decided for each message by the protocol version in its `_meta`: present means modern. So both

@@ -36,6 +36,12 @@ constexpr std::size_t longest_shown = 128;
                       "Header mismatch: the header " + header + " is missing");
 }
 
+[[noreturn]] void refuse_method(const std::string& method)
+{
+    throw HttpRefusal(no_method, rpc::method_not_found,
+                      "Method not found: " + visible_beginning(method, longest_shown));
+}
+
 /// What Mcp-Name repeats; null: the method has none.
 const std::string* name_in(const rpc::Message& message)
 {
@@ -85,8 +91,7 @@ void check_modern(const rpc::Message& message, const HttpFacts& facts)
         throw HttpRefusal(*not_spoken);
     }
     if (!has_method(Era::modern, message.method)) {
-        throw HttpRefusal(no_method, rpc::method_not_found,
-                          "Method not found: " + visible_beginning(message.method, longest_shown));
+        refuse_method(message.method);
     }
     if (!facts.version) {
         missing_header("MCP-Protocol-Version");
@@ -95,6 +100,29 @@ void check_modern(const rpc::Message& message, const HttpFacts& facts)
         missing_header("Mcp-Method");
     }
     check_name(message, facts);
+}
+
+/// A header that comes twice must be right twice: who routed by it may have read either.
+void check_argument(const rpc::Message& message, const HeaderArgument& argument,
+                    const HttpFacts& facts)
+{
+    const auto arguments = message.params->find("arguments");
+    const auto expected =
+        arguments == message.params->end() ? std::nullopt : header_text(*arguments, argument);
+    const auto header = "Mcp-Param-" + argument.name;
+    bool is_there = false;
+    for (const auto& [name, value] : facts.params) {
+        if (name != argument.name) {
+            continue;
+        }
+        is_there = true;
+        if (const auto said = decode_header(value); !expected || said != expected) {
+            mismatch(header, said.value_or(value), expected.value_or(""));
+        }
+    }
+    if (expected && !is_there) {
+        missing_header(header);
+    }
 }
 
 bool is_modern_version(const std::optional<std::string>& header)
@@ -141,6 +169,25 @@ Era check_http_message(const rpc::Message& message, const HttpFacts& facts)
     }
     check_legacy_version(facts);
     return Era::legacy;
+}
+
+void check_http_service(const Service& service, const rpc::Message& message, const HttpFacts& facts)
+{
+    if (!service.offers(message.method)) {
+        refuse_method(message.method);
+    }
+    const auto* const name = message.method == "tools/call" ? name_in(message) : nullptr;
+    if (name == nullptr) {
+        return;
+    }
+    try {
+        service.check_capabilities(*name, message.params->at("_meta").at(capabilities_key));
+    } catch (const rpc::ProtocolError& error) {
+        throw HttpRefusal(bad_request, error.code(), error.what(), error.data());
+    }
+    for (const auto& argument : service.header_arguments(*name)) {
+        check_argument(message, argument, facts);
+    }
 }
 
 void check_http_batch(const json& messages, const HttpFacts& facts)

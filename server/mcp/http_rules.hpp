@@ -10,14 +10,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace berth::mcp {
+
+class Service;
 
 /// The headers of a request that the revisions have rules for; nothing: it was not sent.
 struct HttpFacts {
     std::optional<std::string> version; ///< MCP-Protocol-Version
     std::optional<std::string> method;  ///< Mcp-Method
     std::optional<std::string> name;    ///< Mcp-Name, as it was sent
+    /// Mcp-Param-*: in small letters without that beginning, and as they were sent.
+    std::vector<std::pair<std::string, std::string>> params{};
 };
 
 inline constexpr int header_mismatch = -32020;
@@ -41,6 +46,11 @@ class HttpRefusal : public rpc::ProtocolError {
 /// whoever calls. Throws HttpRefusal. (2026-07-28 basic/transports/streamable-http, and the order
 /// in which the SDKs look.)
 [[nodiscard]] Era check_http_message(const rpc::Message& message, const HttpFacts& facts);
+
+/// What else 2026-07-28 asks of a request, by what is served: a method that is offered, a client
+/// that can what the tool needs, headers that say what its arguments say. Throws HttpRefusal.
+void check_http_service(const Service& service, const rpc::Message& message,
+                        const HttpFacts& facts);
 
 /// The same of an array, which only an older revision has. Throws HttpRefusal.
 void check_http_batch(const nlohmann::json& messages, const HttpFacts& facts);

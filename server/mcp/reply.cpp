@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -124,15 +125,35 @@ json error_object(const std::exception& failure, std::string_view tool,
     return object;
 }
 
+/// Of an error of the protocol: whether it is the request that should be another.
+int code_of(const Error& error)
+{
+    constexpr std::array of_request{ErrorCode::not_found,    ErrorCode::invalid_argument,
+                                    ErrorCode::invalid_path, ErrorCode::is_directory,
+                                    ErrorCode::too_large,    ErrorCode::unsupported};
+    return std::ranges::find(of_request, error.code()) != of_request.end() ? rpc::invalid_params
+                                                                           : rpc::internal_error;
+}
+
+json data_of(const Error& error)
+{
+    json data{{"code", to_string(error.code())}};
+    if (!error.hint().empty()) {
+        data["hint"] = error.hint();
+    }
+    return data;
+}
+
 } // namespace
 
-std::string begin_result(Era era, const Identity& identity)
+std::string begin_result(Era era, const Identity& identity, std::string_view type)
 {
     if (era == Era::legacy) {
         return R"({"_meta":{)";
     }
-    std::string text = R"({"resultType":"complete","_meta":{)"
-                       R"("io.modelcontextprotocol/serverInfo":{"name":"berth","version":)";
+    std::string text = R"({"resultType":")";
+    text += type;
+    text += R"(","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"berth","version":)";
     rpc::append_quoted(text, identity.version);
     text += '}';
     return text;
@@ -183,6 +204,20 @@ std::string tool_failure(const std::exception& failure, const std::vector<std::s
     append_content(out, with_notices(std::move(text), notices), {});
     out += R"(,"isError":true})";
     return out;
+}
+
+rpc::ProtocolError method_failure(const Error& error)
+{
+    return {code_of(error), error.what(), rpc::to_text(data_of(error))};
+}
+
+rpc::ProtocolError resource_failure(const Error& error, const std::string& uri, Era era)
+{
+    constexpr int not_found_before = -32002;
+    auto data = data_of(error);
+    data["uri"] = uri;
+    const bool is_old = era == Era::legacy && error.code() == ErrorCode::not_found;
+    return {is_old ? not_found_before : code_of(error), error.what(), rpc::to_text(data)};
 }
 
 std::string repetition_notice(std::uint64_t times)

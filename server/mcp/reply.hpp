@@ -1,6 +1,8 @@
 #pragma once
 
+#include "sandbox/base/error.hpp"
 #include "server/mcp/era.hpp"
+#include "server/rpc/error.hpp"
 #include "tools/dialect.hpp"
 
 #include <cstdint>
@@ -28,8 +30,10 @@ struct Tried {
 };
 
 /// Opens a result object of either era, without the closing brace: `{"resultType":...,"_meta":{`.
-/// Members of `_meta` may be appended; then close with `}` and go on with `,"key":...}`.
-[[nodiscard]] std::string begin_result(Era era, const Identity& identity);
+/// Members of `_meta` may be appended; then close with `}` and go on with `,"key":...}`. `type`: of
+/// 2026-07-28, the older revisions have one alone.
+[[nodiscard]] std::string begin_result(Era era, const Identity& identity,
+                                       std::string_view type = "complete");
 
 /// The result of tools/call for a tool that did its work. `bodies` names the members of the data
 /// that its text carries already. Each line of `told` becomes a notice.
@@ -42,6 +46,15 @@ struct Tried {
 [[nodiscard]] std::string tool_failure(const std::exception& failure,
                                        const std::vector<std::string>& told, Era era,
                                        const Identity& identity, Tried tried = {});
+
+/// The same map for methods that are no tool: an error of the protocol, whose `data` has the code
+/// and the hint.
+[[nodiscard]] rpc::ProtocolError method_failure(const Error& error);
+
+/// Of resources/read, whose `data` names the resource too: each era has another code for one that
+/// there is not.
+[[nodiscard]] rpc::ProtocolError resource_failure(const Error& error, const std::string& uri,
+                                                  Era era);
 
 /// What a caller is told whose command has ended in the same way so many times, one right after the
 /// other. It forbids nothing: to ask once more whether a server is up may be right.

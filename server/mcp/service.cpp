@@ -1,21 +1,14 @@
 #include "server/mcp/service.hpp"
 
-#include "sandbox/base/cut_off.hpp"
-#include "sandbox/base/error.hpp"
-#include "sandbox/base/sha256.hpp"
-#include "sandbox/base/spelling.hpp"
 #include "sandbox/base/utf8.hpp"
-#include "sandbox/base/visible.hpp"
+#include "server/mcp/parameters.hpp"
+#include "server/mcp/prompt_methods.hpp"
+#include "server/mcp/resource_methods.hpp"
+#include "server/mcp/results.hpp"
 #include "server/rpc/json_text.hpp"
-#include "tools/call_identity.hpp"
-#include "tools/cut_off.hpp"
-#include "tools/foreign_names.hpp"
-#include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <chrono>
-#include <memory>
 #include <utility>
 
 namespace berth::mcp {
@@ -23,12 +16,11 @@ namespace {
 
 using nlohmann::json;
 
-/// `private`: the texts name the machine. They change only when the server is started anew, or when
-/// a sandbox can be made at last.
-constexpr std::string_view cache_members(bool lasting)
+/// The texts name the machine. They change only when the server is started anew, or when a sandbox
+/// can be made at last.
+std::int64_t time_to_keep(bool lasting)
 {
-    return lasting ? R"(,"ttlMs":3600000,"cacheScope":"private")"
-                   : R"(,"ttlMs":5000,"cacheScope":"private")";
+    return lasting ? cached_long : cached_briefly;
 }
 
 /// What a client shows of the instructions, in characters.
@@ -41,66 +33,22 @@ std::string server_info(const Identity& identity)
     return text + '}';
 }
 
-/// The token as JSON text, or empty: there is none. One that no client makes is none either: what
-/// is told with it would no longer fit into a pipe at once (Sink::offer()), and a client that does
-/// not read would hold up everybody's.
-std::string progress_token(const json& params)
-{
-    constexpr std::size_t longest = 1024;
-    const auto meta = params.find("_meta");
-    if (meta == params.end() || !meta->is_object()) {
-        return {};
-    }
-    const auto token = meta->find("progressToken");
-    auto text = token == meta->end() ? std::string() : rpc::id_from(*token);
-    return text.size() > longest ? std::string() : text;
-}
-
-/// A result is known once its client has read it, and so is what `told` is of. What a call has
-/// begun that the client cancelled at the last moment is ended: nobody will learn of it. `unread`:
-/// takes the notices again of a result that nobody will read.
-void sign(rpc::Call& call, bool sent, const std::shared_ptr<sandbox::Receipt>& receipt,
-          tools::Told told, const std::function<void(tools::Told)>& unread)
-{
-    if (call.is_cancelled()) {
-        receipt->decline();
-        return;
-    }
-    if (!sent) {
-        return;
-    }
-    auto read = told.receipts;
-    if (*receipt) {
-        read.push_back(receipt);
-    }
-    call.when_read(
-        [read = std::move(read)] {
-            for (const auto& each : read) {
-                each->acknowledge();
-            }
-        },
-        [unread, told = std::move(told)] { unread(told); });
-}
-
-Repetition::Digest outcome_of(const CallReport& failure)
-{
-    return sha256_hex(std::string(failure.outcome) + '\n' + std::string(failure.message));
-}
-
-/// Clients show the tools of a server as mcp__SERVER__TOOL and take that prefix off; a model that
-/// writes it out for another client has it sent here.
-std::string_view without_client_prefix(std::string_view name)
-{
-    constexpr std::string_view separator = "__";
-    const auto last = name.rfind(separator);
-    return name.starts_with("mcp__") ? name.substr(last + separator.size()) : name;
-}
-
 } // namespace
 
 Service::Service(Configuration configuration)
     : configuration_(std::move(configuration)), heartbeat_(configuration_.progress_interval)
 {
+    const auto add = [this](std::string_view name, std::string_view schema) {
+        if (schema.find("x-mcp-header") != schema.npos) { // else it is not worth being read
+            header_arguments_[std::string(name)] = header_arguments_of(json::parse(schema));
+        }
+    };
+    for (const auto* tool : configuration_.catalog.served) {
+        add(tool->name, tool->input_schema);
+    }
+    for (const auto& tool : configuration_.protocol_tools) {
+        add(tool.name, json::parse(tool.definition).at("inputSchema").dump());
+    }
 }
 
 Service::Text Service::make_text(const std::function<std::string()>& make,
@@ -135,10 +83,42 @@ Service::Text Service::tools_text()
 {
     return make_text(
         [this] {
-            return list_tools(configuration_.catalog, *configuration_.settings(),
-                              configuration_.describe);
+            auto text = list_tools(configuration_.catalog, *configuration_.settings(),
+                                   configuration_.describe);
+            for (const auto& tool : configuration_.protocol_tools) {
+                text.insert(text.size() - 1, (text.size() > 2 ? "," : "") + tool.definition);
+            }
+            return text;
         },
         tools_text_);
+}
+
+bool Service::offers(std::string_view method) const noexcept
+{
+    if (method.ends_with("subscribe")) {
+        return configuration_.subscribe != nullptr;
+    }
+    if (method.starts_with("resources/")) {
+        return configuration_.resources != nullptr;
+    }
+    if (method.starts_with("prompts/")) {
+        return !configuration_.prompts.empty();
+    }
+    return method != "completion/complete" || configuration_.resources != nullptr ||
+           !configuration_.prompts.empty();
+}
+
+std::string Service::capabilities(Era era) const
+{
+    std::string text = R"({"tools":{},"logging":{})";
+    if (offers("resources/list")) {
+        // In 2026-07-28 it would mean a stream that tells of changes.
+        const bool subscribes = era == Era::legacy && offers("resources/subscribe");
+        text += subscribes ? R"(,"resources":{"subscribe":true})" : R"(,"resources":{})";
+    }
+    text += offers("prompts/list") ? R"(,"prompts":{})" : "";
+    text += offers("completion/complete") ? R"(,"completions":{})" : "";
+    return text + '}';
 }
 
 std::string Service::discover()
@@ -147,152 +127,60 @@ std::string Service::discover()
     text += R"(},"supportedVersions":[")";
     text += modern_version;
     const auto words = instructions();
-    text += R"("],"capabilities":{"tools":{}},"instructions":)" + words.json;
-    text += cache_members(words.lasting);
-    return text + '}';
+    text +=
+        R"("],"capabilities":)" + capabilities(Era::modern) + R"(,"instructions":)" + words.json;
+    return text + cache_members(Era::modern, time_to_keep(words.lasting)) + '}';
 }
 
 std::string Service::initialize(const std::string& version)
 {
-    return R"({"protocolVersion":")" + version + R"(","capabilities":{"tools":{}},"serverInfo":)" +
-           server_info(configuration_.identity) + R"(,"instructions":)" + instructions().json + '}';
+    return R"({"protocolVersion":")" + version + R"(","capabilities":)" +
+           capabilities(Era::legacy) + R"(,"serverInfo":)" + server_info(configuration_.identity) +
+           R"(,"instructions":)" + instructions().json + '}';
 }
 
 std::string Service::list(const json& params, Era era)
 {
-    // The list is one page, so no cursor was ever given out but the empty one of a careless client.
-    if (const auto cursor = params.find("cursor"); cursor != params.end() && *cursor != "") {
-        throw rpc::ProtocolError(rpc::invalid_params, "Invalid cursor");
-    }
+    require_first_page(params);
     std::string text = begin_result(era, configuration_.identity);
     const auto tools = tools_text();
     text += R"(},"tools":)" + tools.json;
-    text += era == Era::modern ? cache_members(tools.lasting) : "";
-    return text + '}';
+    return text + cache_members(era, time_to_keep(tools.lasting)) + '}';
 }
 
-const tools::Entry& Service::requested_tool(const json& params) const
+std::string Service::answer(const RequestContext& context)
 {
-    const auto name = params.find("name");
-    if (name == params.end() || !name->is_string()) {
-        throw rpc::ProtocolError(rpc::invalid_params, "tools/call needs \"name\", a string");
+    const auto& method = context.call()->message().method;
+    const auto& identity = configuration_.identity;
+    if (method == "tools/list") {
+        return list(context.params(), context.era());
     }
-    const auto arguments = params.find("arguments");
-    // A string is what some clients make of arguments that were cut off: its model is told, who
-    // would not see an error of the protocol.
-    if (arguments != params.end() && !arguments->is_null() && !arguments->is_object() &&
-        !arguments->is_string()) {
-        throw rpc::ProtocolError(rpc::invalid_params, "\"arguments\" must be an object");
+    if (method == "server/discover") {
+        return discover();
     }
-    const auto& wanted = name->get_ref<const std::string&>();
-    if (const auto* tool = configuration_.catalog.find(wanted)) {
-        return *tool;
+    if (method == "prompts/list") {
+        return list_prompts(configuration_.prompts, context, identity);
     }
-    const auto& catalog = configuration_.catalog;
-    const auto left_out = catalog.left_out.find(wanted);
-    if (left_out != catalog.left_out.end()) {
-        throw rpc::ProtocolError(rpc::invalid_params,
-                                 "Tool " + wanted + " is not served: " + left_out->second);
+    if (method == "prompts/get") {
+        return get_prompt(configuration_.prompts, context, identity);
     }
-    constexpr std::size_t shown = 128;
-    throw rpc::ProtocolError(rpc::invalid_params,
-                             "Unknown tool: " + visible_beginning(wanted, shown) +
-                                 known_as(wanted));
+    if (method == "completion/complete") {
+        return complete(configuration_.prompts, configuration_.resources.get(), context, identity);
+    }
+    if (method.ends_with("subscribe")) {
+        return subscribe(context, method == "resources/subscribe");
+    }
+    auto& resources = *configuration_.resources;
+    return method == "resources/list"   ? list_resources(resources, context, identity)
+           : method == "resources/read" ? read_resource(resources, context, identity)
+                                        : list_templates(resources, context, identity);
 }
 
-std::string Service::known_as(const std::string& wanted) const
+std::string Service::subscribe(const RequestContext& context, bool wanted)
 {
-    const auto* dialect = configuration_.identity.dialect;
-    const auto asked = without_client_prefix(wanted);
-    for (const auto name : {asked, tools::tool_for_foreign_name(asked, dialect)}) {
-        const auto here = tools::in_words_of(dialect, name);
-        if (configuration_.catalog.find(here) != nullptr) {
-            return "; here it is " + here;
-        }
-    }
-    std::vector<std::string> names;
-    names.reserve(configuration_.catalog.served.size());
-    for (const auto* tool : configuration_.catalog.served) {
-        names.emplace_back(tool->name);
-    }
-    const auto near = nearest(asked, names);
-    return near.empty() ? "; there are " + configuration_.catalog.names()
-                        : "; did you mean " + near + "?";
-}
-
-void Service::call(const std::shared_ptr<rpc::Call>& call, Era era, Repetition& repetition)
-{
-    const auto& tool = requested_tool(call->params());
-    std::unique_ptr<Heartbeat::Beat> beat;
-    tools::Progress progress;
-    if (auto token = progress_token(call->params()); !token.empty()) {
-        beat = heartbeat_.watch(call, std::move(token), std::string(tool.name));
-        progress = [&beat](std::string message) { beat->say(std::move(message)); };
-    }
-    run(call, tool, era, repetition, progress);
-}
-
-std::string Service::refusal(const Error& why, Era era, const std::string& tool) const
-{
-    const auto* dialect = configuration_.identity.dialect;
-    const auto* called = configuration_.catalog.find(tool);
-    const auto own_name = called == nullptr ? std::string_view() : tools::own_name(*called);
-    const std::string_view hint =
-        tells_cut_off(why) ? tools::advice_for_pieces(own_name) : std::string_view(why.hint());
-    const Error named(why.code(), why.what(), tools::in_words_of(dialect, hint));
-    return tool_failure(tools::with_facts_of(why, named), {}, era, configuration_.identity,
-                        {.tool = own_name});
-}
-
-void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
-                  Repetition& repetition, const tools::Progress& progress)
-{
-    static const json no_arguments = json::object();
-    const auto given = call->params().find("arguments");
-    const bool none = given == call->params().end() || given->is_null();
-    const json& arguments = none ? no_arguments : *given;
-    const auto same_call = [&] {
-        return tools::call_identity(tool, arguments, *configuration_.settings());
-    };
-    const auto began = repetition.begin(call->received());
-    const auto started = std::chrono::steady_clock::now();
-    tools::Told told;
-    CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};
-    std::string reply;
-    std::string message;
-    auto receipt = std::make_shared<sandbox::Receipt>();
-    try {
-        auto result = configuration_.run(tool, arguments, call->stop_token(), told, progress);
-        auto notices = told.notices;
-        if (result.unsuccessful.empty()) {
-            repetition.succeeded(tools::own_name(tool), same_call);
-        } else if (const auto times =
-                       repetition.ended_alike(began, same_call, result.unsuccessful)) {
-            notices.push_back(repetition_notice(times)); // of this reply alone
-        }
-        auto taken = std::move(result.receipt);
-        reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
-        *receipt = std::move(taken); // what a failure below would not have told is not acknowledged
-    } catch (const std::exception& failure) {
-        const auto* error = dynamic_cast<const Error*>(&failure);
-        report.outcome = to_string(error != nullptr ? error->code() : ErrorCode::internal);
-        message = failure.what();
-        report.message = message;
-        // The sender never sees how a call ended that it had cancelled.
-        const auto times = call->stop_token().stop_requested()
-                               ? 0
-                               : repetition.failed(began, same_call, outcome_of(report));
-        reply = tool_failure(failure, told.notices, era, configuration_.identity,
-                             {.tool = tools::own_name(tool), .times = times});
-    }
-    const bool sent = call->reply(reply);
-    if (!sent && !told.notices.empty()) {
-        configuration_.untold(std::move(told));
-    }
-    sign(*call, sent, receipt, std::move(told), configuration_.unread);
-    report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
-        std::chrono::steady_clock::now() - started);
-    configuration_.report(report);
+    configuration_.subscribe(string_parameter(context.params(), "uri", "resources/subscribe"),
+                             wanted);
+    return "{}";
 }
 
 } // namespace berth::mcp

@@ -1,13 +1,16 @@
 #pragma once
 
 #include "server/mcp/catalog.hpp"
+#include "server/mcp/header_arguments.hpp"
 #include "server/mcp/heartbeat.hpp"
+#include "server/mcp/offers.hpp"
 #include "server/mcp/repetition.hpp"
 #include "server/mcp/reply.hpp"
 #include "server/rpc/dispatcher.hpp"
 #include "tools/tool.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,6 +53,11 @@ struct Configuration {
     std::function<void(tools::Told told)> unread = [](const auto&) {};
     std::function<void(const CallReport&)> report;
     std::chrono::milliseconds progress_interval = std::chrono::seconds(8);
+    std::shared_ptr<Resources> resources{}; ///< null: there are none
+    std::vector<Prompt> prompts{};
+    std::vector<ProtocolTool> protocol_tools{}; ///< sorted by name; listed behind the catalog
+    /// resources/subscribe and, false, /unsubscribe; empty: they are not offered.
+    std::function<void(const std::string& uri, bool wanted)> subscribe{};
 };
 
 /// The methods of MCP; the same for every peer and both eras. Thread-safe.
@@ -62,7 +70,15 @@ class Service {
     [[nodiscard]] std::string initialize(const std::string& version);
     [[nodiscard]] std::string list(const nlohmann::json& params, Era era);
     /// `repetition`: of the caller.
-    void call(const std::shared_ptr<rpc::Call>& call, Era era, Repetition& repetition);
+    void call(const RequestContext& context, Repetition& repetition);
+    /// The result of any other method that has to do with what is offered.
+    [[nodiscard]] std::string answer(const RequestContext& context);
+    /// Whether there is anything for that method, which has_method().
+    [[nodiscard]] bool offers(std::string_view method) const noexcept;
+    /// Throws ProtocolError for a tool that a client with these cannot call.
+    void check_capabilities(const std::string& tool, const nlohmann::json& capabilities) const;
+    [[nodiscard]] const std::vector<HeaderArgument>&
+    header_arguments(const std::string& tool) const;
     /// The result of a call that was not made. `tool`: which was called, as far as that is known.
     [[nodiscard]] std::string refusal(const Error& why, Era era, const std::string& tool) const;
 
@@ -81,13 +97,19 @@ class Service {
     /// What a tool that there is not was probably meant to be, else those there are, for the end of
     /// a message.
     [[nodiscard]] std::string known_as(const std::string& wanted) const;
-    void run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& tool, Era era,
-             Repetition& repetition, const tools::Progress& progress);
+    [[nodiscard]] const ProtocolTool* protocol_tool(const nlohmann::json& params) const;
+    void call(const ProtocolTool& tool, const RequestContext& context);
+    void run(const RequestContext& context, const tools::Entry& tool, Repetition& repetition,
+             const tools::Progress& progress);
+    [[nodiscard]] std::string capabilities(Era era) const;
+    [[nodiscard]] std::string subscribe(const RequestContext& context, bool wanted);
 
     Configuration configuration_;
     std::mutex mutex_;
     std::optional<std::string> instructions_; ///< as JSON text; guarded by mutex_
     std::optional<std::string> tools_text_;   ///< guarded by mutex_
+    std::map<std::string, std::vector<HeaderArgument>>
+        header_arguments_; ///< of tools that have some
     Heartbeat heartbeat_;
 };
 
@@ -98,7 +120,7 @@ class Service {
 /// One client: decides the era of each message and routes it.
 class Connection final : public rpc::Handler {
   public:
-    explicit Connection(Service& service) : service_(service) {}
+    explicit Connection(Service& service);
 
     void request(const std::shared_ptr<rpc::Call>& call) override;
     void notification(const rpc::Message& message, rpc::Dispatcher& dispatcher) override;
@@ -107,13 +129,15 @@ class Connection final : public rpc::Handler {
     [[nodiscard]] bool accepts_batch(const nlohmann::json& messages) override;
 
   private:
-    void modern_request(const std::shared_ptr<rpc::Call>& call);
-    void legacy_request(const std::shared_ptr<rpc::Call>& call);
-    std::string initialize(const nlohmann::json& params);
+    [[nodiscard]] std::string answer(const RequestContext& context);
+    [[nodiscard]] std::string initialize(const nlohmann::json& params);
+    [[nodiscard]] std::string set_level(const nlohmann::json& params);
+    [[nodiscard]] Client client();
 
     Service& service_;
-    std::mutex mutex_;
+    std::mutex mutex_;       ///< guards what follows, of the older revisions
     std::string negotiated_; ///< by `initialize`; empty before
+    Client client_;          ///< what it has said of itself there and by logging/setLevel
     Repetition repetition_;
 };
 

@@ -149,7 +149,7 @@ TEST_CASE("modern: discover tells versions, capabilities and who answers")
     const auto result = bench.ask("server/discover", "", true)["result"];
     CHECK(result["resultType"] == "complete");
     CHECK(result["supportedVersions"] == json::parse(R"(["2026-07-28"])"));
-    CHECK(result["capabilities"] == json::parse(R"({"tools":{}})"));
+    CHECK(result["capabilities"] == json::parse(R"({"tools":{},"logging":{}})"));
     CHECK(result["instructions"].get<std::string>().size() == 4095);
     CHECK(result["ttlMs"].get<int>() >= 0);
     CHECK(result["cacheScope"] == "private");
@@ -210,7 +210,7 @@ TEST_CASE("legacy: initialize echoes a version that is spoken, else offers the n
             "initialize", R"("protocolVersion":")" + std::string(version) + "\"", false)["result"];
         CHECK(result["protocolVersion"] == version);
         CHECK(result["serverInfo"]["name"] == "berth");
-        CHECK(result["capabilities"] == json::parse(R"({"tools":{}})"));
+        CHECK(result["capabilities"] == json::parse(R"({"tools":{},"logging":{}})"));
         CHECK(result["instructions"].is_string());
     }
     for (const auto* version : {"2026-07-28", "1999-01-01", ""}) {

@@ -1,0 +1,265 @@
+#include "sandbox/base/cut_off.hpp"
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/base/spelling.hpp"
+#include "sandbox/base/visible.hpp"
+#include "server/mcp/results.hpp"
+#include "server/mcp/service.hpp"
+#include "tools/call_identity.hpp"
+#include "tools/cut_off.hpp"
+#include "tools/foreign_names.hpp"
+#include "tools/render.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+// tools/call.
+
+namespace berth::mcp {
+namespace {
+
+using nlohmann::json;
+
+/// A result is known once its client has read it, and so is what `told` is of. What a call has
+/// begun that the client cancelled at the last moment is ended: nobody will learn of it. `unread`:
+/// takes the notices again of a result that nobody will read.
+void sign(rpc::Call& call, bool sent, const std::shared_ptr<sandbox::Receipt>& receipt,
+          tools::Told told, const std::function<void(tools::Told)>& unread)
+{
+    if (call.is_cancelled()) {
+        receipt->decline();
+        return;
+    }
+    if (!sent) {
+        return;
+    }
+    auto read = told.receipts;
+    if (*receipt) {
+        read.push_back(receipt);
+    }
+    call.when_read(
+        [read = std::move(read)] {
+            for (const auto& each : read) {
+                each->acknowledge();
+            }
+        },
+        [unread, told = std::move(told)] { unread(told); });
+}
+
+/// For a client that wants messages beside results.
+void log_end(const RequestContext& context, const std::vector<std::string>& notices,
+             const CallReport& report)
+{
+    constexpr std::string_view logger = "berth";
+    for (const auto& notice : notices) {
+        context.log(LogLevel::notice, logger, notice);
+    }
+    const auto how = std::string(report.tool) + ": " + std::string(report.outcome);
+    if (report.outcome == "ok") {
+        context.log(LogLevel::debug, logger, how);
+    } else {
+        context.log(LogLevel::warning, logger, how + ": " + std::string(report.message));
+    }
+}
+
+Repetition::Digest outcome_of(const CallReport& failure)
+{
+    return sha256_hex(std::string(failure.outcome) + '\n' + std::string(failure.message));
+}
+
+/// Clients show the tools of a server as mcp__SERVER__TOOL and take that prefix off; a model that
+/// writes it out for another client has it sent here.
+std::string_view without_client_prefix(std::string_view name)
+{
+    constexpr std::string_view separator = "__";
+    const auto last = name.rfind(separator);
+    return name.starts_with("mcp__") ? name.substr(last + separator.size()) : name;
+}
+
+} // namespace
+
+const tools::Entry& Service::requested_tool(const json& params) const
+{
+    const auto name = params.find("name");
+    if (name == params.end() || !name->is_string()) {
+        throw rpc::ProtocolError(rpc::invalid_params, "tools/call needs \"name\", a string");
+    }
+    const auto arguments = params.find("arguments");
+    // A string is what some clients make of arguments that were cut off: its model is told, who
+    // would not see an error of the protocol.
+    if (arguments != params.end() && !arguments->is_null() && !arguments->is_object() &&
+        !arguments->is_string()) {
+        throw rpc::ProtocolError(rpc::invalid_params, "\"arguments\" must be an object");
+    }
+    const auto& wanted = name->get_ref<const std::string&>();
+    if (const auto* tool = configuration_.catalog.find(wanted)) {
+        return *tool;
+    }
+    const auto& catalog = configuration_.catalog;
+    const auto left_out = catalog.left_out.find(wanted);
+    if (left_out != catalog.left_out.end()) {
+        throw rpc::ProtocolError(rpc::invalid_params,
+                                 "Tool " + wanted + " is not served: " + left_out->second);
+    }
+    constexpr std::size_t shown = 128;
+    throw rpc::ProtocolError(rpc::invalid_params,
+                             "Unknown tool: " + visible_beginning(wanted, shown) +
+                                 known_as(wanted));
+}
+
+std::string Service::known_as(const std::string& wanted) const
+{
+    const auto* dialect = configuration_.identity.dialect;
+    const auto asked = without_client_prefix(wanted);
+    for (const auto name : {asked, tools::tool_for_foreign_name(asked, dialect)}) {
+        const auto here = tools::in_words_of(dialect, name);
+        if (configuration_.catalog.find(here) != nullptr) {
+            return "; here it is " + here;
+        }
+    }
+    std::vector<std::string> names;
+    names.reserve(configuration_.catalog.served.size());
+    for (const auto* tool : configuration_.catalog.served) {
+        names.emplace_back(tool->name);
+    }
+    const auto near = nearest(asked, names);
+    return near.empty() ? "; there are " + configuration_.catalog.names()
+                        : "; did you mean " + near + "?";
+}
+
+void Service::call(const RequestContext& context, Repetition& repetition)
+{
+    if (const auto* const own = protocol_tool(context.params())) {
+        call(*own, context);
+        return;
+    }
+    const auto& tool = requested_tool(context.params());
+    std::unique_ptr<Heartbeat::Beat> beat;
+    tools::Progress progress;
+    if (auto token = progress_token(context.params()); !token.empty()) {
+        beat = heartbeat_.watch(context.call(), std::move(token), std::string(tool.name));
+        progress = [&beat](std::string message) { beat->say(std::move(message)); };
+    }
+    run(context, tool, repetition, progress);
+}
+
+const ProtocolTool* Service::protocol_tool(const json& params) const
+{
+    const auto name = params.find("name");
+    const auto& tools = configuration_.protocol_tools;
+    const auto found = std::ranges::find_if(
+        tools, [&](const auto& tool) { return name != params.end() && *name == tool.name; });
+    return found == tools.end() ? nullptr : &*found;
+}
+
+void Service::call(const ProtocolTool& tool, const RequestContext& context)
+{
+    static const json no_arguments = json::object();
+    if (context.era() == Era::modern) {
+        check_capabilities(tool.name, *context.client().capabilities);
+    }
+    const auto given = context.params().find("arguments");
+    std::string reply;
+    try {
+        for (const auto& each : tool.needs) {
+            if (!context.can(each)) { // before 2026-07-28 there is no error of the protocol for it
+                throw Error(ErrorCode::unsupported,
+                            "the client does not declare the capability " + each);
+            }
+        }
+        const auto& arguments = given == context.params().end() ? no_arguments : *given;
+        reply = result_of(tool.call(context, arguments), context.era(), configuration_.identity);
+    } catch (const Error& error) {
+        reply = tool_failure(error, {}, context.era(), configuration_.identity);
+    }
+    context.call()->reply(reply);
+}
+
+void Service::check_capabilities(const std::string& tool, const json& capabilities) const
+{
+    const auto found = std::ranges::find(configuration_.protocol_tools, tool, &ProtocolTool::name);
+    if (found != configuration_.protocol_tools.end()) {
+        for (const auto& each : found->needs) {
+            require_capability(capabilities, each);
+        }
+    }
+}
+
+const std::vector<HeaderArgument>& Service::header_arguments(const std::string& tool) const
+{
+    static const std::vector<HeaderArgument> none;
+    const auto found = header_arguments_.find(tool);
+    return found == header_arguments_.end() ? none : found->second;
+}
+
+std::string Service::refusal(const Error& why, Era era, const std::string& tool) const
+{
+    const auto* dialect = configuration_.identity.dialect;
+    const auto* called = configuration_.catalog.find(tool);
+    const auto own_name = called == nullptr ? std::string_view() : tools::own_name(*called);
+    const std::string_view hint =
+        tells_cut_off(why) ? tools::advice_for_pieces(own_name) : std::string_view(why.hint());
+    const Error named(why.code(), why.what(), tools::in_words_of(dialect, hint));
+    return tool_failure(tools::with_facts_of(why, named), {}, era, configuration_.identity,
+                        {.tool = own_name});
+}
+
+void Service::run(const RequestContext& context, const tools::Entry& tool, Repetition& repetition,
+                  const tools::Progress& progress)
+{
+    const auto& call = context.call();
+    const auto era = context.era();
+    static const json no_arguments = json::object();
+    const auto given = call->params().find("arguments");
+    const bool none = given == call->params().end() || given->is_null();
+    const json& arguments = none ? no_arguments : *given;
+    const auto same_call = [&] {
+        return tools::call_identity(tool, arguments, *configuration_.settings());
+    };
+    const auto began = repetition.begin(call->received());
+    const auto started = std::chrono::steady_clock::now();
+    tools::Told told;
+    CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};
+    std::string reply;
+    std::string message;
+    auto receipt = std::make_shared<sandbox::Receipt>();
+    try {
+        auto result = configuration_.run(tool, arguments, call->stop_token(), told, progress);
+        auto notices = told.notices;
+        if (result.unsuccessful.empty()) {
+            repetition.succeeded(tools::own_name(tool), same_call);
+        } else if (const auto times =
+                       repetition.ended_alike(began, same_call, result.unsuccessful)) {
+            notices.push_back(repetition_notice(times)); // of this reply alone
+        }
+        auto taken = std::move(result.receipt);
+        reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
+        *receipt = std::move(taken); // what a failure below would not have told is not acknowledged
+    } catch (const std::exception& failure) {
+        const auto* error = dynamic_cast<const Error*>(&failure);
+        report.outcome = to_string(error != nullptr ? error->code() : ErrorCode::internal);
+        message = failure.what();
+        report.message = message;
+        // The sender never sees how a call ended that it had cancelled.
+        const auto times = call->stop_token().stop_requested()
+                               ? 0
+                               : repetition.failed(began, same_call, outcome_of(report));
+        reply = tool_failure(failure, told.notices, era, configuration_.identity,
+                             {.tool = tools::own_name(tool), .times = times});
+    }
+    log_end(context, told.notices, report);
+    const bool sent = call->reply(reply);
+    if (!sent && !told.notices.empty()) {
+        configuration_.untold(std::move(told));
+    }
+    sign(*call, sent, receipt, std::move(told), configuration_.unread);
+    report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::steady_clock::now() - started);
+    configuration_.report(report);
+}
+
+} // namespace berth::mcp
