@@ -188,7 +188,7 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
     }
     auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
                                                tell_of_settings, check);
-    Application application(std::move(options), backend, std::move(live));
+    Application application(std::move(options), backend, std::move(live), composition.extend);
     warn_of_mounted_workdir(application.options().sessions.mounts);
     if (::isatty(STDIN_FILENO) == 1) {
         greet_terminal(application.options().dialect);

@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace berth::mcp {
+struct Configuration;
+} // namespace berth::mcp
+
 namespace berth::server {
 
 using sandbox::Check;
@@ -24,6 +28,9 @@ struct Composition {
     std::function<std::vector<std::string>(const Options&)> layers = [](const Options&) {
         return std::vector<std::string>();
     };
+    /// Of each session: puts other tools, resources and prompts in place of berth's own. Empty: it
+    /// is berth.
+    std::function<void(mcp::Configuration&)> extend{};
 };
 
 /// The whole program. Returns the exit status: 0, 1 for what failed, 2 for a wrong command line or

@@ -1,10 +1,15 @@
 #include "server/application.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "server/guide.hpp"
 #include "server/instructions.hpp"
 #include "server/log.hpp"
+#include "server/own_resources.hpp"
 #include "server/recent_errors.hpp"
+#include "server/rpc/json_text.hpp"
 #include "server/version.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -81,7 +86,8 @@ mcp::Catalog select_tools(const Options& options)
 }
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                         std::unique_ptr<LiveSettings> live)
+                         std::unique_ptr<LiveSettings> live,
+                         const std::function<void(mcp::Configuration&)>& extend)
     : options_(std::make_shared<const Options>(std::move(options))), live_(std::move(live)),
       catalog_(select_tools(*options_)), present_(options_),
       sessions_(session_settings(), std::move(backend)),
@@ -96,13 +102,7 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     configuration.describe = [this](const tools::Entry& tool) {
         return make_description(tool, *settings(), sessions_.backend(), availability());
     };
-    configuration.instructions = [this] {
-        const auto now = present();
-        const auto facts = facts_of_session(*now, sessions_);
-        const auto found = availability(&facts);
-        warn_of_unavailable(found);
-        return make_instructions(*now, facts, sessions_.backend(), found, catalog_);
-    };
+    configuration.instructions = [this] { return instructions(); };
     configuration.lasting = [this] { return availability().available; };
     configuration.untold = [this](tools::Told told) {
         sessions_.tell_again(options_->session, std::move(told));
@@ -116,10 +116,58 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
         return run(tool, arguments, stop, told, progress);
     };
     configuration.report = [this](const mcp::CallReport& call) { report(*options_, call); };
+    configuration.resources = resources();
+    configuration.prompts.push_back(
+        make_guide_prompt([this] { return instructions(); }, catalog_, options_->dialect));
+    if (extend) {
+        extend(configuration);
+    }
     service_ = std::make_unique<mcp::Service>(std::move(configuration));
 }
 
 Application::~Application() = default;
+
+std::string Application::instructions()
+{
+    const auto now = present();
+    const auto facts = facts_of_session(*now, sessions_);
+    const auto found = availability(&facts);
+    warn_of_unavailable(found);
+    return make_instructions(*now, facts, sessions_.backend(), found, catalog_);
+}
+
+std::shared_ptr<mcp::Resources> Application::resources()
+{
+    OwnResources::Sources sources;
+    // An operator who leaves a tool out means what it tells.
+    if (catalog_.serves("list_workspace_files")) {
+        sources.workspace = workspace_.get();
+        sources.principal = options_->session.principal;
+    }
+    if (catalog_.serves("session_info")) {
+        sources.session = [this](const std::stop_token& stop) { return session_text(stop); };
+    }
+    return sources.are_none() ? nullptr : std::make_shared<OwnResources>(std::move(sources));
+}
+
+std::string Application::session_text(const std::stop_token& stop)
+{
+    tools::Told told;
+    const auto tell_again = [&] {
+        if (!told.notices.empty()) { // for the agent, who may not be who reads this
+            sessions_.tell_again(options_->session, std::move(told));
+        }
+    };
+    try {
+        const auto result =
+            run(*tools::find_tool("session_info"), nlohmann::json::object(), stop, told, {});
+        tell_again();
+        return rpc::to_text(*result.data);
+    } catch (...) {
+        tell_again();
+        throw;
+    }
+}
 
 std::shared_ptr<const Options> Application::present()
 {

@@ -7,6 +7,7 @@
 #include "server/options/options.hpp"
 #include "tools/tool.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -19,9 +20,10 @@ namespace berth::server {
 class Application {
   public:
     /// Throws Error(invalid_argument) for tools that do not exist.
-    /// `live`: null where the settings stay as they are.
+    /// `live`: null where the settings stay as they are. `extend`: changes what is offered.
     Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                std::unique_ptr<LiveSettings> live = nullptr);
+                std::unique_ptr<LiveSettings> live = nullptr,
+                const std::function<void(mcp::Configuration&)>& extend = {});
     ~Application();
     Application(const Application&) = delete;
     Application& operator=(const Application&) = delete;
@@ -40,6 +42,11 @@ class Application {
                                     const std::stop_token& stop, tools::Told& told,
                                     const tools::Progress& progress);
     [[nodiscard]] session::Settings session_settings();
+    [[nodiscard]] std::string instructions();
+    /// Null: there are none.
+    [[nodiscard]] std::shared_ptr<mcp::Resources> resources();
+    /// What session_info has for programs, as JSON text.
+    [[nodiscard]] std::string session_text(const std::stop_token& stop);
 
     /// Those of this moment, also for the session's machine.
     [[nodiscard]] std::shared_ptr<const Options> present();

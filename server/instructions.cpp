@@ -44,12 +44,6 @@ std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
     return text.empty() ? text : "Directories of the host are mounted at " + text + ". ";
 }
 
-bool serves(const mcp::Catalog& catalog, std::string_view name)
-{
-    return std::any_of(catalog.served.begin(), catalog.served.end(),
-                       [&](const tools::Entry* tool) { return tools::own_name(*tool) == name; });
-}
-
 std::string duration_text(std::chrono::seconds time)
 {
     return format_duration(static_cast<double>(std::chrono::milliseconds(time).count()));
@@ -104,7 +98,7 @@ std::string named_lifetime(const session::Settings& settings, protocol::OnDiscon
 std::string lifetime_sentence(const Options& options, const session::SessionFacts& facts,
                               const sandbox::Backend& backend, const mcp::Catalog& catalog)
 {
-    const bool saves = serves(catalog, "save_to_workspace");
+    const bool saves = catalog.serves("save_to_workspace");
     if (options.session.session.empty()) {
         return std::string("The machine and its files end with this conversation") +
                (saves ? "; save_to_workspace keeps what should stay." : ".");
@@ -116,7 +110,7 @@ std::string lifetime_sentence(const Options& options, const session::SessionFact
 std::string advice(const mcp::Catalog& catalog)
 {
     return std::string("Compute with it rather than guess: ") +
-           (serves(catalog, "bash_exec")
+           (catalog.serves("bash_exec")
                 ? "run the code, read the file, count with a command. What a command leaves "
                   "running in the background goes on after its call."
                 : "read the file, search it.") +

@@ -124,13 +124,13 @@ class HttpBench(Bench):
     """`self.serve()` before the first request; its address is `self.address`."""
 
     def serve(self, *arguments, auth=("--insecure-no-auth",), listen="127.0.0.1:0", env=None,
-              binary="berth-direct"):
+              binary="berth-direct", command=("serve",)):
         where = ("--unix", listen) if "/" in listen else ("--http", listen)
         # No pipe: what it leaves running on purpose would keep it open.
         self.log_path = self.state.path / "server.log"
         with open(self.log_path, "w") as log:
             self.server = subprocess.Popen(
-                [binary_path(binary), "serve", *where, *auth, *arguments],
+                [binary_path(binary), *command, *where, *auth, *arguments],
                 env={**{name: os.environ[name] for name in ("PATH", "HOME", "ASAN_OPTIONS",
                                                             "UBSAN_OPTIONS", "TSAN_OPTIONS")
                         if name in os.environ},
@@ -181,7 +181,7 @@ class HttpBench(Bench):
         """A request of 2026-07-28; its answer."""
         params = {**(params or {}), "_meta": {**META, **(meta or {})}}
         message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-        headers = self.modern_headers(method, params.get("name"), **headers)
+        headers = self.modern_headers(method, params.get("name", params.get("uri")), **headers)
         if connection is None:
             return self.send(message, headers)
         connection.post(message, headers)

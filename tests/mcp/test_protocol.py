@@ -27,7 +27,8 @@ class ProtocolTest(Bench):
         found = berth.request("server/discover")
         self.assertEqual(found["resultType"], "complete")
         self.assertEqual(found["supportedVersions"], [MODERN])
-        self.assertEqual(found["capabilities"], {"tools": {}})
+        self.assertEqual(found["capabilities"], {"tools": {}, "logging": {}, "resources": {},
+                                                 "prompts": {}, "completions": {}})
         self.assertLess(len(found["instructions"]), 4096)
         listed = berth.request("tools/list")
         self.assertEqual(listed["cacheScope"], "private")
