@@ -89,6 +89,27 @@ class AgentSdk(unittest.TestCase):
                     results[block["tool_use_id"]] = (bool(block.get("is_error")), content)
         return [results[call] for call in calls]
 
+    def test_resources_are_read_by_the_tools_of_the_client(self):
+        """And the guide is one of its commands."""
+        uri = "workspace:///notes/a.md"
+        steps = [call("bash_exec", command="mkdir -p notes; echo '# kept' >notes/a.md"),
+                 call("save_to_workspace", sandbox_path="~/notes/a.md", workspace_path="/notes/a.md"),
+                 {"name": "ListMcpResourcesTool", "input": {"server": "berth"}},
+                 {"name": "ReadMcpResourceTool", "input": {"server": "berth", "uri": uri}},
+                 {"name": "ReadMcpResourceTool", "input": {"server": "berth",
+                                                          "uri": "berth://session"}}]
+        options = {"allowedTools": ["mcp__berth", "ListMcpResourcesTool", "ReadMcpResourceTool"],
+                   "tools": ["ListMcpResourcesTool", "ReadMcpResourceTool"]}
+        messages = self.run_agent([{"tools": [step]} for step in steps] + [{"text": "done"}],
+                                  AGENT_OPTIONS=json.dumps(options))
+        results = self.results(messages)
+        self.assertEqual([is_error for is_error, _ in results], [False] * len(steps), results)
+        self.assertIn("berth://session", results[2][1])  # as the client connected: it asks once
+        self.assertIn("# kept", results[3][1])
+        self.assertIn("agent", results[4][1])
+        begun = next(each for each in messages if each.get("subtype") == "init")
+        self.assertIn("mcp__berth__sandbox-guide", begun["slash_commands"])
+
     def test_every_tool_in_one_run(self):
         steps = [
             (call("session_info"), "local"),

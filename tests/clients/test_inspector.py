@@ -94,6 +94,22 @@ class Inspector(unittest.TestCase):
                     self.assertIn(expected, result["content"][0]["text"])
                     self.assertTrue(result["_meta"]["berth/result"]["ok"])
 
+    def test_resources_and_the_guide(self):
+        def result(era, *arguments):
+            done = self.inspect("--method", *arguments, era=era)
+            self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
+            return json.loads(done.stdout.splitlines()[0])["result"]
+        self.call("write_file", path="~/n.txt", content="kept\n")
+        self.call("save_to_workspace", sandbox_path="~/n.txt")
+        for era in ("legacy", "modern"):
+            with self.subTest(era):
+                self.assertEqual([each["uri"] for each in result(era, "resources/list")["resources"]],
+                                 ["berth://session", "workspace:///n.txt"])
+                read = result(era, "resources/read", "--uri", "workspace:///n.txt")
+                self.assertEqual(read["contents"][0]["text"], "kept\n")
+                guide = result(era, "prompts/get", "--prompt-name", "sandbox-guide")
+                self.assertIn("save_to_workspace", guide["messages"][0]["content"]["text"])
+
     def test_a_failed_tool_is_told_as_one(self):
         status, result = self.call("read_file", path="/nowhere")
         self.assertEqual(status, 5)
