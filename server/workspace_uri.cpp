@@ -13,6 +13,8 @@ namespace berth::server {
 namespace {
 
 constexpr std::string_view scheme = "workspace://";
+/// What ends the path of a URI, and what is in none.
+constexpr std::string_view apart{"?#\0", 3};
 using Type = std::pair<std::string_view, std::string_view>;
 
 /// Those that clients show in a way of their own, and programs look for.
@@ -55,7 +57,7 @@ std::optional<std::string> workspace_path(std::string_view uri)
     }
     const auto encoded = uri.substr(scheme.size());
     auto path =
-        encoded.find_first_of("?#") == encoded.npos ? percent_decoded(encoded) : std::nullopt;
+        encoded.find_first_of(apart) == encoded.npos ? percent_decoded(encoded) : std::nullopt;
     if (!path) {
         constexpr std::size_t longest_shown = 256;
         throw Error(ErrorCode::invalid_argument,

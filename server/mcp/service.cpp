@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::mcp {
@@ -49,6 +50,11 @@ Service::Service(Configuration configuration)
     for (const auto& tool : configuration_.protocol_tools) {
         add(tool.name, json::parse(tool.definition).at("inputSchema").dump());
     }
+    const auto& resources = configuration_.resources;
+    completes_ = (resources && !resources->templates().empty()) ||
+                 std::ranges::any_of(configuration_.prompts, [](const Prompt& prompt) {
+                     return !prompt.arguments.empty();
+                 });
 }
 
 Service::Text Service::make_text(const std::function<std::string()>& make,
@@ -104,8 +110,7 @@ bool Service::offers(std::string_view method) const noexcept
     if (method.starts_with("prompts/")) {
         return !configuration_.prompts.empty();
     }
-    return method != "completion/complete" || configuration_.resources != nullptr ||
-           !configuration_.prompts.empty();
+    return method != "completion/complete" || completes_;
 }
 
 std::string Service::capabilities(Era era) const

@@ -109,7 +109,8 @@ class Service {
     std::optional<std::string> instructions_; ///< as JSON text; guarded by mutex_
     std::optional<std::string> tools_text_;   ///< guarded by mutex_
     std::map<std::string, std::vector<HeaderArgument>>
-        header_arguments_; ///< of tools that have some
+        header_arguments_;   ///< of tools that have some
+    bool completes_ = false; ///< whether anything that is offered has arguments to complete
     Heartbeat heartbeat_;
 };
 

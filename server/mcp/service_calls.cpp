@@ -254,7 +254,7 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
     log_end(context, told.notices, report);
     const bool sent = call->reply(reply);
     if (!sent && !told.notices.empty()) {
-        configuration_.untold(std::move(told));
+        configuration_.untold(std::exchange(told, {}));
     }
     sign(*call, sent, receipt, std::move(told), configuration_.unread);
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(

@@ -204,7 +204,7 @@ class LegacyStdioTest(OnStdio, Bench):
     def test_tools_that_are_left_out_take_their_resources_along(self):
         few = self.start("serve", "--tools", "bash_exec", era="legacy")
         self.assertEqual(few.initialize_result["capabilities"],
-                         {"tools": {}, "logging": {}, "prompts": {}, "completions": {}})
+                         {"tools": {}, "logging": {}, "prompts": {}})
         with self.assertRaises(RpcError) as refused:
             few.request("resources/read", {"uri": "workspace:///x"})
         self.assertEqual(refused.exception.code, -32601)
@@ -214,6 +214,7 @@ class LegacyStdioTest(OnStdio, Bench):
         self.assertEqual([each["uri"] for each in some.request("resources/list")["resources"]],
                          ["berth://session"])
         self.assertEqual(some.request("resources/templates/list")["resourceTemplates"], [])
+        self.assertNotIn("completions", some.initialize_result["capabilities"])
 
     def test_a_notice_is_a_message_too(self):
         self.ask("logging/setLevel", {"level": "notice"})

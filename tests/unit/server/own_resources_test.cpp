@@ -53,6 +53,8 @@ TEST_CASE("a path is a URI, and one of its URIs is the path again")
     CHECK(workspace_path("workspace://a/b") == "a/b");
     CHECK_FALSE(workspace_path("file:///etc/passwd"));
     CHECK_FALSE(workspace_path("workspace:/a"));
+    CHECK(error_of([] { (void)workspace_path(std::string_view("workspace:///a\0b", 16)); }) ==
+          ErrorCode::invalid_argument);
     for (const auto* uri : {"workspace:///a%", "workspace:///a%zz", "workspace:///a%00",
                             "workspace:///a?b", "workspace:///a#b"}) {
         CAPTURE(uri);
