@@ -232,29 +232,34 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
         return options.keys.apply(options.session.principal, line.key);
     };
     if (line.command == "sessions-list") {
-        return cli::list_sessions(sessions, line.json);
+        return cli::tell(cli::list_sessions(sessions), line.json);
     }
     if (line.command == "sessions-kill") {
-        return cli::kill_session(sessions, {key(), line.key, line.json}, line.purge,
-                                 line.no_save ? session::AtEnd::give_up : session::AtEnd::save);
+        return cli::tell(
+            cli::kill_session(sessions, {key(), line.key}, line.purge,
+                              line.no_save ? session::AtEnd::give_up : session::AtEnd::save),
+            line.json);
     }
     if (line.command == "sessions-adopt") {
-        return cli::adopt_session(sessions, {key(), line.key, line.json},
-                                  {.to = options.session,
-                                   .end_machine = line.end_machine,
-                                   .any_principal = line.given.values.contains("principal"),
-                                   .deadline = Deadline::after(options.sessions.lock_wait)});
+        return cli::tell(
+            cli::adopt_session(sessions, {key(), line.key},
+                               {.to = options.session,
+                                .end_machine = line.end_machine,
+                                .any_principal = line.given.values.contains("principal"),
+                                .deadline = Deadline::after(options.sessions.lock_wait)}),
+            line.json);
     }
     if (line.command == "sessions-gc") {
         return cli::collect_sessions(sessions, line.homes_older_than, line.json);
     }
     if (line.command.starts_with("sessions-")) {
-        const cli::Asked asked{key(), line.key, line.json};
-        return line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
-               : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
-                                                   : cli::show_session(sessions, asked);
+        const cli::Asked asked{key(), line.key};
+        return cli::tell(line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
+                         : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
+                                                             : cli::show_session(sessions, asked),
+                         line.json);
     }
-    return cli::show_status(sessions, options, line.json);
+    return cli::tell(cli::show_status(sessions, options), line.json);
 }
 
 int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
