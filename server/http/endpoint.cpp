@@ -160,6 +160,9 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
     if (const auto why = parts_.rules.refusal(head); !why.empty()) {
         return {.refusal = refuse(403, why)};
     }
+    if (parts_.operators.serves(head.path)) {
+        return parts_.operators.admit(head);
+    }
     if (head.path != mcp_path) {
         // Of nobody in particular, who could hold all the room that there is for bodies.
         return head.has_body()
@@ -196,6 +199,9 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
     if (head.path == "/readyz") {
         const auto why = parts_.unavailable();
         return text_answer(why.empty() ? 200 : 503, why.empty() ? "ready" : why);
+    }
+    if (parts_.operators.serves(head.path)) {
+        return parts_.operators.answer(request);
     }
     if (head.path != mcp_path) {
         return text_answer(404, "MCP is at /mcp");

@@ -7,6 +7,9 @@
 #include "server/http/callers.hpp"
 #include "server/http/endpoint.hpp"
 #include "server/http/listener.hpp"
+#include "server/http/operator_api.hpp"
+#include "server/http/operator_books.hpp"
+#include "server/http/operators.hpp"
 #include "server/http/tenant_maker.hpp"
 #include "server/http/upkeep.hpp"
 #include "server/log.hpp"
@@ -45,15 +48,23 @@ void tell_of_tokens(const std::string& file, const std::string& error)
     }
 }
 
+TokenFile::Told teller_of(const std::string& file)
+{
+    return [file](const std::string& error) { tell_of_tokens(file, error); };
+}
+
 /// All that one such server consists of. Never destroyed: destructors wait for calls, and the
 /// process may not.
 struct Service {
     explicit Service(const Making& making)
         : maker(making), callers(
                              *making.options, [this](const Caller& caller) { maker.check(caller); },
-                             [file = making.options->http.token_file](const std::string& error) {
-                                 tell_of_tokens(file, error);
-                             }),
+                             teller_of(making.options->http.token_file)),
+          operators(making.options->http.operator_token_file, callers,
+                    teller_of(making.options->http.operator_token_file)),
+          books(making, maker),
+          api(operators,
+              [this](const std::string& backend) -> Books& { return books.of(backend); }),
           listener(listen_on(making.options->http)), pool(most_calls),
           tenants([this](const Caller& caller,
                          const std::string& session) { return maker.make(caller, session); },
@@ -63,12 +74,14 @@ struct Service {
               {.rules = HostRules(making.options->http, listener.address),
                .identify =
                    [this](const transport::HttpHead& head, const transport::HttpSocket& socket) {
-                       return callers.identify(head, socket);
+                       // An operator's token does not make a caller of him, whoever he is beside.
+                       return operators.has_token(head) ? nullptr : callers.identify(head, socket);
                    },
                .tenants = tenants,
                .sessions = sessions,
                .read = making.options->rpc.read,
-               .unavailable = [this] { return upkeep.unavailable(); }}),
+               .unavailable = [this] { return upkeep.unavailable(); },
+               .operators = api}),
           server(std::move(listener.socket), endpoint, settings_of(*making.options))
     {
     }
@@ -84,6 +97,9 @@ struct Service {
 
     TenantMaker maker;
     Callers callers;
+    Operators operators;
+    OperatorBooks books;
+    OperatorApi api;
     Listener listener;
     rpc::WorkerPool pool;
     Tenants tenants;

@@ -46,6 +46,15 @@ std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::
     return std::make_unique<Application>(std::move(options), std::move(backend), std::move(live));
 }
 
+Options TenantMaker::options_on(const std::string& backend) const
+{
+    auto given = making_.given;
+    given.is_server = false;
+    given.only_looks = true;
+    given.values["backend"] = {{backend}, "asked by an operator"};
+    return make_options(given, process_environment());
+}
+
 void TenantMaker::check(const Caller& caller) const
 {
     auto given = given_of(caller, "default");

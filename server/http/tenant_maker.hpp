@@ -25,9 +25,14 @@ class TenantMaker {
     /// with a profile that there is not.
     void check(const Caller& caller) const;
 
+    /// The server's own options, for who only looks, with that backend. Throws
+    /// Error(invalid_argument).
+    [[nodiscard]] Options options_on(const std::string& backend) const;
+
+    [[nodiscard]] std::shared_ptr<sandbox::Backend> backend_of(const Options& options);
+
   private:
     [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
-    [[nodiscard]] std::shared_ptr<sandbox::Backend> backend_of(const Options& options);
 
     const Making& making_;
     std::mutex mutex_; ///< guards backends_

@@ -44,6 +44,7 @@ constexpr std::array table = {
     Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a folder or file of this host; read-only unless rw is said"},
     Definition{"mount_mode", Kind::choice, "any", 0, 0, "any|ro", false, "ro: no mount may be writable"},
     Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's; on e2b no way to the internet, or E2B's own"},
+    Definition{"operator_token_file", Kind::text, "", 0, 0, "", true, "TOML file of who may see and end all sessions over HTTP, by the hashes of their tokens; without it nobody may"},
     Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
     Definition{"output.control_characters", Kind::choice, "strip", 0, 0, "strip|escape|pass", false, "of a command's output: escape sequences left out, all written visibly, or as they came"},
     Definition{"output.spill_session", Kind::bytes, "1GiB", mebibyte, 1024 * gibibyte, "", false, "full outputs kept for a session"},

@@ -23,6 +23,7 @@ struct HttpOptions {
     std::string unix_path;
     unsigned unix_mode = 0600;
     std::string token_file;
+    std::string operator_token_file; ///< empty: no operator's API
     bool no_auth = false;
     bool behind_proxy = false;
     std::vector<std::string> hosts;

@@ -60,7 +60,7 @@ constexpr std::array built_in{
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 24> foreign{
+constexpr std::array<std::string_view, 25> foreign{
     "allowed_mount_roots",
     "behind_proxy",
     "http",
@@ -71,6 +71,7 @@ constexpr std::array<std::string_view, 24> foreign{
     "insecure_no_auth",
     "log.format",
     "log.level",
+    "operator_token_file",
     "principal",
     "profile",
     "registry",
