@@ -81,7 +81,7 @@ mcp::Catalog select_tools(const Options& options)
 }
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                         std::unique_ptr<LiveSettings> live)
+                         std::unique_ptr<LiveSettings> live, CallObserver observe)
     : options_(std::make_shared<const Options>(std::move(options))), live_(std::move(live)),
       catalog_(select_tools(*options_)), present_(options_),
       sessions_(session_settings(), std::move(backend)),
@@ -115,7 +115,12 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
                                const tools::Progress& progress) {
         return run(tool, arguments, stop, told, progress);
     };
-    configuration.report = [this](const mcp::CallReport& call) { report(*options_, call); };
+    configuration.report = [this, observe = std::move(observe)](const mcp::CallReport& call) {
+        report(*options_, call);
+        if (observe) {
+            observe(*options_, call);
+        }
+    };
     service_ = std::make_unique<mcp::Service>(std::move(configuration));
 }
 

@@ -7,6 +7,7 @@
 #include "server/options/options.hpp"
 #include "tools/tool.hpp"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -15,13 +16,17 @@ namespace berth::server {
 /// Throws Error(invalid_argument) for tools that do not exist.
 [[nodiscard]] mcp::Catalog select_tools(const Options& options);
 
+/// Told of each call that has ended, with the options of its session, beside the log; by many
+/// threads. Must not throw.
+using CallObserver = std::function<void(const Options&, const mcp::CallReport&)>;
+
 /// Everything that answers calls, put together from the options. Makes no machine by itself.
 class Application {
   public:
     /// Throws Error(invalid_argument) for tools that do not exist.
     /// `live`: null where the settings stay as they are.
     Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                std::unique_ptr<LiveSettings> live = nullptr);
+                std::unique_ptr<LiveSettings> live = nullptr, CallObserver observe = {});
     ~Application();
     Application(const Application&) = delete;
     Application& operator=(const Application&) = delete;

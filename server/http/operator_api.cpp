@@ -5,6 +5,7 @@
 #include "server/cli/reports.hpp"
 #include "server/cli/sessions.hpp"
 #include "server/cli/status.hpp"
+#include "server/http/metric_text.hpp"
 #include "server/log.hpp"
 
 #include <nlohmann/json.hpp>
@@ -98,23 +99,30 @@ cli::Asked asked_for(const OperatorRequest& request, const Options& options)
             request.key};
 }
 
+HttpAnswer stranger(Operators::Standing standing)
+{
+    if (standing == Operators::Standing::is_caller) {
+        return refusal(403, ErrorCode::permission_denied,
+                       "this token calls tools, and is none of an operator's",
+                       "Send one of the operators' token file.");
+    }
+    auto answer =
+        refusal(401, ErrorCode::authentication_required, "who asks is not known as an operator",
+                "Send Authorization: Bearer TOKEN with one of the operators' token file.");
+    answer.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"berth operator\"");
+    return answer;
+}
+
 } // namespace
 
 transport::HttpAdmission OperatorApi::admit(const transport::HttpHead& head)
 {
-    auto found = operators_.identify(head);
-    if (found.standing == Operators::Standing::is_caller) {
-        return {.refusal = refusal(403, ErrorCode::permission_denied,
-                                   "this token calls tools, and is none of an operator's",
-                                   "Send one of the operators' token file.")};
-    }
-    if (found.standing == Operators::Standing::unknown) {
-        auto answer =
-            refusal(401, ErrorCode::authentication_required, "who asks is not known as an operator",
-                    "Send Authorization: Bearer TOKEN with one of the operators' token "
-                    "file.");
-        answer.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"berth operator\"");
-        return {.refusal = std::move(answer)};
+    Operators::Found found;
+    if (!is_open(head.path)) {
+        found = operators_.identify(head);
+        if (found.standing != Operators::Standing::is_operator) {
+            return {.refusal = stranger(found.standing)};
+        }
     }
     if (head.has_body()) {
         return {.refusal = refusal(413, ErrorCode::too_large, "no body is taken here",
@@ -126,6 +134,9 @@ transport::HttpAdmission OperatorApi::admit(const transport::HttpHead& head)
 HttpAnswer OperatorApi::answer(const transport::HttpRequest& request)
 {
     const auto who = std::static_pointer_cast<const Caller>(request.context);
+    if (!who) { // of what is open to all
+        return answer_to(request.head);
+    }
     const std::shared_ptr<void> counted(nullptr, [&](void*) { --who->account->calls; });
     if (++who->account->calls > who->calls) {
         auto busy = refusal(429, ErrorCode::busy, "too many requests of this operator's at once",
@@ -133,22 +144,7 @@ HttpAnswer OperatorApi::answer(const transport::HttpRequest& request)
         busy.fields.emplace_back("Retry-After", "1");
         return busy;
     }
-    HttpAnswer answer;
-    try {
-        answer = perform(read_operator_request(request.head));
-    } catch (const transport::HttpError& error) {
-        const bool missing = error.status() == 404;
-        answer =
-            refusal(error.status(), missing ? ErrorCode::not_found : ErrorCode::invalid_argument,
-                    error.what(), "docs/http.md lists what there is.");
-        if (error.status() == 405) {
-            answer.fields.emplace_back("Allow", allowed_methods(request.head.path));
-        }
-    } catch (const Error& error) {
-        answer = failure(error);
-    } catch (const std::exception& error) {
-        answer = refusal(500, ErrorCode::internal, error.what(), "");
-    }
+    auto answer = answer_to(request.head);
     if (request.head.method != "GET") { // what was changed, or tried
         log::write(log::Level::info, "operator",
                    {{"principal", who->principal},
@@ -159,8 +155,34 @@ HttpAnswer OperatorApi::answer(const transport::HttpRequest& request)
     return answer;
 }
 
+HttpAnswer OperatorApi::answer_to(const transport::HttpHead& head)
+{
+    try {
+        return perform(read_operator_request(head));
+    } catch (const transport::HttpError& error) {
+        const bool missing = error.status() == 404;
+        auto answer =
+            refusal(error.status(), missing ? ErrorCode::not_found : ErrorCode::invalid_argument,
+                    error.what(), "docs/http.md lists what there is.");
+        if (error.status() == 405) {
+            answer.fields.emplace_back("Allow", allowed_methods(head.path));
+        }
+        return answer;
+    } catch (const Error& error) {
+        return failure(error);
+    } catch (const std::exception& error) {
+        return refusal(500, ErrorCode::internal, error.what(), "");
+    }
+}
+
 HttpAnswer OperatorApi::perform(const OperatorRequest& request)
 {
+    if (request.what == What::metrics) {
+        return {.status = good,
+                .fields = {{"Cache-Control", "no-store"}},
+                .type = std::string(MetricText::type),
+                .body = metrics_()};
+    }
     auto& books = books_(request.backend);
     auto& sessions = books.sessions;
     switch (request.what) {
@@ -182,7 +204,7 @@ HttpAnswer OperatorApi::perform(const OperatorRequest& request)
     case What::metrics:
         break;
     }
-    return refusal(404, ErrorCode::not_found, "there are no metrics here", "");
+    return refusal(404, ErrorCode::not_found, "there is nothing at this address", "");
 }
 
 } // namespace berth::server::http

@@ -7,6 +7,7 @@
 #include "server/http/callers.hpp"
 #include "server/http/endpoint.hpp"
 #include "server/http/listener.hpp"
+#include "server/http/metrics.hpp"
 #include "server/http/operator_api.hpp"
 #include "server/http/operator_books.hpp"
 #include "server/http/operators.hpp"
@@ -57,14 +58,19 @@ TokenFile::Told teller_of(const std::string& file)
 /// process may not.
 struct Service {
     explicit Service(const Making& making)
-        : maker(making), callers(
-                             *making.options, [this](const Caller& caller) { maker.check(caller); },
-                             teller_of(making.options->http.token_file)),
+        : maker(making,
+                [this](const Options&, const mcp::CallReport& call) {
+                    counts.add(call.own_name, call.outcome, call.duration);
+                }),
+          callers(
+              *making.options, [this](const Caller& caller) { maker.check(caller); },
+              teller_of(making.options->http.token_file)),
           operators(making.options->http.operator_token_file, callers,
                     teller_of(making.options->http.operator_token_file)),
           books(making, maker),
-          api(operators,
-              [this](const std::string& backend) -> Books& { return books.of(backend); }),
+          api(
+              operators, [this](const std::string& backend) -> Books& { return books.of(backend); },
+              [this] { return metrics.text(); }, making.options->http.open_metrics),
           listener(listen_on(making.options->http)), pool(most_calls),
           tenants([this](const Caller& caller,
                          const std::string& session) { return maker.make(caller, session); },
@@ -82,7 +88,15 @@ struct Service {
                .read = making.options->rpc.read,
                .unavailable = [this] { return upkeep.unavailable(); },
                .operators = api}),
-          server(std::move(listener.socket), endpoint, settings_of(*making.options))
+          server(std::move(listener.socket), endpoint, settings_of(*making.options)),
+          metrics({.backend = making.options->backend,
+                   .calls = counts,
+                   .server = server,
+                   .workers = pool,
+                   .tenants = tenants,
+                   .legacy = sessions,
+                   .sessions = [this] { return books.of({}).sessions.list_asked(); },
+                   .unavailable = [this] { return upkeep.unavailable(); }})
     {
     }
 
@@ -95,6 +109,7 @@ struct Service {
         return settings;
     }
 
+    CallCounts counts;
     TenantMaker maker;
     Callers callers;
     Operators operators;
@@ -107,6 +122,7 @@ struct Service {
     Upkeep upkeep;
     Endpoint endpoint;
     transport::HttpServer server;
+    Metrics metrics;
 };
 
 /// What ends the process is an operator who restarts a service, seldom one who wants commands to

@@ -15,7 +15,11 @@ namespace berth::server::http {
 /// Thread-safe.
 class TenantMaker {
   public:
-    explicit TenantMaker(const Making& making) : making_(making) {}
+    /// `observe`: see Application.
+    explicit TenantMaker(const Making& making, CallObserver observe = {})
+        : making_(making), observe_(std::move(observe))
+    {
+    }
 
     /// Throws Error.
     [[nodiscard]] std::unique_ptr<Application> make(const Caller& caller,
@@ -35,6 +39,7 @@ class TenantMaker {
     [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
 
     const Making& making_;
+    const CallObserver observe_;
     std::mutex mutex_; ///< guards backends_
     std::map<std::string, std::shared_ptr<sandbox::Backend>> backends_;
 };

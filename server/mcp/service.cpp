@@ -257,7 +257,11 @@ void Service::run(const std::shared_ptr<rpc::Call>& call, const tools::Entry& to
     const auto began = repetition.begin(call->received());
     const auto started = std::chrono::steady_clock::now();
     tools::Told told;
-    CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};
+    CallReport report{.tool = tool.name,
+                      .own_name = tools::own_name(tool),
+                      .outcome = "ok",
+                      .duration = {},
+                      .message = {}};
     std::string reply;
     std::string message;
     auto receipt = std::make_shared<sandbox::Receipt>();

@@ -26,8 +26,9 @@ using Runner = std::function<tools::Result(
 
 /// How a call ended, for the log. Payloads are not in it.
 struct CallReport {
-    std::string_view tool;
-    std::string_view outcome; ///< "ok", or the error code
+    std::string_view tool;     ///< as it was called
+    std::string_view own_name; ///< of the tool, whatever the dialect calls it
+    std::string_view outcome;  ///< "ok", or the error code
     std::chrono::microseconds duration;
     std::string_view message; ///< of an error
 };

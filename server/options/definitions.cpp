@@ -31,6 +31,7 @@ constexpr std::array table = {
     Definition{"http_connections", Kind::number, "1024", 8, 65'536, "", false, "connections at once"},
     Definition{"http_hosts", Kind::list, "", 0, 0, "", false, "names by which clients reach the server, beside localhost and its address"},
     Definition{"http_idle", Kind::duration, "30m", 10 * second, 30 * 24 * hour, "", false, "the server leaves a session that nobody called for so long, as a client that goes; its machine lives on by session.ttl"},
+    Definition{"http_metrics", Kind::choice, "operator", 0, 0, "operator|anybody", false, "who may read /metrics: operators, or whoever reaches the server"},
     Definition{"http_origins", Kind::list, "", 0, 0, "", false, "origins of web pages that may call, such as https://chat.example.com"},
     Definition{"insecure_no_auth", Kind::boolean, "false", 0, 0, "", true, "whoever reaches --http is let in, as the principal of the server"},
     Definition{"job.max_timeout", Kind::duration, "7200s", second, 30 * 24 * hour, "", false, "life of what a command leaves running; longest a call may ask for"},

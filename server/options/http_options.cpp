@@ -105,6 +105,7 @@ HttpOptions make_http_options(const Layers& layers)
                      .operator_token_file = layers.text("operator_token_file"),
                      .no_auth = layers.boolean("insecure_no_auth"),
                      .behind_proxy = layers.boolean("behind_proxy"),
+                     .open_metrics = layers.choice("http_metrics") == "anybody",
                      .hosts = layers.raw("http_hosts").items,
                      .origins = layers.raw("http_origins").items,
                      .idle = std::chrono::milliseconds(layers.integer<std::int64_t>("http_idle")),

@@ -26,6 +26,7 @@ struct HttpOptions {
     std::string operator_token_file; ///< empty: no operator's API
     bool no_auth = false;
     bool behind_proxy = false;
+    bool open_metrics = false; ///< to whoever reaches the server
     std::vector<std::string> hosts;
     std::vector<std::string> origins;
     std::chrono::milliseconds idle{0};

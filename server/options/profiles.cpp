@@ -60,13 +60,14 @@ constexpr std::array built_in{
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 25> foreign{
+constexpr std::array<std::string_view, 26> foreign{
     "allowed_mount_roots",
     "behind_proxy",
     "http",
     "http_connections",
     "http_hosts",
     "http_idle",
+    "http_metrics",
     "http_origins",
     "insecure_no_auth",
     "log.format",

@@ -61,12 +61,15 @@ struct OperatorBench {
         if (!token.empty()) {
             head.fields.emplace_back("authorization", "Bearer " + token);
         }
-        OperatorApi api(*operators, [this](const std::string& name) -> Books& {
-            if (!name.empty()) {
-                throw Error(ErrorCode::invalid_argument, "there is no backend " + name);
-            }
-            return *books;
-        });
+        OperatorApi api(
+            *operators,
+            [this](const std::string& name) -> Books& {
+                if (!name.empty()) {
+                    throw Error(ErrorCode::invalid_argument, "there is no backend " + name);
+                }
+                return *books;
+            },
+            [] { return std::string("berth_info 1\n"); }, open_metrics);
         REQUIRE(api.serves(path));
         auto admission = api.admit(head);
         if (admission.refusal) {
@@ -94,6 +97,7 @@ struct OperatorBench {
     std::unique_ptr<Callers> callers;
     std::unique_ptr<Operators> operators;
     std::unique_ptr<Books> books;
+    bool open_metrics = false;
 };
 
 } // namespace
@@ -122,7 +126,9 @@ TEST_CASE("without a file of operators there is no operator's API")
 {
     OperatorBench bench;
     Operators nobody("", *bench.callers, bench.told);
-    OperatorApi api(nobody, [&](const std::string&) -> Books& { return *bench.books; });
+    OperatorApi api(
+        nobody, [&](const std::string&) -> Books& { return *bench.books; },
+        [] { return std::string(); }, false);
     CHECK_FALSE(api.serves("/sessions"));
     CHECK_FALSE(api.serves("/status"));
     transport::HttpHead head;
@@ -202,4 +208,18 @@ TEST_CASE("of one operator so many requests are at work at once")
     CHECK(OperatorBench::field(busy, "Retry-After") == "1");
     --who->account->calls;
     CHECK(bench.ask("GET", "/sessions").status == 200);
+}
+
+TEST_CASE("metrics are the operators', unless they are open to all, who see nothing else then")
+{
+    OperatorBench bench;
+    CHECK(bench.ask("GET", "/metrics", "").status == 401);
+    CHECK(bench.ask("GET", "/metrics", "caller").status == 403);
+    const auto answer = bench.ask("GET", "/metrics");
+    CHECK(answer.body == "berth_info 1\n");
+    CHECK(answer.type == "text/plain; version=0.0.4; charset=utf-8");
+    bench.open_metrics = true;
+    CHECK(bench.ask("GET", "/metrics", "").status == 200);
+    CHECK(bench.ask("POST", "/metrics", "").status == 405);
+    CHECK(bench.ask("GET", "/sessions", "").status == 401);
 }
