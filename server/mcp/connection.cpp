@@ -1,4 +1,6 @@
+#include "sandbox/base/request_scope.hpp"
 #include "server/mcp/service.hpp"
+#include "server/mcp/trace_context.hpp"
 #include "server/rpc/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,6 +30,7 @@ bool has_method(Era era, std::string_view method) noexcept
 
 void Connection::request(const std::shared_ptr<rpc::Call>& call)
 {
+    const RequestScope scope(traceparent_of(call->params()));
     const auto& message = call->message();
     // `server/discover` belongs to the modern era only, so without a claim its envelope is what is
     // wrong with it; saying so tells a client more than an unknown method would.
