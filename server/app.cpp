@@ -4,6 +4,7 @@
 #include "sandbox/base/host_limit.hpp"
 #include "sandbox/base/shell_word.hpp"
 #include "server/application.hpp"
+#include "server/audit/audit_log.hpp"
 #include "server/cli/adopt_session.hpp"
 #include "server/cli/call.hpp"
 #include "server/cli/command_line.hpp"
@@ -166,6 +167,15 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
     };
 }
 
+CallObserver observer_of(const std::shared_ptr<AuditLog>& audit)
+{
+    if (!audit) {
+        return {};
+    }
+    return [audit](const Options& options, const tools::Settings& settings,
+                   const mcp::CallReport& call) { audit->call(options, settings, call); };
+}
+
 [[noreturn]] void serve(const cli::CommandLine& line, Options options,
                         const std::shared_ptr<sandbox::Backend>& backend,
                         const Composition& composition)
@@ -175,6 +185,7 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
         insist(changed, *backend, composition);
         warn_of_mounted_workdir(changed.sessions.mounts);
     };
+    const auto audit = open_audit_log(options);
     if (options.http.is_wanted()) {
         const http::Making making{.given = line.given,
                                   .options = std::make_shared<const Options>(std::move(options)),
@@ -182,12 +193,13 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
                                   .composition = composition,
                                   .tell_of_settings = tell_of_settings,
                                   .check = check,
-                                  .tell_of_sessions = tell_of_sessions};
+                                  .tell_of_sessions = tell_of_sessions,
+                                  .audit = audit};
         http::serve_http(making);
     }
     auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
                                                tell_of_settings, check);
-    Application application(std::move(options), backend, std::move(live));
+    Application application(std::move(options), backend, std::move(live), observer_of(audit));
     warn_of_mounted_workdir(application.options().sessions.mounts);
     if (::isatty(STDIN_FILENO) == 1) {
         greet_terminal(application.options().dialect);
@@ -276,7 +288,8 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         if (line.command == "serve") {
             serve(line, std::move(options), backend, composition);
         }
-        Application application(std::move(options), backend);
+        auto observe = observer_of(open_audit_log(options));
+        Application application(std::move(options), backend, nullptr, std::move(observe));
         return cli::call(application, line.tool, line.arguments, line.json);
     }
     if (line.command.starts_with("sessions-")) {

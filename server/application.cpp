@@ -118,7 +118,7 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     configuration.report = [this, observe = std::move(observe)](const mcp::CallReport& call) {
         report(*options_, call);
         if (observe) {
-            observe(*options_, call);
+            observe(*options_, *settings(), call);
         }
     };
     service_ = std::make_unique<mcp::Service>(std::move(configuration));

@@ -16,9 +16,10 @@ namespace berth::server {
 /// Throws Error(invalid_argument) for tools that do not exist.
 [[nodiscard]] mcp::Catalog select_tools(const Options& options);
 
-/// Told of each call that has ended, with the options of its session, beside the log; by many
-/// threads. Must not throw.
-using CallObserver = std::function<void(const Options&, const mcp::CallReport&)>;
+/// Told of each call that has ended, with the options of its session and the settings in force,
+/// beside the log; by many threads, each at its request still. Must not throw.
+using CallObserver =
+    std::function<void(const Options&, const tools::Settings&, const mcp::CallReport&)>;
 
 /// Everything that answers calls, put together from the options. Makes no machine by itself.
 class Application {

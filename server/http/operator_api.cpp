@@ -1,6 +1,7 @@
 #include "server/http/operator_api.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/request_scope.hpp"
 #include "server/cli/end_session.hpp"
 #include "server/cli/reports.hpp"
 #include "server/cli/sessions.hpp"
@@ -12,7 +13,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace berth::server::http {
@@ -65,13 +68,6 @@ void tell_when_to_retry(HttpAnswer& answer, ErrorCode code)
     }
 }
 
-HttpAnswer failure(const Error& error)
-{
-    auto answer = refusal(status_of(error.code()), error.code(), error.what(), error.hint());
-    tell_when_to_retry(answer, error.code());
-    return answer;
-}
-
 HttpAnswer answer_of(const cli::Outcome& outcome)
 {
     auto answer = json_answer(outcome.failure ? status_of(*outcome.failure) : good, *outcome.data);
@@ -83,12 +79,21 @@ HttpAnswer answer_of(const cli::Outcome& outcome)
 
 /// A machine that has ended is what was asked for, also where its files wait to be saved; a home
 /// that was to go and is there is not.
-HttpAnswer end_of(const cli::Outcome& outcome, bool purge)
+cli::Outcome end_of(cli::Outcome outcome, bool purge)
 {
     if (outcome.failure && outcome.data->value("killed", false)) {
-        return json_answer(purge ? conflict : good, *outcome.data);
+        outcome.failure = purge ? std::optional(ErrorCode::conflict) : std::nullopt;
     }
-    return answer_of(outcome);
+    return outcome;
+}
+
+cli::Outcome failed(ErrorCode code, const std::string& reason, const std::string& remedy)
+{
+    return {.data = cli::boxed({{"code", to_string(code)}, {"reason", reason}, {"remedy", remedy}}),
+            .text = {},
+            .complaint = reason,
+            .remedy = remedy,
+            .failure = code};
 }
 
 cli::Asked asked_for(const OperatorRequest& request, const Options& options)
@@ -97,6 +102,46 @@ cli::Asked asked_for(const OperatorRequest& request, const Options& options)
     return {request.principal.empty() ? session::SessionId{}
                                       : options.keys.apply(request.principal, request.key),
             request.key};
+}
+
+cli::Outcome perform(const OperatorRequest& request, Books& books)
+{
+    auto& sessions = books.sessions;
+    if (request.what == What::list) {
+        return cli::list_sessions(sessions);
+    }
+    if (request.what == What::status) {
+        auto status = cli::show_status(sessions, books.options);
+        status.failure.reset(); // an answer, however it is
+        return status;
+    }
+    const auto asked = asked_for(request, books.options);
+    switch (request.what) {
+    case What::pause:
+        return cli::pause_session(sessions, asked);
+    case What::resume:
+        return cli::resume_session(sessions, asked);
+    case What::end:
+        return end_of(
+            cli::kill_session(sessions, asked, request.purge,
+                              request.save ? session::AtEnd::save : session::AtEnd::give_up),
+            request.purge);
+    case What::show:
+    case What::list:
+    case What::status:
+    case What::metrics:
+        break;
+    }
+    return cli::show_session(sessions, asked);
+}
+
+/// Empty: it changes nothing.
+std::string_view word_for(What what)
+{
+    return what == What::pause    ? "pause"
+           : what == What::resume ? "resume"
+           : what == What::end    ? "kill"
+                                  : "";
 }
 
 HttpAnswer stranger(Operators::Standing standing)
@@ -119,7 +164,7 @@ transport::HttpAdmission OperatorApi::admit(const transport::HttpHead& head)
 {
     Operators::Found found;
     if (!is_open(head.path)) {
-        found = operators_.identify(head);
+        found = parts_.operators.identify(head);
         if (found.standing != Operators::Standing::is_operator) {
             return {.refusal = stranger(found.standing)};
         }
@@ -135,7 +180,7 @@ HttpAnswer OperatorApi::answer(const transport::HttpRequest& request)
 {
     const auto who = std::static_pointer_cast<const Caller>(request.context);
     if (!who) { // of what is open to all
-        return answer_to(request.head);
+        return answer_to(request.head, nullptr);
     }
     const std::shared_ptr<void> counted(nullptr, [&](void*) { --who->account->calls; });
     if (++who->account->calls > who->calls) {
@@ -144,21 +189,15 @@ HttpAnswer OperatorApi::answer(const transport::HttpRequest& request)
         busy.fields.emplace_back("Retry-After", "1");
         return busy;
     }
-    auto answer = answer_to(request.head);
-    if (request.head.method != "GET") { // what was changed, or tried
-        log::write(log::Level::info, "operator",
-                   {{"principal", who->principal},
-                    {"method", request.head.method},
-                    {"path", request.head.path},
-                    {"status", std::to_string(answer.status)}});
-    }
-    return answer;
+    return answer_to(request.head, who.get());
 }
 
-HttpAnswer OperatorApi::answer_to(const transport::HttpHead& head)
+/// `who`: null for what is open to all.
+HttpAnswer OperatorApi::answer_to(const transport::HttpHead& head, const Caller* who)
 {
+    OperatorRequest request;
     try {
-        return perform(read_operator_request(head));
+        request = read_operator_request(head);
     } catch (const transport::HttpError& error) {
         const bool missing = error.status() == 404;
         auto answer =
@@ -168,43 +207,48 @@ HttpAnswer OperatorApi::answer_to(const transport::HttpHead& head)
             answer.fields.emplace_back("Allow", allowed_methods(head.path));
         }
         return answer;
-    } catch (const Error& error) {
-        return failure(error);
-    } catch (const std::exception& error) {
-        return refusal(500, ErrorCode::internal, error.what(), "");
     }
-}
-
-HttpAnswer OperatorApi::perform(const OperatorRequest& request)
-{
     if (request.what == What::metrics) {
         return {.status = good,
                 .fields = {{"Cache-Control", "no-store"}},
                 .type = std::string(MetricText::type),
-                .body = metrics_()};
+                .body = parts_.metrics()};
     }
-    auto& books = books_(request.backend);
-    auto& sessions = books.sessions;
-    switch (request.what) {
-    case What::list:
-        return answer_of(cli::list_sessions(sessions));
-    case What::status: // an answer, however it is
-        return json_answer(good, *cli::show_status(sessions, books.options).data);
-    case What::show:
-        return answer_of(cli::show_session(sessions, asked_for(request, books.options)));
-    case What::pause:
-        return answer_of(cli::pause_session(sessions, asked_for(request, books.options)));
-    case What::resume:
-        return answer_of(cli::resume_session(sessions, asked_for(request, books.options)));
-    case What::end:
-        return end_of(
-            cli::kill_session(sessions, asked_for(request, books.options), request.purge,
-                              request.save ? session::AtEnd::save : session::AtEnd::give_up),
-            request.purge);
-    case What::metrics:
-        break;
+    const RequestScope scope({});
+    const auto began = std::chrono::steady_clock::now();
+    const auto outcome = outcome_of(request);
+    if (const auto did = word_for(request.what); who != nullptr && !did.empty()) {
+        tell(*who, did, request, outcome, std::chrono::steady_clock::now() - began);
     }
-    return refusal(404, ErrorCode::not_found, "there is nothing at this address", "");
+    return answer_of(outcome);
+}
+
+cli::Outcome OperatorApi::outcome_of(const OperatorRequest& request)
+{
+    try {
+        return perform(request, parts_.books(request.backend));
+    } catch (const Error& error) {
+        return failed(error.code(), error.what(), error.hint());
+    } catch (const std::exception& error) {
+        return failed(ErrorCode::internal, error.what(), "");
+    }
+}
+
+/// What was changed, or tried.
+void OperatorApi::tell(const Caller& who, std::string_view did, const OperatorRequest& request,
+                       const cli::Outcome& outcome, std::chrono::nanoseconds duration)
+{
+    const auto result = outcome.failure ? to_string(*outcome.failure) : "ok";
+    log::write(log::Level::info, "operator",
+               {{"principal", who.principal},
+                {"did", did},
+                {"session", request.key},
+                {"of", request.principal},
+                {"outcome", result}});
+    if (parts_.audit) {
+        parts_.audit->operation(who.principal, did, request.key, result,
+                                std::chrono::duration_cast<std::chrono::microseconds>(duration));
+    }
 }
 
 } // namespace berth::server::http

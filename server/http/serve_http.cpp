@@ -59,8 +59,13 @@ TokenFile::Told teller_of(const std::string& file)
 struct Service {
     explicit Service(const Making& making)
         : maker(making,
-                [this](const Options&, const mcp::CallReport& call) {
+                [this, audit = making.audit](const Options& options,
+                                             const tools::Settings& settings,
+                                             const mcp::CallReport& call) {
                     counts.add(call.own_name, call.outcome, call.duration);
+                    if (audit) {
+                        audit->call(options, settings, call);
+                    }
                 }),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
@@ -68,9 +73,11 @@ struct Service {
           operators(making.options->http.operator_token_file, callers,
                     teller_of(making.options->http.operator_token_file)),
           books(making, maker),
-          api(
-              operators, [this](const std::string& backend) -> Books& { return books.of(backend); },
-              [this] { return metrics.text(); }, making.options->http.open_metrics),
+          api({.operators = operators,
+               .books = [this](const std::string& backend) -> Books& { return books.of(backend); },
+               .metrics = [this] { return metrics.text(); },
+               .open_metrics = making.options->http.open_metrics,
+               .audit = making.audit}),
           listener(listen_on(making.options->http)), pool(most_calls),
           tenants([this](const Caller& caller,
                          const std::string& session) { return maker.make(caller, session); },

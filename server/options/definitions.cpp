@@ -14,6 +14,8 @@ constexpr double gibibyte = 1024 * mebibyte;
 // clang-format off
 constexpr std::array table = {
     Definition{"allowed_mount_roots", Kind::list, "", 0, 0, "", false, "folders below which everything that is mounted must be; without any, profiles mount nothing"},
+    Definition{"audit_command", Kind::choice, "text", 0, 0, "text|hash|none", true, "of a command in the audit log: its first 400 characters without values that are known to be secret, its SHA-256, or nothing"},
+    Definition{"audit_log", Kind::text, "", 0, 0, "", true, "file to which a line is appended for each call: who, where, which tool, what came of it"},
     Definition{"backend", Kind::choice, "local", 0, 0, "local|e2b", true, "where sandboxes run"},
     Definition{"behind_proxy", Kind::boolean, "false", 0, 0, "", true, "a proxy that encrypts stands before --http, which may then listen beyond this host"},
     Definition{"default_workspace", Kind::text, "", 0, 0, "", false, "folder of this host, with {principal}, {session} and {profile} in its path, that is /workspace where nobody mounts another there"},

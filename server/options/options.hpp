@@ -35,6 +35,14 @@ struct HttpOptions {
     [[nodiscard]] bool is_wanted() const noexcept { return !address.empty() || !unix_path.empty(); }
 };
 
+/// What is written down of each call.
+struct AuditOptions {
+    enum class Command : unsigned char { text, hash, none };
+
+    std::string path; ///< empty: nothing is
+    Command command = Command::text;
+};
+
 /// What was decided for this run. Never changed after it was made.
 struct Options {
     std::string backend;
@@ -52,6 +60,7 @@ struct Options {
     std::size_t message_limit = 0; ///< bytes
     rpc::DispatcherLimits rpc;
     HttpOptions http;
+    AuditOptions audit;
     std::string log_level;
     std::string log_format;
     std::vector<Setting> settings; ///< every key, sorted

@@ -60,8 +60,10 @@ constexpr std::array built_in{
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 26> foreign{
+constexpr std::array<std::string_view, 28> foreign{
     "allowed_mount_roots",
+    "audit_command",
+    "audit_log",
     "behind_proxy",
     "http",
     "http_connections",

@@ -144,7 +144,7 @@ class SessionsTest(OperatorBench):
         self.assertIn("kept", self.call("read_file", path="~/n", **self.as_alice("work")).text)
         self.assertEqual(self.json("DELETE", path + "?purge=true")["purged"], True)
         self.assertEqual(self.json("GET", "/sessions"), [])
-        self.assertIn("operator principal=olga method=DELETE", self.log())
+        self.assertIn("operator principal=olga did=kill", self.log())
 
     def test_a_session_in_the_middle_of_a_call_is_not_paused_and_says_so(self):
         busy = self.connect()

@@ -61,15 +61,17 @@ struct OperatorBench {
         if (!token.empty()) {
             head.fields.emplace_back("authorization", "Bearer " + token);
         }
-        OperatorApi api(
-            *operators,
-            [this](const std::string& name) -> Books& {
-                if (!name.empty()) {
-                    throw Error(ErrorCode::invalid_argument, "there is no backend " + name);
-                }
-                return *books;
-            },
-            [] { return std::string("berth_info 1\n"); }, open_metrics);
+        OperatorApi api({.operators = *operators,
+                         .books = [this](const std::string& name) -> Books& {
+                             if (!name.empty()) {
+                                 throw Error(ErrorCode::invalid_argument,
+                                             "there is no backend " + name);
+                             }
+                             return *books;
+                         },
+                         .metrics = [] { return std::string("berth_info 1\n"); },
+                         .open_metrics = open_metrics,
+                         .audit = audit});
         REQUIRE(api.serves(path));
         auto admission = api.admit(head);
         if (admission.refusal) {
@@ -98,6 +100,7 @@ struct OperatorBench {
     std::unique_ptr<Operators> operators;
     std::unique_ptr<Books> books;
     bool open_metrics = false;
+    std::shared_ptr<server::AuditLog> audit;
 };
 
 } // namespace
@@ -126,9 +129,9 @@ TEST_CASE("without a file of operators there is no operator's API")
 {
     OperatorBench bench;
     Operators nobody("", *bench.callers, bench.told);
-    OperatorApi api(
-        nobody, [&](const std::string&) -> Books& { return *bench.books; },
-        [] { return std::string(); }, false);
+    OperatorApi api({.operators = nobody,
+                     .books = [&](const std::string&) -> Books& { return *bench.books; },
+                     .metrics = [] { return std::string(); }});
     CHECK_FALSE(api.serves("/sessions"));
     CHECK_FALSE(api.serves("/status"));
     transport::HttpHead head;
