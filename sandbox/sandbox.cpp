@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/base/request_scope.hpp"
 #include "sandbox/exchange.hpp"
 #include "sandbox/guest_connection.hpp"
 #include "sandbox/late_words.hpp"
@@ -45,6 +46,15 @@ std::chrono::milliseconds life_of(const protocol::ExecuteRequest& request)
     return time_of(request.timeout) + time_of(goes_on ? request.job_lifetime : 0);
 }
 
+/// It begins with the id of the request that this thread is at, so that what a guest keeps of a
+/// call can be found by what the log says of it.
+std::string new_call_name()
+{
+    static_assert(protocol::CallName::size == RequestScope::id_size + 8);
+    auto* const scope = RequestScope::current();
+    return scope == nullptr ? random_hex(protocol::CallName::size / 2) : scope->next_name();
+}
+
 /// Of a call without a limit.
 std::chrono::milliseconds expected_of(bool moves_files)
 {
@@ -72,7 +82,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     protocol::CallName name;
     if (protocol::is_named(operation) ||
         (!reach_.kept && protocol::may_be_named(operation) && kept != nullptr)) {
-        name.name = random_hex(protocol::CallName::size / 2);
+        name.name = new_call_name();
         protocol::encode_to(payload, name);
     }
     if (payload.size() > protocol::max_payload_size) {

@@ -4,6 +4,7 @@
 #include "sandbox/base/host_limit.hpp"
 #include "sandbox/base/shell_word.hpp"
 #include "server/application.hpp"
+#include "server/audit/audit_log.hpp"
 #include "server/cli/adopt_session.hpp"
 #include "server/cli/call.hpp"
 #include "server/cli/command_line.hpp"
@@ -167,6 +168,15 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
     };
 }
 
+CallObserver observer_of(const std::shared_ptr<AuditLog>& audit)
+{
+    if (!audit) {
+        return {};
+    }
+    return [audit](const Options& options, const tools::Settings& settings,
+                   const mcp::CallReport& call) { audit->call(options, settings, call); };
+}
+
 [[noreturn]] void serve(const cli::CommandLine& line, Options options,
                         const std::shared_ptr<sandbox::Backend>& backend,
                         const Composition& composition)
@@ -176,6 +186,7 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
         insist(changed, *backend, composition);
         warn_of_mounted_workdir(changed.sessions.mounts);
     };
+    const auto audit = open_audit_log(options);
     if (options.http.is_wanted()) {
         const http::Making making{.given = line.given,
                                   .options = std::make_shared<const Options>(std::move(options)),
@@ -183,12 +194,14 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
                                   .composition = composition,
                                   .tell_of_settings = tell_of_settings,
                                   .check = check,
-                                  .tell_of_sessions = tell_of_sessions};
+                                  .tell_of_sessions = tell_of_sessions,
+                                  .audit = audit};
         http::serve_http(making);
     }
     auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
                                                tell_of_settings, check);
-    Application application(std::move(options), backend, std::move(live), composition.extend);
+    Application application(std::move(options), backend, std::move(live), observer_of(audit),
+                            composition.extend);
     warn_of_mounted_workdir(application.options().sessions.mounts);
     if (::isatty(STDIN_FILENO) == 1) {
         greet_terminal(application.options().dialect);
@@ -233,29 +246,34 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
         return options.keys.apply(options.session.principal, line.key);
     };
     if (line.command == "sessions-list") {
-        return cli::list_sessions(sessions, line.json);
+        return cli::tell(cli::list_sessions(sessions), line.json);
     }
     if (line.command == "sessions-kill") {
-        return cli::kill_session(sessions, {key(), line.key, line.json}, line.purge,
-                                 line.no_save ? session::AtEnd::give_up : session::AtEnd::save);
+        return cli::tell(
+            cli::kill_session(sessions, {key(), line.key}, line.purge,
+                              line.no_save ? session::AtEnd::give_up : session::AtEnd::save),
+            line.json);
     }
     if (line.command == "sessions-adopt") {
-        return cli::adopt_session(sessions, {key(), line.key, line.json},
-                                  {.to = options.session,
-                                   .end_machine = line.end_machine,
-                                   .any_principal = line.given.values.contains("principal"),
-                                   .deadline = Deadline::after(options.sessions.lock_wait)});
+        return cli::tell(
+            cli::adopt_session(sessions, {key(), line.key},
+                               {.to = options.session,
+                                .end_machine = line.end_machine,
+                                .any_principal = line.given.values.contains("principal"),
+                                .deadline = Deadline::after(options.sessions.lock_wait)}),
+            line.json);
     }
     if (line.command == "sessions-gc") {
         return cli::collect_sessions(sessions, line.homes_older_than, line.json);
     }
     if (line.command.starts_with("sessions-")) {
-        const cli::Asked asked{key(), line.key, line.json};
-        return line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
-               : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
-                                                   : cli::show_session(sessions, asked);
+        const cli::Asked asked{key(), line.key};
+        return cli::tell(line.command == "sessions-pause"    ? cli::pause_session(sessions, asked)
+                         : line.command == "sessions-resume" ? cli::resume_session(sessions, asked)
+                                                             : cli::show_session(sessions, asked),
+                         line.json);
     }
-    return cli::show_status(sessions, options, line.json);
+    return cli::tell(cli::show_status(sessions, options), line.json);
 }
 
 int run_with_backend(const cli::CommandLine& line, Options options, const Composition& composition)
@@ -272,7 +290,8 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         if (line.command == "serve") {
             serve(line, std::move(options), backend, composition);
         }
-        Application application(std::move(options), backend);
+        auto observe = observer_of(open_audit_log(options));
+        Application application(std::move(options), backend, nullptr, std::move(observe));
         return cli::call(application, line.tool, line.arguments, line.json);
     }
     if (line.command.starts_with("sessions-")) {

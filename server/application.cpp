@@ -86,7 +86,7 @@ mcp::Catalog select_tools(const Options& options)
 }
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                         std::unique_ptr<LiveSettings> live,
+                         std::unique_ptr<LiveSettings> live, CallObserver observe,
                          const std::function<void(mcp::Configuration&)>& extend)
     : options_(std::make_shared<const Options>(std::move(options))), live_(std::move(live)),
       catalog_(select_tools(*options_)), present_(options_),
@@ -115,7 +115,12 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
                                const tools::Progress& progress) {
         return run(tool, arguments, stop, told, progress);
     };
-    configuration.report = [this](const mcp::CallReport& call) { report(*options_, call); };
+    configuration.report = [this, observe = std::move(observe)](const mcp::CallReport& call) {
+        report(*options_, call);
+        if (observe) {
+            observe(*options_, *settings(), call);
+        }
+    };
     configuration.resources = resources();
     configuration.prompts.push_back(
         make_guide_prompt([this] { return instructions(); }, catalog_, options_->dialect));

@@ -16,13 +16,18 @@ namespace berth::server {
 /// Throws Error(invalid_argument) for tools that do not exist.
 [[nodiscard]] mcp::Catalog select_tools(const Options& options);
 
+/// Told of each call that has ended, with the options of its session and the settings in force,
+/// beside the log; by many threads, each at its request still. Must not throw.
+using CallObserver =
+    std::function<void(const Options&, const tools::Settings&, const mcp::CallReport&)>;
+
 /// Everything that answers calls, put together from the options. Makes no machine by itself.
 class Application {
   public:
     /// Throws Error(invalid_argument) for tools that do not exist.
     /// `live`: null where the settings stay as they are. `extend`: changes what is offered.
     Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                std::unique_ptr<LiveSettings> live = nullptr,
+                std::unique_ptr<LiveSettings> live = nullptr, CallObserver observe = {},
                 const std::function<void(mcp::Configuration&)>& extend = {});
     ~Application();
     Application(const Application&) = delete;

@@ -1,5 +1,6 @@
 #include "server/log.hpp"
 
+#include "sandbox/base/request_scope.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/rpc/json_text.hpp"
 
@@ -7,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <vector>
 
 namespace berth::server::log {
 namespace {
@@ -50,7 +52,20 @@ std::string plain_or_quoted(std::string_view value)
     return text;
 }
 
-std::string as_text(std::string_view message, std::initializer_list<Field> fields)
+/// What a line has beside its own fields: of which request it is, where its thread is at one.
+std::vector<Field> with_request(std::initializer_list<Field> fields)
+{
+    std::vector<Field> all(fields);
+    if (const auto* const scope = RequestScope::current()) {
+        all.emplace_back("request", scope->id());
+        if (!scope->traceparent().empty()) {
+            all.emplace_back("traceparent", scope->traceparent());
+        }
+    }
+    return all;
+}
+
+std::string as_text(std::string_view message, const std::vector<Field>& fields)
 {
     std::string line(message);
     for (const auto& [name, value] : fields) {
@@ -61,7 +76,7 @@ std::string as_text(std::string_view message, std::initializer_list<Field> field
     return line;
 }
 
-std::string as_json(std::string_view message, std::initializer_list<Field> fields)
+std::string as_json(std::string_view message, const std::vector<Field>& fields)
 {
     std::string line = R"("message":)";
     rpc::append_quoted(line, utf8::sanitize(message));
@@ -98,7 +113,8 @@ void write(Level level, std::string_view message, std::initializer_list<Field> f
     if (!instance.lines || !instance.lines->should_log(spdlog_level)) {
         return;
     }
-    const auto line = instance.json ? as_json(message, fields) : as_text(message, fields);
+    const auto all = with_request(fields);
+    const auto line = instance.json ? as_json(message, all) : as_text(message, all);
     instance.lines->log(spdlog_level, spdlog::string_view_t(line.data(), line.size()));
 }
 

@@ -44,17 +44,6 @@ void feed(Sha256& hash, const json& value)
     }
 }
 
-json own_form(const Entry& tool, const json& arguments, const Settings& settings)
-{
-    try {
-        const auto own =
-            tool.line == nullptr ? arguments : own_arguments(*tool.line, arguments, settings);
-        return tool.canonical == nullptr ? own : tool.canonical(own);
-    } catch (const Error&) {
-        return arguments;
-    }
-}
-
 json canonical_form(const Entry& tool, const json& arguments, const Settings& settings)
 {
     auto form = own_form(tool, arguments, settings);
@@ -65,6 +54,17 @@ json canonical_form(const Entry& tool, const json& arguments, const Settings& se
 }
 
 } // namespace
+
+json own_form(const Entry& tool, const json& arguments, const Settings& settings)
+{
+    try {
+        const auto own =
+            tool.line == nullptr ? arguments : own_arguments(*tool.line, arguments, settings);
+        return tool.canonical == nullptr ? own : tool.canonical(own);
+    } catch (const Error&) {
+        return arguments;
+    }
+}
 
 std::string call_identity(const Entry& tool, const json& arguments, const Settings& settings)
 {

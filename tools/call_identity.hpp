@@ -15,4 +15,9 @@ namespace berth::tools {
 [[nodiscard]] std::string call_identity(const Entry& tool, const nlohmann::json& arguments,
                                         const Settings& settings);
 
+/// The arguments as the tool itself takes them, by their canonical names; those that it refuses as
+/// they came.
+[[nodiscard]] nlohmann::json own_form(const Entry& tool, const nlohmann::json& arguments,
+                                      const Settings& settings);
+
 } // namespace berth::tools

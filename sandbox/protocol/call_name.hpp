@@ -16,7 +16,9 @@ namespace berth::protocol {
 struct CallName {
     static constexpr std::size_t size = 32;
 
-    std::string name; ///< that many hex digits, at random; empty: none
+    /// That many hex digits, at random, or of a request of a client's its id and the number of the
+    /// call within it; empty: none.
+    std::string name;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)

@@ -58,31 +58,31 @@ std::optional<session::Adopted> machine_by_id(session::SessionManager& sessions,
 }
 
 /// `what`: the key of the session whose home it was; nothing: a machine was taken by its id.
-void print_adopted(const Asked& asked, const session::SessionId& to,
+Outcome outcome_of(const Asked& asked, const session::SessionId& to,
                    const std::optional<std::string>& what, const session::Adopted& adopted)
 {
-    if (asked.json) {
-        print_json({{"session", to.session},
-                    {"principal", to.principal},
-                    {"key", adopted.key},
-                    {"from", what.value_or(asked.name)},
-                    {"from_session", adopted.from.session},
-                    {"home", adopted.home},
-                    {"ended_machine", adopted.ended_machine}});
-    } else if (!what) {
-        print("session " + one_line(to.session) + " has the sandbox " + one_line(asked.name) +
-              ", with all that is in it");
-    } else {
-        print("session " + one_line(to.session) + " has the home of " + one_line(asked.name) +
-              (adopted.ended_machine ? ", whose machine was ended for it" : "") +
-              "; its next call makes a machine with it");
-    }
+    return {.data = boxed({{"session", to.session},
+                           {"principal", to.principal},
+                           {"key", adopted.key},
+                           {"from", what.value_or(asked.name)},
+                           {"from_session", adopted.from.session},
+                           {"home", adopted.home},
+                           {"ended_machine", adopted.ended_machine}}),
+            .text =
+                "session " + one_line(to.session) +
+                (what ? " has the home of " + one_line(asked.name) +
+                            (adopted.ended_machine ? ", whose machine was ended for it" : "") +
+                            "; its next call makes a machine with it"
+                      : " has the sandbox " + one_line(asked.name) + ", with all that is in it"),
+            .complaint = {},
+            .remedy = {},
+            .failure = {}};
 }
 
 } // namespace
 
-int adopt_session(session::SessionManager& sessions, const Asked& asked,
-                  const session::Adoption& adoption)
+Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
+                      const session::Adoption& adoption)
 {
     const auto& to = adoption.to;
     if (to.session.empty()) {
@@ -102,16 +102,14 @@ int adopt_session(session::SessionManager& sessions, const Asked& asked,
             by_id ? machine_by_id(sessions, asked.name, adoption) : sessions.adopt(*what, adoption);
     }
     if (!adopted) {
-        say_why(
+        return nothing_done(
             asked, ErrorCode::not_found,
             "there is no session \"" + one_line(asked.name) + "\" of " +
                 one_line(asked.id.principal) + ", and no home of that key" +
                 (by_id ? ", nor a machine of that id" : ""),
             advice_on_missing(sessions, asked.id, "adopt", " --session " + shell_word(to.session)));
-        return 1;
     }
-    print_adopted(asked, to, what, *adopted);
-    return 0;
+    return outcome_of(asked, to, what, *adopted);
 }
 
 } // namespace berth::server::cli

@@ -6,9 +6,9 @@
 namespace berth::server::cli {
 
 /// Gives the home of a session, or one that no book knows, to another session, which the operator
-/// names by the usual settings. 1 where there is none. Throws Error(invalid_argument) where `to`
-/// has no name, and as SessionManager::adopt().
-[[nodiscard]] int adopt_session(session::SessionManager& sessions, const Asked& asked,
-                                const session::Adoption& adoption);
+/// names by the usual settings. Fails where there is none. Throws Error(invalid_argument) where
+/// `to` has no name, and as SessionManager::adopt().
+[[nodiscard]] Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
+                                    const session::Adoption& adoption);
 
 } // namespace berth::server::cli

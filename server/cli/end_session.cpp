@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace berth::server::cli {
@@ -17,7 +19,7 @@ using nlohmann::json;
 
 /// Why nothing was ended, and what to do.
 struct NothingEnded {
-    std::string code;
+    std::optional<ErrorCode> code;
     std::string reason;
     std::string remedy;
 };
@@ -28,12 +30,12 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const session:
 {
     for (const auto& facts : sessions.list()) {
         if (facts.key == key && facts.state == to_string(session::State::ended)) {
-            return {std::string(to_string(ErrorCode::conflict)),
+            return {ErrorCode::conflict,
                     "session " + one_line(name) + " has ended already; its home is kept",
                     "The same command with --purge removes it, with the files in its home."};
         }
     }
-    return {std::string(to_string(ErrorCode::not_found)),
+    return {ErrorCode::not_found,
             "there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
             advice_on_missing(sessions, id, "kill")};
 }
@@ -77,8 +79,8 @@ json saved_json(const session::SavedFiles& saved)
             {"skipped", std::move(skipped)}};
 }
 
-int kill_session(session::SessionManager& sessions, const Asked& asked, bool purge,
-                 session::AtEnd files)
+Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool purge,
+                     session::AtEnd files)
 {
     collect_leftovers(sessions);
     const auto& id = asked.id;
@@ -87,27 +89,30 @@ int kill_session(session::SessionManager& sessions, const Asked& asked, bool pur
     // What could not be saved keeps the home.
     const bool purged = ended && purge && ended.trouble.empty();
     const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name, key);
-    if (asked.json) {
-        print_json({{"session", id.session},
-                    {"killed", ended.ended},
-                    {"purged", purged},
-                    {"saved", ended.saved ? saved_json(*ended.saved) : json()},
-                    {"unsaved", ended.trouble},
-                    {"code", why.code},
-                    {"reason", why.reason},
-                    {"remedy", ended ? ended.remedy : why.remedy}});
-    } else if (!ended) {
-        complain(why.reason, why.remedy);
-    } else {
-        print("session " + one_line(id.session) + " has ended" +
-              (purged ? ", and its home is removed" : "") +
-              (ended.saved ? "; " + saved_sentence(*ended.saved) : ""));
+    Outcome outcome{.data = boxed({{"session", id.session},
+                                   {"killed", ended.ended},
+                                   {"purged", purged},
+                                   {"saved", ended.saved ? saved_json(*ended.saved) : json()},
+                                   {"unsaved", ended.trouble},
+                                   {"code", why.code ? to_string(*why.code) : std::string_view()},
+                                   {"reason", why.reason},
+                                   {"remedy", ended ? ended.remedy : why.remedy}}),
+                    .text = {},
+                    .complaint = why.reason,
+                    .remedy = why.remedy,
+                    .failure = why.code};
+    if (ended) {
+        outcome.text = "session " + one_line(id.session) + " has ended" +
+                       (purged ? ", and its home is removed" : "") +
+                       (ended.saved ? "; " + saved_sentence(*ended.saved) : "");
         if (!ended.trouble.empty()) {
-            complain("what session.save_on_end names could not be saved: " + ended.trouble,
-                     advice_on_unsaved(ended, purge));
+            outcome.complaint =
+                "what session.save_on_end names could not be saved: " + ended.trouble;
+            outcome.remedy = advice_on_unsaved(ended, purge);
+            outcome.failure = ErrorCode::backend_error;
         }
     }
-    return ended && ended.trouble.empty() ? 0 : 1;
+    return outcome;
 }
 
 } // namespace berth::server::cli

@@ -10,10 +10,10 @@
 namespace berth::server::cli {
 
 /// Ends the session, with `purge` its home too; what comes of its files (session.save_on_end) is
-/// told. 1 where there was nothing to end, or the files could not be saved: then the home stays,
-/// and a purge is not done.
-[[nodiscard]] int kill_session(session::SessionManager& sessions, const Asked& asked, bool purge,
-                               session::AtEnd files);
+/// told. Fails where there was nothing to end, or the files could not be saved: then the home
+/// stays, and a purge is not done.
+[[nodiscard]] Outcome kill_session(session::SessionManager& sessions, const Asked& asked,
+                                   bool purge, session::AtEnd files);
 
 /// "3 files (2 KB) are in the workspace at /sessions/work".
 [[nodiscard]] std::string saved_sentence(const session::SavedFiles& saved);

@@ -156,17 +156,13 @@ int show_version(bool as_json)
     return 0;
 }
 
-int list_sessions(session::SessionManager& sessions, bool as_json)
+Outcome list_sessions(session::SessionManager& sessions)
 {
     collect_leftovers(sessions);
     const auto all = sessions.list_asked();
-    if (as_json) {
-        json list = json::array();
-        for (const auto& facts : all) {
-            list.push_back(session_json(facts));
-        }
-        print_json(list);
-        return 0;
+    json list = json::array();
+    for (const auto& facts : all) {
+        list.push_back(session_json(facts));
     }
     const bool several_hosts =
         std::ranges::any_of(all, [](const auto& facts) { return !facts.host.empty(); });
@@ -182,8 +178,11 @@ int list_sessions(session::SessionManager& sessions, bool as_json)
             rows[i + 1].push_back(or_dash(one_line(all[i].host)));
         }
     }
-    print(all.empty() ? "no sessions" : table(std::move(rows)) + told_of_silent(all));
-    return 0;
+    return {.data = boxed(std::move(list)),
+            .text = all.empty() ? "no sessions" : table(std::move(rows)) + told_of_silent(all),
+            .complaint = {},
+            .remedy = {},
+            .failure = {}};
 }
 
 int show_checks(const std::vector<Check>& checks, const sandbox::Availability& found, bool as_json)

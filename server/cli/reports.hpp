@@ -2,6 +2,7 @@
 
 #include "sandbox/session/session_manager.hpp"
 #include "server/app.hpp"
+#include "server/cli/outcome.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -19,7 +20,7 @@ void collect_leftovers(session::SessionManager& sessions);
 
 [[nodiscard]] int show_config(const Options& options, bool json);
 [[nodiscard]] int show_version(bool json);
-[[nodiscard]] int list_sessions(session::SessionManager& sessions, bool json);
+[[nodiscard]] Outcome list_sessions(session::SessionManager& sessions);
 /// For programs; what list_sessions() shows of each.
 [[nodiscard]] nlohmann::json session_json(const session::SessionFacts& facts);
 

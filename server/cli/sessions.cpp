@@ -24,27 +24,26 @@ namespace {
 
 using nlohmann::json;
 
-/// The key of a session that there is; nothing after having said that there is none.
-std::optional<std::string> key_of(session::SessionManager& sessions, const Asked& asked,
-                                  const std::string& command)
+/// `key` gets that of the session where there is one; else what is to be told.
+std::optional<Outcome> no_session(session::SessionManager& sessions, const Asked& asked,
+                                  const std::string& command, std::string& key)
 {
     collect_leftovers(sessions);
-    auto key = sessions.find_key(asked.id, asked.name);
-    if (!key) {
-        say_why(asked, ErrorCode::not_found,
-                "there is no session \"" + one_line(asked.id.session) + "\" of " +
-                    one_line(asked.id.principal),
-                advice_on_missing(sessions, asked.id, command));
+    if (auto found = sessions.find_key(asked.id, asked.name)) {
+        key = std::move(*found);
+        return std::nullopt;
     }
-    return key;
+    return nothing_done(asked, ErrorCode::not_found,
+                        "there is no session \"" + one_line(asked.id.session) + "\" of " +
+                            one_line(asked.id.principal),
+                        advice_on_missing(sessions, asked.id, command));
 }
 
-int complain_of_no_machine(const Asked& asked)
+Outcome no_machine(const Asked& asked)
 {
-    say_why(asked, ErrorCode::conflict,
-            "session " + one_line(asked.name) + " has no machine that runs",
-            "`berth sessions list` shows its state; its next call makes a machine.");
-    return 1;
+    return nothing_done(asked, ErrorCode::conflict,
+                        "session " + one_line(asked.name) + " has no machine that runs",
+                        "`berth sessions list` shows its state; its next call makes a machine.");
 }
 
 constexpr std::chrono::minutes collect_time{10};
@@ -66,31 +65,30 @@ std::chrono::seconds age_from(const std::string& text)
         std::chrono::duration<double, std::milli>(*age));
 }
 
-/// What this host alone knows of a session whose books cannot be asked; false where that is
+/// What this host alone knows of a session whose books cannot be asked; nothing where that is
 /// nothing.
-bool show_traces(session::SessionManager& sessions, const Asked& asked, const Error& error)
+std::optional<Outcome> traces(session::SessionManager& sessions, const Asked& asked,
+                              const Error& error)
 {
     const auto key = sessions.key_of_home(asked.id, asked.name);
     if (!key) {
-        return false;
+        return std::nullopt;
     }
     const auto home = sessions.backend().find_home(*key);
     const bool lives = sessions.lives_here(*key);
-    if (asked.json) {
-        print_json({{"session", asked.name},
-                    {"key", *key},
-                    {"state", "unknown"},
-                    {"home", home},
-                    {"machine_here", lives},
-                    {"reason", error.what()},
-                    {"remedy", error.hint()}});
-    } else {
-        print("Session " + one_line(asked.name) +
-              ": the books cannot be asked\nhome: " + visible(home) +
-              "\nmachine: " + (lives ? "lives on this host" : "none lives on this host"));
-        complain(error.what(), error.hint());
-    }
-    return true;
+    return Outcome{.data = boxed({{"session", asked.name},
+                                  {"key", *key},
+                                  {"state", "unknown"},
+                                  {"home", home},
+                                  {"machine_here", lives},
+                                  {"reason", error.what()},
+                                  {"remedy", error.hint()}}),
+                   .text = "Session " + one_line(asked.name) +
+                           ": the books cannot be asked\nhome: " + visible(home) + "\nmachine: " +
+                           (lives ? "lives on this host" : "none lives on this host"),
+                   .complaint = error.what(),
+                   .remedy = error.hint(),
+                   .failure = error.code()};
 }
 
 std::string_view word_for(session::ToldMachine machine)
@@ -121,6 +119,31 @@ std::string resume_sentence(const protocol::ResumeReply& reply)
     return reply.was_paused ? " is awake again, after " +
                                   tools::human_duration(std::chrono::milliseconds(reply.paused_for))
                             : " is awake already";
+}
+
+Outcome sight_of(const session::Sight& sight)
+{
+    const auto& facts = sight.facts;
+    const tools::SessionInfo::Machine machine{sight.info, sight.layers};
+    const auto clients = sight.info.pause ? sight.info.pause->clients : 0;
+    Outcome shown{.data = boxed(tools::session_data(facts, machine, nullptr)),
+                  .text = tools::session_text(facts, machine, nullptr),
+                  .complaint = {},
+                  .remedy = {},
+                  .failure = {}};
+    shown.data->erase("message");
+    shown.data->update(session_json(facts));
+    (*shown.data)["settings_of"] = word_for(facts.machine);
+    (*shown.data)["clients"] = clients;
+    (*shown.data)["trouble"] = sight.trouble;
+    if (clients > 0) {
+        shown.text += "clients: " + tools::counted(clients, "connection") +
+                      (clients > 1 ? ", of one server or more\n" : "\n");
+    }
+    if (!sight.trouble.empty()) {
+        shown.text += "its guest does not tell: " + visible(sight.trouble) + "\n";
+    }
+    return shown;
 }
 
 void tell_collected(const session::Collected& collected)
@@ -185,100 +208,83 @@ std::int64_t seconds_to_more(const session::Collected& collected)
 
 } // namespace
 
-void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
-             const std::string& remedy)
+Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,
+                     const std::string& remedy)
 {
-    if (asked.json) {
-        print_json({{"session", asked.name},
-                    {"code", to_string(code)},
-                    {"reason", reason},
-                    {"remedy", remedy}});
-    } else {
-        complain(reason, remedy);
-    }
+    return {.data = boxed({{"session", asked.name},
+                           {"code", to_string(code)},
+                           {"reason", reason},
+                           {"remedy", remedy}}),
+            .text = {},
+            .complaint = reason,
+            .remedy = remedy,
+            .failure = code};
 }
 
-int show_session(session::SessionManager& sessions, const Asked& asked)
+Outcome show_session(session::SessionManager& sessions, const Asked& asked)
 {
     std::optional<session::Sight> sight;
     try {
-        const auto key = key_of(sessions, asked, "show");
-        sight = key ? sessions.show(*key) : std::nullopt;
+        std::string key;
+        if (auto none = no_session(sessions, asked, "show", key)) {
+            return std::move(*none);
+        }
+        sight = sessions.show(key);
+        if (!sight) { // it went meanwhile
+            return nothing_done(asked, ErrorCode::not_found,
+                                "session " + one_line(asked.name) + " is not there any more",
+                                "`berth sessions list` shows those there are.");
+        }
     } catch (const Error& error) {
-        if (error.code() != ErrorCode::sandbox_unavailable ||
-            !show_traces(sessions, asked, error)) {
+        auto known = error.code() == ErrorCode::sandbox_unavailable ? traces(sessions, asked, error)
+                                                                    : std::nullopt;
+        if (!known) {
             throw;
         }
+        return std::move(*known);
     }
-    if (!sight) {
-        return 1;
-    }
-    const auto& facts = sight->facts;
-    const tools::SessionInfo::Machine machine{sight->info, sight->layers};
-    const auto clients = sight->info.pause ? sight->info.pause->clients : 0;
-    if (asked.json) {
-        auto data = tools::session_data(facts, machine, nullptr);
-        data.erase("message");
-        data.update(session_json(facts));
-        data["settings_of"] = word_for(facts.machine);
-        data["clients"] = clients;
-        data["trouble"] = sight->trouble;
-        print_json(data);
-        return 0;
-    }
-    std::string text = tools::session_text(facts, machine, nullptr);
-    if (clients > 0) {
-        text += "clients: " + tools::counted(clients, "connection") +
-                (clients > 1 ? ", of one server or more\n" : "\n");
-    }
-    if (!sight->trouble.empty()) {
-        text += "its guest does not tell: " + visible(sight->trouble) + "\n";
-    }
-    print(text);
-    return 0;
+    return sight_of(*sight);
 }
 
-int pause_session(session::SessionManager& sessions, const Asked& asked)
+Outcome pause_session(session::SessionManager& sessions, const Asked& asked)
 {
-    const auto key = key_of(sessions, asked, "pause");
-    if (!key) {
-        return 1;
+    std::string key;
+    if (auto none = no_session(sessions, asked, "pause", key)) {
+        return std::move(*none);
     }
-    const auto reply = sessions.pause(*key);
+    const auto reply = sessions.pause(key);
     if (!reply) {
-        return complain_of_no_machine(asked);
+        return no_machine(asked);
     }
-    if (asked.json) {
-        print_json({{"session", asked.name},
-                    {"paused", true},
-                    {"was_paused", reply->was_paused},
-                    {"jobs", reply->jobs},
-                    {"mechanism", reply->mechanism}});
-    } else {
-        print("session " + one_line(asked.name) + pause_sentence(*reply));
-    }
-    return 0;
+    return {.data = boxed({{"session", asked.name},
+                           {"paused", true},
+                           {"was_paused", reply->was_paused},
+                           {"jobs", reply->jobs},
+                           {"mechanism", reply->mechanism}}),
+            .text = "session " + one_line(asked.name) + pause_sentence(*reply),
+            .complaint = {},
+            .remedy = {},
+            .failure = {}};
 }
 
-int resume_session(session::SessionManager& sessions, const Asked& asked)
+Outcome resume_session(session::SessionManager& sessions, const Asked& asked)
 {
-    const auto key = key_of(sessions, asked, "resume");
-    if (!key) {
-        return 1;
+    std::string key;
+    if (auto none = no_session(sessions, asked, "resume", key)) {
+        return std::move(*none);
     }
-    const auto reply = sessions.resume(*key);
+    const auto reply = sessions.resume(key);
     if (!reply) {
-        return complain_of_no_machine(asked);
+        return no_machine(asked);
     }
-    if (asked.json) {
-        print_json({{"session", asked.name},
-                    {"paused", false},
-                    {"was_paused", reply->was_paused},
-                    {"paused_for_ms", reply->paused_for}});
-    } else {
-        print("session " + one_line(asked.name) + resume_sentence(*reply));
-    }
-    return 0;
+    return {.data = boxed({{"session", asked.name},
+                           {"paused", false},
+                           {"was_paused", reply->was_paused},
+                           {"paused_for_ms", reply->paused_for}}),
+            .text = "session " + one_line(asked.name) + resume_sentence(*reply),
+            .complaint = {},
+            .remedy = {},
+            .failure = {}};
 }
 
 int collect_sessions(session::SessionManager& sessions,

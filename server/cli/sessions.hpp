@@ -1,15 +1,15 @@
 #pragma once
 
 #include "sandbox/session/session_manager.hpp"
+#include "server/cli/outcome.hpp"
 
 #include <optional>
 #include <string>
 
 namespace berth::server::cli {
 
-// The commands that are about sessions and make none. Each prints for people, or
-// with `json` for programs, and returns the exit status: 1 where there is no such session, or it
-// has no machine to pause. They throw what the guest refuses.
+// The commands that are about sessions and make none. Those that give an Outcome fail where there
+// is no such session, or it has no machine to pause, and throw what the guest refuses.
 
 /// Which session the operator asks for. `name` is what was given, of which the operator's template
 /// made `id`: or, for a session that this does not lead to, its key or sandbox as list_sessions()
@@ -17,18 +17,16 @@ namespace berth::server::cli {
 struct Asked {
     session::SessionId id;
     std::string name;
-    bool json = false;
 };
 
-/// Tells that nothing was done, for people on stderr.
-void say_why(const Asked& asked, ErrorCode code, const std::string& reason,
-             const std::string& remedy);
+[[nodiscard]] Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,
+                                   const std::string& remedy);
 
 /// Of limits, network and mounts what the books know, and not what this program was told: it makes
 /// no machine.
-[[nodiscard]] int show_session(session::SessionManager& sessions, const Asked& asked);
-[[nodiscard]] int pause_session(session::SessionManager& sessions, const Asked& asked);
-[[nodiscard]] int resume_session(session::SessionManager& sessions, const Asked& asked);
+[[nodiscard]] Outcome show_session(session::SessionManager& sessions, const Asked& asked);
+[[nodiscard]] Outcome pause_session(session::SessionManager& sessions, const Asked& asked);
+[[nodiscard]] Outcome resume_session(session::SessionManager& sessions, const Asked& asked);
 
 /// Clears up after what is dead, ten minutes at most, and removes the homes that have been kept for
 /// long enough: for their retention, or where `homes_older_than` is given, for that ("3d"). 1 where

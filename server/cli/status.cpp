@@ -176,7 +176,7 @@ std::string latest_errors(const Status& status)
 }
 
 /// What is told of folders and reasons has names in it that can be anybody's.
-void print_status(const Status& status, std::string_view backend, const std::string& state)
+std::string status_text(const Status& status, std::string_view backend, const std::string& state)
 {
     std::string text = "backend    " + std::string(backend) + '\n';
     text += std::string("available  ") + (status.availability.available ? "yes" : "no") + '\n';
@@ -198,7 +198,7 @@ void print_status(const Status& status, std::string_view backend, const std::str
             text += "remedy     " + or_dash(visible(status.trouble_remedy)) + '\n';
         }
     }
-    print(text + latest_errors(status));
+    return text + latest_errors(status);
 }
 
 /// Of what there is to say first why nothing can be made.
@@ -217,31 +217,34 @@ json reasons_json(const Status& status)
 
 } // namespace
 
-int show_status(session::SessionManager& sessions, const Options& options, bool as_json)
+Outcome show_status(session::SessionManager& sessions, const Options& options)
 {
     const auto status = gather(sessions, options);
     const auto& availability = status.availability;
-    if (as_json) {
-        json all{{"enabled", true},
-                 {"available", availability.available},
-                 {"sessions_known", status.trouble.empty()},
-                 {"backend", sessions.backend().name()},
-                 {"state_dir", options.sessions.state_directory},
-                 {"sessions", status.known},
-                 {"active_sessions", status.running.size()},
-                 {"paused_sessions", status.paused},
-                 {"commands_in_flight", status.commands},
-                 {"jobs", jobs_json(status)},
-                 {"silent_sessions", silent_json(status)},
-                 {"recent_errors", errors_json(status)},
-                 {"unread_errors", status.unread},
-                 {"limits", limits_json(options.sessions.limits)}};
-        all.update(reasons_json(status));
-        print_json(all);
-    } else {
-        print_status(status, sessions.backend().name(), options.sessions.state_directory);
+    const auto& state = options.sessions.state_directory;
+    Outcome outcome{.data = boxed({{"enabled", true},
+                                   {"available", availability.available},
+                                   {"sessions_known", status.trouble.empty()},
+                                   {"backend", sessions.backend().name()},
+                                   {"state_dir", state},
+                                   {"sessions", status.known},
+                                   {"active_sessions", status.running.size()},
+                                   {"paused_sessions", status.paused},
+                                   {"commands_in_flight", status.commands},
+                                   {"jobs", jobs_json(status)},
+                                   {"silent_sessions", silent_json(status)},
+                                   {"recent_errors", errors_json(status)},
+                                   {"unread_errors", status.unread},
+                                   {"limits", limits_json(options.sessions.limits)}}),
+                    .text = status_text(status, sessions.backend().name(), state),
+                    .complaint = {},
+                    .remedy = {},
+                    .failure = {}};
+    outcome.data->update(reasons_json(status));
+    if (!availability.available || !status.trouble.empty()) {
+        outcome.failure = ErrorCode::sandbox_unavailable;
     }
-    return availability.available && status.trouble.empty() ? 0 : 1;
+    return outcome;
 }
 
 } // namespace berth::server::cli

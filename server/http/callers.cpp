@@ -1,26 +1,12 @@
 #include "server/http/callers.hpp"
 
-#include "sandbox/base/small_letters.hpp"
+#include "server/http/bearer.hpp"
 #include "server/options/paths.hpp"
 
-#include <algorithm>
-#include <string_view>
 #include <utility>
 
 namespace berth::server::http {
 namespace {
-
-/// The token of `Authorization: Bearer TOKEN`; nothing: there is none.
-std::optional<std::string_view> bearer_token(const transport::HttpHead& head)
-{
-    constexpr std::string_view scheme = "bearer ";
-    const auto* const value = head.find("authorization");
-    if (value == nullptr || value->size() <= scheme.size()) {
-        return std::nullopt;
-    }
-    const bool is_bearer = in_small_letters(value->substr(0, scheme.size())) == scheme;
-    return is_bearer ? std::optional(std::string_view(*value).substr(scheme.size())) : std::nullopt;
-}
 
 std::shared_ptr<const Caller> make_caller(const std::string& principal, const std::string& origin)
 {
@@ -53,6 +39,11 @@ std::shared_ptr<const Caller> Callers::identify(const transport::HttpHead& head,
         return user(*uid);
     }
     return anybody_;
+}
+
+bool Callers::has_token(std::string_view token)
+{
+    return tokens_ && tokens_->find(token) != nullptr;
 }
 
 std::shared_ptr<const Caller> Callers::user(uid_t uid)

@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -26,6 +26,9 @@ class Callers {
     /// Null: not known.
     [[nodiscard]] std::shared_ptr<const Caller> identify(const transport::HttpHead& head,
                                                          const transport::HttpSocket& socket);
+
+    /// Whether it is somebody's.
+    [[nodiscard]] bool has_token(std::string_view token);
 
   private:
     [[nodiscard]] std::shared_ptr<const Caller> user(uid_t uid);

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "server/http/flight.hpp"
 #include "server/log.hpp"
+#include "server/mcp/trace_context.hpp"
 #include "server/options/session_name.hpp"
 #include "server/rpc/json_reader.hpp"
 #include "server/rpc/json_text.hpp"
@@ -10,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::server::http {
@@ -62,6 +64,15 @@ bool is_json(const HttpHead& head)
     const auto type = header(head, "content-type").value_or("");
     return type == "application/json" || type.starts_with("application/json;") ||
            type.starts_with("application/json ");
+}
+
+/// Of the caller's own trace; empty: none, or none that is clear.
+std::string traceparent(const HttpHead& head)
+{
+    constexpr auto name = &std::pair<std::string, std::string>::first;
+    return std::ranges::count(head.fields, "traceparent", name) == 1
+               ? header(head, "traceparent").value_or("")
+               : std::string();
 }
 
 /// The session that a client names by a header that is configured with the server's address; empty:
@@ -167,6 +178,9 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
     if (const auto why = parts_.rules.refusal(head); !why.empty()) {
         return {.refusal = refuse(403, why)};
     }
+    if (parts_.operators.serves(head.path)) {
+        return parts_.operators.admit(head);
+    }
     if (head.path != mcp_path) {
         // Of nobody in particular, who could hold all the room that there is for bodies.
         return head.has_body()
@@ -203,6 +217,9 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
     if (head.path == "/readyz") {
         const auto why = parts_.unavailable();
         return text_answer(why.empty() ? 200 : 503, why.empty() ? "ready" : why);
+    }
+    if (parts_.operators.serves(head.path)) {
+        return parts_.operators.answer(request);
     }
     if (head.path != mcp_path) {
         return text_answer(404, "MCP is at /mcp");
@@ -266,6 +283,7 @@ HttpAnswer Endpoint::take(json&& message, Asked& asked)
     }
     auto taken = rpc::take_message(std::move(message));
     const auto era = mcp::check_http_message(taken, asked.facts);
+    mcp::add_traceparent(*taken.params, traceparent(asked.request.head));
     if (era == mcp::Era::modern) {
         return modern(std::move(taken), asked);
     }
@@ -328,6 +346,12 @@ HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
     }
     mcp::check_http_batch(messages, asked.facts);
     const auto session = session_of(asked);
+    for (auto& message : messages) {
+        if (const auto params = message.find("params");
+            params != message.end() && params->is_object()) {
+            mcp::add_traceparent(*params, traceparent(asked.request.head));
+        }
+    }
     session->dispatcher().receive_batch(std::move(messages), asked.source());
     return asked.wait(session, {});
 }

@@ -2,6 +2,7 @@
 
 #include "server/http/host_rules.hpp"
 #include "server/http/legacy_sessions.hpp"
+#include "server/http/operator_api.hpp"
 #include "server/http/tenants.hpp"
 #include "server/mcp/http_rules.hpp"
 #include "server/transport/exchange.hpp"
@@ -19,8 +20,8 @@ namespace berth::server::http {
 using Identify = std::function<std::shared_ptr<const Caller>(const transport::HttpHead& head,
                                                              const transport::HttpSocket& socket)>;
 
-/// MCP at /mcp, in both eras, and what says that the server is alive. docs/http.md has the
-/// statuses.
+/// MCP at /mcp, in both eras, what says that the server is alive, and the operator's API.
+/// docs/http.md has the statuses.
 class Endpoint final : public transport::HttpHandler {
   public:
     struct Parts {
@@ -31,6 +32,7 @@ class Endpoint final : public transport::HttpHandler {
         rpc::ReadLimits read;
         /// Why no sandbox can be made just now; empty: one can.
         std::function<std::string()> unavailable;
+        OperatorApi& operators;
     };
 
     explicit Endpoint(Parts parts) : parts_(std::move(parts)) {}

@@ -7,6 +7,10 @@
 #include "server/http/callers.hpp"
 #include "server/http/endpoint.hpp"
 #include "server/http/listener.hpp"
+#include "server/http/metrics.hpp"
+#include "server/http/operator_api.hpp"
+#include "server/http/operator_books.hpp"
+#include "server/http/operators.hpp"
 #include "server/http/tenant_maker.hpp"
 #include "server/http/upkeep.hpp"
 #include "server/log.hpp"
@@ -45,15 +49,35 @@ void tell_of_tokens(const std::string& file, const std::string& error)
     }
 }
 
+TokenFile::Told teller_of(const std::string& file)
+{
+    return [file](const std::string& error) { tell_of_tokens(file, error); };
+}
+
 /// All that one such server consists of. Never destroyed: destructors wait for calls, and the
 /// process may not.
 struct Service {
     explicit Service(const Making& making)
-        : maker(making), callers(
-                             *making.options, [this](const Caller& caller) { maker.check(caller); },
-                             [file = making.options->http.token_file](const std::string& error) {
-                                 tell_of_tokens(file, error);
-                             }),
+        : maker(making,
+                [this, audit = making.audit](const Options& options,
+                                             const tools::Settings& settings,
+                                             const mcp::CallReport& call) {
+                    counts.add(call.own_name, call.outcome, call.duration);
+                    if (audit) {
+                        audit->call(options, settings, call);
+                    }
+                }),
+          callers(
+              *making.options, [this](const Caller& caller) { maker.check(caller); },
+              teller_of(making.options->http.token_file)),
+          operators(making.options->http.operator_token_file, callers,
+                    teller_of(making.options->http.operator_token_file)),
+          books(making, maker),
+          api({.operators = operators,
+               .books = [this](const std::string& backend) -> Books& { return books.of(backend); },
+               .metrics = [this] { return metrics.text(); },
+               .open_metrics = making.options->http.open_metrics,
+               .audit = making.audit}),
           listener(listen_on(making.options->http)), pool(most_calls),
           tenants([this](const Caller& caller,
                          const std::string& session) { return maker.make(caller, session); },
@@ -63,13 +87,23 @@ struct Service {
               {.rules = HostRules(making.options->http, listener.address),
                .identify =
                    [this](const transport::HttpHead& head, const transport::HttpSocket& socket) {
-                       return callers.identify(head, socket);
+                       // An operator's token does not make a caller of him, whoever he is beside.
+                       return operators.has_token(head) ? nullptr : callers.identify(head, socket);
                    },
                .tenants = tenants,
                .sessions = sessions,
                .read = making.options->rpc.read,
-               .unavailable = [this] { return upkeep.unavailable(); }}),
-          server(std::move(listener.socket), endpoint, settings_of(*making.options))
+               .unavailable = [this] { return upkeep.unavailable(); },
+               .operators = api}),
+          server(std::move(listener.socket), endpoint, settings_of(*making.options)),
+          metrics({.backend = making.options->backend,
+                   .calls = counts,
+                   .server = server,
+                   .workers = pool,
+                   .tenants = tenants,
+                   .legacy = sessions,
+                   .sessions = [this] { return books.of({}).sessions.list_asked(); },
+                   .unavailable = [this] { return upkeep.unavailable(); }})
     {
     }
 
@@ -82,8 +116,12 @@ struct Service {
         return settings;
     }
 
+    CallCounts counts;
     TenantMaker maker;
     Callers callers;
+    Operators operators;
+    OperatorBooks books;
+    OperatorApi api;
     Listener listener;
     rpc::WorkerPool pool;
     Tenants tenants;
@@ -91,6 +129,7 @@ struct Service {
     Upkeep upkeep;
     Endpoint endpoint;
     transport::HttpServer server;
+    Metrics metrics;
 };
 
 /// What ends the process is an operator who restarts a service, seldom one who wants commands to

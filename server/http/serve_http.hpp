@@ -1,6 +1,7 @@
 #pragma once
 
 #include "server/app.hpp"
+#include "server/audit/audit_log.hpp"
 #include "server/options/live_settings.hpp"
 #include "server/options/options.hpp"
 
@@ -21,6 +22,7 @@ struct Making {
     /// What else a start looks at, of options that changed while it runs.
     LiveSettings::Check check;
     std::function<void(session::Settings&, const std::string& workspace)> tell_of_sessions;
+    std::shared_ptr<AuditLog> audit{}; ///< null: none is wanted
 };
 
 /// MCP on Streamable HTTP until a signal comes, then at most a second to end what is in flight:

@@ -44,7 +44,16 @@ std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::
     auto live = std::make_unique<LiveSettings>(given, process_environment(), options,
                                                making_.tell_of_settings, making_.check);
     return std::make_unique<Application>(std::move(options), std::move(backend), std::move(live),
-                                         making_.composition.extend);
+                                         observe_, making_.composition.extend);
+}
+
+Options TenantMaker::options_on(const std::string& backend) const
+{
+    auto given = making_.given;
+    given.is_server = false;
+    given.only_looks = true;
+    given.values["backend"] = {{backend}, "asked by an operator"};
+    return make_options(given, process_environment());
 }
 
 void TenantMaker::check(const Caller& caller) const

@@ -15,7 +15,11 @@ namespace berth::server::http {
 /// Thread-safe.
 class TenantMaker {
   public:
-    explicit TenantMaker(const Making& making) : making_(making) {}
+    /// `observe`: see Application.
+    explicit TenantMaker(const Making& making, CallObserver observe = {})
+        : making_(making), observe_(std::move(observe))
+    {
+    }
 
     /// Throws Error.
     [[nodiscard]] std::unique_ptr<Application> make(const Caller& caller,
@@ -25,11 +29,17 @@ class TenantMaker {
     /// with a profile that there is not.
     void check(const Caller& caller) const;
 
-  private:
-    [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
+    /// The server's own options, for who only looks, with that backend. Throws
+    /// Error(invalid_argument).
+    [[nodiscard]] Options options_on(const std::string& backend) const;
+
     [[nodiscard]] std::shared_ptr<sandbox::Backend> backend_of(const Options& options);
 
+  private:
+    [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
+
     const Making& making_;
+    const CallObserver observe_;
     std::mutex mutex_; ///< guards backends_
     std::map<std::string, std::shared_ptr<sandbox::Backend>> backends_;
 };

@@ -22,7 +22,7 @@ constexpr double most_calls_of_one = 4096;
 
 constexpr TomlKind token_kind{
     .name = "the token file",
-    .naming = "--token-file or BERTH_TOKEN_FILE names a TOML file that the server can read.",
+    .naming = "--token-file, and --operator-token-file, name TOML files that the server can read.",
     .form = "An entry is [tokens.NAME] with sha256 and principal; `berth token PRINCIPAL` makes "
             "one."};
 

@@ -1,6 +1,8 @@
+#include "sandbox/base/request_scope.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/mcp/parameters.hpp"
 #include "server/mcp/service.hpp"
+#include "server/mcp/trace_context.hpp"
 #include "server/rpc/error.hpp"
 
 #include <nlohmann/json.hpp>
@@ -60,6 +62,7 @@ Connection::Connection(Service& service)
 
 void Connection::request(const std::shared_ptr<rpc::Call>& call)
 {
+    const RequestScope scope(traceparent_of(call->params()));
     const auto& method = call->message().method;
     // `server/discover` belongs to the modern era only, so without a claim its envelope is what is
     // wrong with it; saying so tells a client more than an unknown method would.

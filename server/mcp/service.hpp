@@ -27,12 +27,18 @@ using Runner = std::function<tools::Result(
     const tools::Entry& tool, const nlohmann::json& arguments, const std::stop_token& stop,
     tools::Told& told, const tools::Progress& progress)>;
 
-/// How a call ended, for the log. Payloads are not in it.
+/// How a call ended, for the log, which must not have what it points to: that is for whoever keeps
+/// secrets out of what he takes of it.
 struct CallReport {
-    std::string_view tool;
-    std::string_view outcome; ///< "ok", or the error code
+    std::string_view tool;     ///< as it was called
+    std::string_view own_name; ///< of the tool, whatever the dialect calls it
+    std::string_view outcome;  ///< "ok", or the error code
     std::chrono::microseconds duration;
-    std::string_view message; ///< of an error
+    std::string_view message;       ///< of an error
+    std::optional<int> exit_code{}; ///< of a command
+    std::string fate{};             ///< the same; empty: it was none
+    const tools::Entry* entry = nullptr;
+    const nlohmann::json* arguments = nullptr; ///< as they came
 };
 
 struct Configuration {

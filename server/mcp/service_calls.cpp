@@ -24,6 +24,29 @@ namespace {
 
 using nlohmann::json;
 
+CallReport begin_report(const tools::Entry& tool, const json& arguments)
+{
+    return {.tool = tool.name,
+            .own_name = tools::own_name(tool),
+            .outcome = "ok",
+            .duration = {},
+            .message = {},
+            .entry = &tool,
+            .arguments = &arguments};
+}
+
+/// How a command ended.
+void take_end(CallReport& report, const json* data)
+{
+    if (data == nullptr || !data->is_object()) {
+        return;
+    }
+    if (const auto code = data->find("exit_code"); code != data->end() && code->is_number()) {
+        report.exit_code = code->get<int>();
+    }
+    report.fate = data->value("fate", "");
+}
+
 /// A result is known once its client has read it, and so is what `told` is of. What a call has
 /// begun that the client cancelled at the last moment is ended: nobody will learn of it. `unread`:
 /// takes the notices again of a result that nobody will read.
@@ -223,12 +246,13 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
     const auto began = repetition.begin(call->received());
     const auto started = std::chrono::steady_clock::now();
     tools::Told told;
-    CallReport report{.tool = tool.name, .outcome = "ok", .duration = {}, .message = {}};
+    auto report = begin_report(tool, arguments);
     std::string reply;
     std::string message;
     auto receipt = std::make_shared<sandbox::Receipt>();
     try {
         auto result = configuration_.run(tool, arguments, call->stop_token(), told, progress);
+        take_end(report, result.data.get());
         auto notices = told.notices;
         if (result.unsuccessful.empty()) {
             repetition.succeeded(tools::own_name(tool), same_call);

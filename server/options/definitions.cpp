@@ -14,6 +14,8 @@ constexpr double gibibyte = 1024 * mebibyte;
 // clang-format off
 constexpr std::array table = {
     Definition{"allowed_mount_roots", Kind::list, "", 0, 0, "", false, "folders below which everything that is mounted must be; without any, profiles mount nothing"},
+    Definition{"audit_command", Kind::choice, "text", 0, 0, "text|hash|none", true, "of a command in the audit log: its first 400 characters without values that are known to be secret, its SHA-256, or nothing"},
+    Definition{"audit_log", Kind::text, "", 0, 0, "", true, "file to which a line is appended for each call: who, where, which tool, what came of it"},
     Definition{"backend", Kind::choice, "local", 0, 0, "local|e2b", true, "where sandboxes run"},
     Definition{"behind_proxy", Kind::boolean, "false", 0, 0, "", true, "a proxy that encrypts stands before --http, which may then listen beyond this host"},
     Definition{"default_workspace", Kind::text, "", 0, 0, "", false, "folder of this host, with {principal}, {session} and {profile} in its path, that is /workspace where nobody mounts another there"},
@@ -31,6 +33,7 @@ constexpr std::array table = {
     Definition{"http_connections", Kind::number, "1024", 8, 65'536, "", false, "connections at once"},
     Definition{"http_hosts", Kind::list, "", 0, 0, "", false, "names by which clients reach the server, beside localhost and its address"},
     Definition{"http_idle", Kind::duration, "30m", 10 * second, 30 * 24 * hour, "", false, "the server leaves a session that nobody called for so long, as a client that goes; its machine lives on by session.ttl"},
+    Definition{"http_metrics", Kind::choice, "operator", 0, 0, "operator|anybody", false, "who may read /metrics: operators, or whoever reaches the server"},
     Definition{"http_origins", Kind::list, "", 0, 0, "", false, "origins of web pages that may call, such as https://chat.example.com"},
     Definition{"insecure_no_auth", Kind::boolean, "false", 0, 0, "", true, "whoever reaches --http is let in, as the principal of the server"},
     Definition{"job.max_timeout", Kind::duration, "7200s", second, 30 * 24 * hour, "", false, "life of what a command leaves running; longest a call may ask for"},
@@ -44,6 +47,7 @@ constexpr std::array table = {
     Definition{"mount", Kind::list, "", 0, 0, "", true, "HOST:TARGET[:ro|rw], a folder or file of this host; read-only unless rw is said"},
     Definition{"mount_mode", Kind::choice, "any", 0, 0, "any|ro", false, "ro: no mount may be writable"},
     Definition{"network", Kind::choice, "none", 0, 0, "none|host", true, "of the sandbox: none, or this host's; on e2b no way to the internet, or E2B's own"},
+    Definition{"operator_token_file", Kind::text, "", 0, 0, "", true, "TOML file of who may see and end all sessions over HTTP, by the hashes of their tokens; without it nobody may"},
     Definition{"output.budget", Kind::number, "30000", 1000, 400'000, "", false, "characters of a command's output in a result"},
     Definition{"output.control_characters", Kind::choice, "strip", 0, 0, "strip|escape|pass", false, "of a command's output: escape sequences left out, all written visibly, or as they came"},
     Definition{"output.spill_session", Kind::bytes, "1GiB", mebibyte, 1024 * gibibyte, "", false, "full outputs kept for a session"},

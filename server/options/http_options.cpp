@@ -102,8 +102,10 @@ HttpOptions make_http_options(const Layers& layers)
                      .unix_path = layers.text("unix"),
                      .unix_mode = mode_of(layers),
                      .token_file = layers.text("token_file"),
+                     .operator_token_file = layers.text("operator_token_file"),
                      .no_auth = layers.boolean("insecure_no_auth"),
                      .behind_proxy = layers.boolean("behind_proxy"),
+                     .open_metrics = layers.choice("http_metrics") == "anybody",
                      .hosts = layers.raw("http_hosts").items,
                      .origins = layers.raw("http_origins").items,
                      .idle = std::chrono::milliseconds(layers.integer<std::int64_t>("http_idle")),
@@ -122,6 +124,13 @@ HttpOptions make_http_options(const Layers& layers)
     }
     if (!http.token_file.empty()) {
         http.token_file = absolute_path(http.token_file);
+    }
+    if (!http.operator_token_file.empty()) {
+        http.operator_token_file = absolute_path(http.operator_token_file);
+        if (http.operator_token_file == http.token_file) {
+            refuse_setting(layers, "operator_token_file", "is the token file too",
+                           "A token that calls tools is none of an operator's: name two files.");
+        }
     }
     if (!http.unix_path.empty()) {
         http.unix_path = absolute_path(http.unix_path);

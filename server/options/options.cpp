@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "server/options/audit_options.hpp"
 #include "server/options/command_variables.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/http_options.hpp"
@@ -367,6 +368,19 @@ std::vector<sandbox::Mount> written_by_commands(const Options& options)
     return places;
 }
 
+/// Who writes them is let in as whom he likes, or has done nothing.
+std::vector<std::string> own_files(const Options& options)
+{
+    std::vector<std::string> files;
+    for (const auto& file :
+         {options.http.token_file, options.http.operator_token_file, options.audit.path}) {
+        if (!file.empty()) {
+            files.push_back(file);
+        }
+    }
+    return files;
+}
+
 /// Behind what is made of the folders.
 void add_variables(Options& options, const Layers& layers, const Given& given,
                    const Environment& environment)
@@ -376,12 +390,15 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     const auto settings = settings_files(given.config_file, environment);
     auto places = written_by_commands(options);
     places.insert(places.end(), options.sessions.mounts.begin(), options.sessions.mounts.end());
+    const auto own = own_files(options);
     if (!given.only_looks) {
         require_out_of_reach(settings, files, places);
+        require_own_out_of_reach(own, places);
     }
-    options.sessions.out_of_reach = settings;
-    options.sessions.out_of_reach.insert(options.sessions.out_of_reach.end(), files.begin(),
-                                         files.end());
+    auto& out_of_reach = options.sessions.out_of_reach;
+    out_of_reach = settings;
+    out_of_reach.insert(out_of_reach.end(), files.begin(), files.end());
+    out_of_reach.insert(out_of_reach.end(), own.begin(), own.end());
     options.tools.command_variables = [variables = std::move(variables), files,
                                        places = std::move(places)] {
         // Each time: a link on the way may lead elsewhere by now.
@@ -421,6 +438,7 @@ Options make_options(const Given& given, const Environment& environment)
     options.settings = layers.settings();
     options.written = layers.raw();
     options.http = make_http_options(layers);
+    options.audit = make_audit_options(layers);
     const auto& owner = layers.raw("principal");
     const bool names_owner = owner.origin != "default";
     const auto [session, session_origin] = pick_session(given, environment, options.http);

@@ -23,14 +23,24 @@ struct HttpOptions {
     std::string unix_path;
     unsigned unix_mode = 0600;
     std::string token_file;
+    std::string operator_token_file; ///< empty: no operator's API
     bool no_auth = false;
     bool behind_proxy = false;
+    bool open_metrics = false; ///< to whoever reaches the server
     std::vector<std::string> hosts;
     std::vector<std::string> origins;
     std::chrono::milliseconds idle{0};
     std::size_t connections = 0;
 
     [[nodiscard]] bool is_wanted() const noexcept { return !address.empty() || !unix_path.empty(); }
+};
+
+/// What is written down of each call.
+struct AuditOptions {
+    enum class Command : unsigned char { text, hash, none };
+
+    std::string path; ///< empty: nothing is
+    Command command = Command::text;
 };
 
 /// What was decided for this run. Never changed after it was made.
@@ -50,6 +60,7 @@ struct Options {
     std::size_t message_limit = 0; ///< bytes
     rpc::DispatcherLimits rpc;
     HttpOptions http;
+    AuditOptions audit;
     std::string log_level;
     std::string log_format;
     std::vector<Setting> settings; ///< every key, sorted

@@ -36,4 +36,12 @@ void require_out_of_reach(const std::vector<std::string>& settings,
                  "read. Mount the folder read-only, or keep the secret elsewhere.");
 }
 
+void require_own_out_of_reach(const std::vector<std::string>& files,
+                              const std::vector<sandbox::Mount>& mounts)
+{
+    require_each(files, mounts, "the file",
+                 "It says who may call this server, or what was done with it, and a command could "
+                 "write it. Mount the folder read-only, or keep the file elsewhere.");
+}
+
 } // namespace berth::server

@@ -15,4 +15,8 @@ void require_out_of_reach(const std::vector<std::string>& settings,
                           const std::vector<std::string>& secrets,
                           const std::vector<sandbox::Mount>& mounts);
 
+/// The same of files of the server's own that say who may call it, and what was done.
+void require_own_out_of_reach(const std::vector<std::string>& files,
+                              const std::vector<sandbox::Mount>& mounts);
+
 } // namespace berth::server

@@ -69,17 +69,21 @@ constexpr std::array<std::string_view, 4> timeouts{"exec.timeout", "exec.max_tim
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 24> foreign{
+constexpr std::array<std::string_view, 28> foreign{
     "allowed_mount_roots",
+    "audit_command",
+    "audit_log",
     "behind_proxy",
     "http",
     "http_connections",
     "http_hosts",
     "http_idle",
+    "http_metrics",
     "http_origins",
     "insecure_no_auth",
     "log.format",
     "log.level",
+    "operator_token_file",
     "principal",
     "profile",
     "registry",

@@ -86,4 +86,13 @@ std::size_t WorkerPool::threads() const noexcept
     return state_->threads;
 }
 
+WorkerPool::Load WorkerPool::load() const noexcept
+{
+    const std::lock_guard lock(state_->mutex);
+    return {.limit = state_->limit,
+            .threads = state_->threads,
+            .idle = state_->idle,
+            .waiting = state_->tasks.size()};
+}
+
 } // namespace berth::rpc

@@ -24,6 +24,15 @@ class WorkerPool {
 
     [[nodiscard]] std::size_t threads() const noexcept;
 
+    struct Load {
+        std::size_t limit = 0;
+        std::size_t threads = 0;
+        std::size_t idle = 0;    ///< of them
+        std::size_t waiting = 0; ///< tasks that no thread has taken yet
+    };
+
+    [[nodiscard]] Load load() const noexcept;
+
   private:
     struct State;
     static void work(const std::shared_ptr<State>& state) noexcept;

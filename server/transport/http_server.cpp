@@ -186,17 +186,18 @@ void HttpServer::accept_one(UniqueFd socket)
     }
     send_at_once(socket.get());
     ++open_;
-    park(Socket(new HttpSocket(std::move(socket)), [this](HttpSocket* closed) {
+    park(Socket(new HttpSocket(std::move(socket), &traffic_), [this](HttpSocket* closed) {
         delete closed;
         --open_;
     }));
 }
 
 /// Without a thread: it fits into the buffer of a fresh socket.
-void HttpServer::refuse_connection(const UniqueFd& socket) const
+void HttpServer::refuse_connection(const UniqueFd& socket)
 {
     constexpr std::string_view answer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
                                         "Content-Length: 0\r\nConnection: close\r\n\r\n";
+    traffic_.answered(503);
     [[maybe_unused]] const auto sent =
         ::send(socket.get(), answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
@@ -382,19 +383,34 @@ bool HttpServer::answer(const Socket& socket, const HttpHead& head)
     return library_.process(
         *socket, head, head.has_body(), [&](std::string_view piece) { return body.take(piece); },
         [&](bool whole) {
-            if (body.status() == 413) {
-                return too_long();
-            }
-            if (body.status() != 0) {
-                return handler_.refuse(503, "too many bodies are being read");
-            }
-            if (!whole) {
-                return handler_.refuse(400, "the body of the request did not come whole");
-            }
-            auto made = handler_.answer({head, body.release(), socket, admission.context});
-            made.close = made.close || stopped_;
-            return made;
+            return made([&] {
+                if (body.status() == 413) {
+                    return too_long();
+                }
+                if (body.status() != 0) {
+                    return handler_.refuse(503, "too many bodies are being read");
+                }
+                if (!whole) {
+                    return handler_.refuse(400, "the body of the request did not come whole");
+                }
+                auto answer = handler_.answer({head, body.release(), socket, admission.context});
+                answer.close = answer.close || stopped_;
+                return answer;
+            });
         });
+}
+
+/// Counts it. What `make` throws the library answers with 500.
+HttpAnswer HttpServer::made(const std::function<HttpAnswer()>& make)
+{
+    try {
+        auto answer = make();
+        traffic_.answered(answer.status);
+        return answer;
+    } catch (...) {
+        traffic_.answered(500);
+        throw;
+    }
 }
 
 /// To a request of which nothing more is read.
@@ -402,7 +418,7 @@ bool HttpServer::answer_unread(HttpSocket& socket, const HttpHead& head, HttpAns
 {
     return library_.process(
         socket, head, false, [](std::string_view) { return false; },
-        [&](bool) { return std::move(answer); });
+        [&](bool) { return made([&] { return std::move(answer); }); });
 }
 
 } // namespace berth::transport

@@ -4,10 +4,12 @@
 #include "server/rpc/worker_pool.hpp"
 #include "server/transport/http_library.hpp"
 #include "server/transport/http_message.hpp"
+#include "server/transport/http_traffic.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -52,6 +54,13 @@ class HttpServer {
 
     [[nodiscard]] std::size_t connections() const noexcept { return open_; }
 
+    /// Of bodies that are held.
+    [[nodiscard]] std::size_t body_bytes() const noexcept { return bodies_; }
+
+    [[nodiscard]] const HttpTraffic& traffic() const noexcept { return traffic_; }
+
+    [[nodiscard]] const HttpSettings& settings() const noexcept { return settings_; }
+
   private:
     using Clock = std::chrono::steady_clock;
     using Socket = std::shared_ptr<HttpSocket>;
@@ -64,7 +73,7 @@ class HttpServer {
 
     void accept_all();
     void accept_one(UniqueFd socket);
-    void refuse_connection(const UniqueFd& socket) const;
+    void refuse_connection(const UniqueFd& socket);
     void park(const Socket& socket);
     [[nodiscard]] Socket unpark(int descriptor);
     bool drop_longest_idle();
@@ -77,6 +86,7 @@ class HttpServer {
     bool answer(const Socket& socket, const HttpHead& head);
     bool answer_unread(HttpSocket& socket, const HttpHead& head, HttpAnswer answer);
     bool wait_for_next(HttpSocket& socket);
+    [[nodiscard]] HttpAnswer made(const std::function<HttpAnswer()>& make);
 
     UniqueFd listener_;
     UniqueFd events_; ///< epoll: the listener, `wake_` and parked connections
@@ -84,6 +94,7 @@ class HttpServer {
     HttpHandler& handler_;
     HttpSettings settings_;
     HttpLibrary library_;
+    HttpTraffic traffic_;
     std::atomic<std::size_t> bodies_{0};
     std::atomic<std::size_t> open_{0};
     std::atomic<std::size_t> busy_{0};

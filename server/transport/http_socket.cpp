@@ -30,13 +30,19 @@ bool wait_for(int socket, short events, const Deadline& deadline)
 
 } // namespace
 
-HttpSocket::HttpSocket(UniqueFd socket) : socket_(std::move(socket)), unread_(socket_.get()) {}
+HttpSocket::HttpSocket(UniqueFd socket, HttpTraffic* traffic)
+    : socket_(std::move(socket)), traffic_(traffic), unread_(socket_.get())
+{
+}
 
 ssize_t HttpSocket::receive(char* data, std::size_t size, const Deadline& deadline)
 {
     for (;;) {
         const auto count = ::recv(socket_.get(), data, size, MSG_DONTWAIT);
         if (count >= 0) {
+            if (traffic_ != nullptr) {
+                traffic_->received(static_cast<std::size_t>(count));
+            }
             return count;
         }
         if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -114,6 +120,9 @@ bool HttpSocket::write(std::string_view data)
             ::send(socket_.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (count > 0) {
             unread_.wrote(static_cast<std::size_t>(count));
+            if (traffic_ != nullptr) {
+                traffic_->sent(static_cast<std::size_t>(count));
+            }
             data.remove_prefix(static_cast<std::size_t>(count));
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             if (!wait_for(socket_.get(), POLLOUT, Deadline::after(write_patience))) {

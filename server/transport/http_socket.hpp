@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "server/transport/http_traffic.hpp"
 #include "server/transport/unread.hpp"
 
 #include <chrono>
@@ -22,7 +23,8 @@ class HttpSocket {
     /// What a peer may take to read a piece of an answer: then it is taken for gone.
     static constexpr std::chrono::seconds write_patience{30};
 
-    explicit HttpSocket(UniqueFd socket);
+    /// `traffic`: counts what goes over it, and outlives it; null: nobody does.
+    explicit HttpSocket(UniqueFd socket, HttpTraffic* traffic = nullptr);
 
     enum class Head : unsigned char {
         whole,
@@ -70,6 +72,7 @@ class HttpSocket {
     [[nodiscard]] ssize_t read_ahead(const Deadline& deadline);
 
     UniqueFd socket_;
+    HttpTraffic* traffic_;
     Unread unread_;
     std::string ahead_;     ///< what was read
     std::size_t taken_ = 0; ///< so much of it

@@ -1,3 +1,4 @@
+#include "sandbox/base/request_scope.hpp"
 #include "server/log.hpp"
 #include "tests/unit/captured.hpp"
 
@@ -69,6 +70,25 @@ TEST_CASE("no value can forge a field or a line")
     CHECK(line.find("quote=\"a\\\"b\"") != std::string::npos);
     CHECK(line.find('\x1b') == std::string::npos);
     CHECK(line.find(R"(csi="\u009b2J")") != std::string::npos);
+}
+
+TEST_CASE("what is logged at a request bears its id, and the trace that it is a part of")
+{
+    std::string id;
+    const auto line = logged("info", "json", [&] {
+        const berth::RequestScope scope("00-trace");
+        id = scope.id();
+        log::write(log::Level::info, "call", {{"tool", "x"}});
+    });
+    const auto parsed = nlohmann::json::parse(line);
+    CHECK(parsed["request"] == id);
+    CHECK(parsed["traceparent"] == "00-trace");
+    const auto plain = logged("info", "text", [] {
+        const berth::RequestScope scope({});
+        log::write(log::Level::info, "call", {});
+    });
+    CHECK(plain.find(" call request=") != std::string::npos);
+    CHECK(plain.find("traceparent") == std::string::npos);
 }
 
 TEST_CASE("JSON lines are JSON, whatever is in them")

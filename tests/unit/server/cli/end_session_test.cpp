@@ -23,6 +23,13 @@ namespace {
 constexpr auto save = session::AtEnd::save;
 const session::SessionId work{"ann", "work", {}};
 
+/// As the command does; the exit status.
+int kill(session::SessionManager& sessions, const cli::Asked& asked, bool purge,
+         session::AtEnd files, bool as_json = false)
+{
+    return cli::tell(cli::kill_session(sessions, asked, purge, files), as_json);
+}
+
 struct Fixture {
     tests::TemporaryDirectory directory;
     bool workspace_is_full = false;
@@ -52,15 +59,14 @@ struct Fixture {
 TEST_CASE_FIXTURE(Fixture, "what was saved at the end is told")
 {
     (void)sessions.acquire(work);
-    CHECK(captured(STDOUT_FILENO,
-                   [&] { CHECK(cli::kill_session(sessions, {work, "work"}, false, save) == 0); }) ==
-          "session work has ended; 2 files (10 bytes) are in the workspace at /sessions/work; "
-          "skipped: "
-          "out/link: symbolic link\n");
+    CHECK(
+        captured(STDOUT_FILENO, [&] { CHECK(kill(sessions, {work, "work"}, false, save) == 0); }) ==
+        "session work has ended; 2 files (10 bytes) are in the workspace at /sessions/work; "
+        "skipped: "
+        "out/link: symbolic link\n");
     (void)sessions.acquire(work);
-    const auto told = json::parse(captured(STDOUT_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {work, "work", true}, true, save) == 0);
-    }));
+    const auto told = json::parse(captured(
+        STDOUT_FILENO, [&] { CHECK(kill(sessions, {work, "work"}, true, save, true) == 0); }));
     CHECK(told["purged"] == true);
     CHECK(told["saved"]["folder"] == "/sessions/work");
     CHECK(told["saved"]["files"] == 2);
@@ -73,23 +79,20 @@ TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
     (void)sessions.acquire(work);
     std::string out;
     const auto err = captured(STDERR_FILENO, [&] {
-        out = captured(STDOUT_FILENO, [&] {
-            CHECK(cli::kill_session(sessions, {work, "work"}, true, save) == 1);
-        });
+        out = captured(STDOUT_FILENO,
+                       [&] { CHECK(kill(sessions, {work, "work"}, true, save) == 1); });
     });
     CHECK(out == "session work has ended\n");
     CHECK(err.find("could not be saved: the disk is full\nmake room\n") != std::string::npos);
     CHECK(err.find("--purge --no-save") != std::string::npos);
-    const auto told = json::parse(captured(STDOUT_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {work, "work", true}, true, save) == 1);
-    }));
+    const auto told = json::parse(captured(
+        STDOUT_FILENO, [&] { CHECK(kill(sessions, {work, "work"}, true, save, true) == 1); }));
     CHECK(told["purged"] == false);
     CHECK(told["saved"].is_null());
     CHECK(told["unsaved"] == "the disk is full");
     CHECK(told["remedy"] == "make room");
     CHECK(captured(STDOUT_FILENO, [&] {
-              CHECK(cli::kill_session(sessions, {work, "work"}, true, session::AtEnd::give_up) ==
-                    0);
+              CHECK(kill(sessions, {work, "work"}, true, session::AtEnd::give_up) == 0);
           }) == "session work has ended, and its home is removed\n");
     CHECK(sessions.list().empty());
 }
@@ -97,18 +100,18 @@ TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
 TEST_CASE_FIXTURE(Fixture, "there has to be something to end")
 {
     (void)sessions.acquire(work);
-    CHECK(captured(STDOUT_FILENO,
-                   [&] { CHECK(cli::kill_session(sessions, {work, "work"}, false, save) == 0); }) ==
-          "session work has ended; 2 files (10 bytes) are in the workspace at /sessions/work; "
-          "skipped: "
-          "out/link: symbolic link\n");
+    CHECK(
+        captured(STDOUT_FILENO, [&] { CHECK(kill(sessions, {work, "work"}, false, save) == 0); }) ==
+        "session work has ended; 2 files (10 bytes) are in the workspace at /sessions/work; "
+        "skipped: "
+        "out/link: symbolic link\n");
     const auto err = captured(STDERR_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {{"ann", "none", {}}, "none"}, false, save) == 1);
+        CHECK(kill(sessions, {{"ann", "none", {}}, "none"}, false, save) == 1);
     });
     CHECK(err.starts_with("berth: there is no session \"none\" of ann\n"));
     CHECK(err.find("`berth sessions list`") != std::string::npos);
     const auto told = json::parse(captured(STDOUT_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {{"ann", "none", {}}, "none", true}, false, save) == 1);
+        CHECK(kill(sessions, {{"ann", "none", {}}, "none"}, false, save, true) == 1);
     }));
     CHECK(told["killed"] == false);
     CHECK(told["purged"] == false);
@@ -116,7 +119,7 @@ TEST_CASE_FIXTURE(Fixture, "there has to be something to end")
     CHECK(told["code"] == "not_found");
     CHECK(told["remedy"].get<std::string>().find("`berth sessions list`") != std::string::npos);
     const auto again = captured(STDERR_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {work, "work"}, false, save) == 1); // it has ended
+        CHECK(kill(sessions, {work, "work"}, false, save) == 1); // it has ended
     });
     CHECK(again.starts_with("berth: session work has ended already; its home is kept\n"));
     CHECK(again.find("--purge removes it") != std::string::npos);
@@ -129,17 +132,17 @@ TEST_CASE_FIXTURE(Fixture, "a session that has ended is told as that by whatever
     REQUIRE(sessions.kill(work, false));
     for (const auto& name : {shown, session::key_hash(work)}) {
         const auto told = json::parse(captured(STDOUT_FILENO, [&] {
-            CHECK(cli::kill_session(sessions, {{"ann", name, {}}, name, true}, false, save) == 1);
+            CHECK(kill(sessions, {{"ann", name, {}}, name}, false, save, true) == 1);
         }));
         CHECK(told["killed"] == false);
         CHECK(told["reason"] == "session " + name + " has ended already; its home is kept");
         CHECK(told["code"] == "conflict");
     }
     CHECK(captured(STDOUT_FILENO, [&] {
-              CHECK(cli::kill_session(sessions, {work, "work"}, true, save) == 0);
+              CHECK(kill(sessions, {work, "work"}, true, save) == 0);
           }) == "session work has ended, and its home is removed\n");
     CHECK(captured(STDERR_FILENO, [&] {
-              (void)cli::kill_session(sessions, {work, "work"}, false, save);
+              (void)kill(sessions, {work, "work"}, false, save);
           }).find("there is no session") != std::string::npos);
 }
 
@@ -148,10 +151,10 @@ TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what th
     const session::SessionId before{"ann", "work", "another key"};
     const session::SessionId now{"ann", "work", {}};
     (void)sessions.acquire(before);
-    const auto err = captured(
-        STDERR_FILENO, [&] { CHECK(cli::kill_session(sessions, {now, "work"}, true, save) == 1); });
-    const auto list =
-        json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
+    const auto err =
+        captured(STDERR_FILENO, [&] { CHECK(kill(sessions, {now, "work"}, true, save) == 1); });
+    const auto list = json::parse(
+        captured(STDOUT_FILENO, [&] { (void)cli::tell(cli::list_sessions(sessions), true); }));
     REQUIRE(list.size() == 1);
     const auto key = list[0].value("key", "");
     CHECK(key == session::key_hash(before));
@@ -159,7 +162,7 @@ TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what th
     CHECK(err.find("`berth sessions kill " + key + "`") != std::string::npos);
     const auto shown = list[0]["sandbox_id"].get<std::string>();
     const auto text = captured(STDOUT_FILENO, [&] {
-        CHECK(cli::kill_session(sessions, {{"ann", shown, {}}, shown}, true, save) == 0);
+        CHECK(kill(sessions, {{"ann", shown, {}}, shown}, true, save) == 0);
     });
     CHECK(text.starts_with("session " + shown + " has ended"));
     CHECK(sessions.list().empty());
@@ -168,10 +171,10 @@ TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what th
 TEST_CASE_FIXTURE(Fixture, "a name cannot turn the line it is told in around")
 {
     const session::SessionId odd{"ann\u202e", "work\u202egnp", {}};
-    const auto kill = [&] { (void)cli::kill_session(sessions, {odd, odd.session}, false, save); };
-    const auto refused = captured(STDERR_FILENO, kill);
+    const auto end = [&] { (void)kill(sessions, {odd, odd.session}, false, save); };
+    const auto refused = captured(STDERR_FILENO, end);
     (void)sessions.acquire(odd);
-    const auto ended = captured(STDOUT_FILENO, kill);
+    const auto ended = captured(STDOUT_FILENO, end);
     CHECK(refused.find("there is no session") != std::string::npos);
     CHECK(ended.find("has ended") != std::string::npos);
     for (const auto& text : {refused, ended}) {

@@ -102,15 +102,15 @@ TEST_CASE("the doctor's status tells whether a machine could be made, whatever t
 
 TEST_CASE_FIXTURE(Fixture, "sessions are listed")
 {
-    CHECK(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, false); }) ==
+    CHECK(captured(STDOUT_FILENO, [&] { (void)cli::tell(cli::list_sessions(sessions), false); }) ==
           "no sessions\n");
     const session::SessionId work{"ann", "work", {}};
     (void)sessions.acquire(work);
-    const auto text =
-        captured(STDOUT_FILENO, [&] { CHECK(cli::list_sessions(sessions, false) == 0); });
+    const auto text = captured(STDOUT_FILENO,
+                               [&] { CHECK(cli::tell(cli::list_sessions(sessions), false) == 0); });
     CHECK(text.find("work     ann        fake     running") != std::string::npos);
-    const auto list =
-        json::parse(captured(STDOUT_FILENO, [&] { (void)cli::list_sessions(sessions, true); }));
+    const auto list = json::parse(
+        captured(STDOUT_FILENO, [&] { (void)cli::tell(cli::list_sessions(sessions), true); }));
     CHECK(list[0]["session"] == "work");
     CHECK(list[0]["state"] == "running");
     // Whether it is paused only the guest knows.
@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed")
     CHECK(list[0]["trouble"] == "a fake machine has no guest");
     CHECK(sessions.kill(work, false));
     CHECK(captured(STDOUT_FILENO, [&] {
-              (void)cli::list_sessions(sessions, false);
+              (void)cli::tell(cli::list_sessions(sessions), false);
           }).find("Not known") == std::string::npos);
 }
 

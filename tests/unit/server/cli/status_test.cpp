@@ -41,8 +41,9 @@ struct Fixture {
 
     std::string show(bool as_json)
     {
-        return tests::captured(STDOUT_FILENO,
-                               [&] { exit_status = cli::show_status(sessions, options, as_json); });
+        return tests::captured(STDOUT_FILENO, [&] {
+            exit_status = cli::tell(cli::show_status(sessions, options), as_json);
+        });
     }
 };
 
@@ -123,7 +124,7 @@ TEST_SUITE("server/cli/status")
         std::filesystem::remove(backend->alive(session::key_hash(work)));
         for (int i = 0; i < 2; ++i) {
             const auto text = tests::captured(
-                STDOUT_FILENO, [&] { (void)cli::show_status(manager, options, false); });
+                STDOUT_FILENO, [&] { (void)cli::tell(cli::show_status(manager, options), false); });
             CHECK(text.find("Z  session_lost  -  work  the sandbox was lost: ") !=
                   std::string::npos);
         }

@@ -161,6 +161,16 @@ TEST_CASE("the settings of HTTP come from where all others come from")
     CHECK(options.http.connections == 9);
 }
 
+TEST_CASE("there are operators only where a file names them, and it is not that of the callers")
+{
+    CHECK(HttpOptionsBench(Values{{"unix", "s"}}).make().http.operator_token_file.empty());
+    const auto options =
+        HttpOptionsBench(Values{{"unix", "s"}, {"operator_token_file", "/o.toml"}}).make();
+    CHECK(options.http.operator_token_file == "/o.toml");
+    CHECK(has(refusal_of({{"unix", "s"}, {"token_file", "t"}, {"operator_token_file", "./t"}}),
+              "name two files"));
+}
+
 TEST_CASE("over HTTP clients name their sessions, and no flag or variable of the server does")
 {
     HttpOptionsBench bench(Values{{"unix", "s"}});

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace berth::server {
+
+/// A file that several servers append whole lines to, made with mode 0600. One that was moved away
+/// or removed (logrotate) is made anew with the next line; one that was cut (copytruncate) is gone
+/// on with. Thread-safe.
+class AuditFile {
+  public:
+    /// Throws Error(invalid_argument): it cannot be opened, is no ordinary file, is somebody
+    /// else's, or others may write to it.
+    explicit AuditFile(std::string path);
+
+    /// `line`: without its end. All of it is there, or nothing: where it throws
+    /// (std::system_error, Error), as for a full disk.
+    void append(std::string_view line);
+
+  private:
+    void follow();
+
+    const std::string path_;
+    std::mutex mutex_; ///< guards file_
+    UniqueFd file_;
+};
+
+} // namespace berth::server

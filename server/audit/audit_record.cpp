@@ -1,0 +1,137 @@
+#include "server/audit/audit_record.hpp"
+
+#include "sandbox/base/utf8.hpp"
+#include "sandbox/base/wall_time.hpp"
+#include "server/cli/hidden_passwords.hpp"
+#include "server/rpc/json_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace berth::server {
+namespace {
+
+constexpr std::size_t shown_characters = 400;
+constexpr std::size_t shortest_secret = 4;
+/// Names are the caller's, and as long and as many as he likes.
+constexpr std::size_t most_names = 64;
+constexpr std::size_t longest_name = 128;
+constexpr std::string_view mask = "***";
+
+void add_text(std::string& line, std::string_view name, std::string_view value)
+{
+    line += line.empty() ? '{' : ',';
+    rpc::append_quoted(line, name);
+    line += ':';
+    rpc::append_quoted(line, utf8::sanitize(value));
+}
+
+void add_number(std::string& line, std::string_view name, std::string_view number)
+{
+    line += ',';
+    rpc::append_quoted(line, name);
+    line.append(":").append(number);
+}
+
+void add_names(std::string& line, const std::vector<std::string>& names)
+{
+    line += R"(,"env":[)";
+    for (std::size_t i = 0; i < std::min(names.size(), most_names); ++i) {
+        line += i == 0 ? "" : ",";
+        const auto clean = utf8::sanitize(names[i]);
+        rpc::append_quoted(line, utf8::prefix_bytes(clean, longest_name));
+    }
+    line += ']';
+    if (names.size() > most_names) {
+        add_number(line, "env_more", std::to_string(names.size() - most_names));
+    }
+}
+
+/// With milliseconds: of one second there may be hundreds.
+std::string time_of(std::chrono::system_clock::time_point time)
+{
+    const auto whole = std::chrono::floor<std::chrono::seconds>(time);
+    const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(time - whole).count();
+    std::array<char, 8> digits{};
+    std::snprintf(digits.data(), digits.size(), ".%03dZ", static_cast<int>(rest));
+    auto text = rfc3339(whole);
+    text.pop_back();
+    return text + digits.data();
+}
+
+std::string_view first_characters(std::string_view text, std::size_t count)
+{
+    std::size_t end = 0;
+    for (; count > 0 && end < text.size(); --count) {
+        end += std::max<std::size_t>(utf8::character_length(text.substr(end)), 1);
+    }
+    return text.substr(0, end);
+}
+
+} // namespace
+
+std::string shown_command(std::string_view command, std::vector<std::string> secrets)
+{
+    std::string text(command);
+    // Before it is cut, which could leave a part of one; and the longest first, of which another
+    // may be a part.
+    std::ranges::sort(secrets, [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    for (const auto& secret : secrets) {
+        if (secret.size() < shortest_secret) {
+            continue;
+        }
+        std::string without;
+        std::size_t from = 0;
+        for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, from)) {
+            without.append(text, from, at - from).append(mask);
+            from = at + secret.size();
+        }
+        text = without.append(text, from);
+    }
+    text = utf8::sanitize(cli::hide_passwords(text));
+    const auto shown = first_characters(text, shown_characters);
+    return std::string(shown) + (shown.size() < text.size() ? "…" : "");
+}
+
+std::string audit_line(const AuditRecord& record)
+{
+    std::string line;
+    add_text(line, "time", time_of(record.began));
+    if (!record.request.empty()) {
+        add_text(line, "request", record.request);
+    }
+    if (!record.traceparent.empty()) {
+        add_text(line, "traceparent", record.traceparent);
+    }
+    add_text(line, "principal", record.principal);
+    add_text(line, "session", record.session);
+    add_text(line, "tool", record.tool);
+    if (record.command) {
+        add_text(line, "command", *record.command);
+    }
+    if (record.command_sha256) {
+        add_text(line, "command_sha256", *record.command_sha256);
+    }
+    if (record.command_bytes) {
+        add_number(line, "command_bytes", std::to_string(*record.command_bytes));
+        add_names(line, record.variables);
+    }
+    add_text(line, "outcome", record.outcome);
+    if (!record.fate.empty()) {
+        add_text(line, "fate", record.fate);
+    }
+    if (record.exit_code) {
+        add_number(line, "exit_code", std::to_string(*record.exit_code));
+    }
+    const auto milliseconds = static_cast<double>(record.duration.count()) / 1000;
+    std::array<char, 32> digits{};
+    std::snprintf(digits.data(), digits.size(), "%.3f", milliseconds);
+    add_number(line, "duration_ms", digits.data());
+    add_number(line, "server", std::to_string(::getpid()));
+    return line + '}';
+}
+
+} // namespace berth::server

@@ -1,0 +1,254 @@
+#include "server/http/operator_api.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/request_scope.hpp"
+#include "server/cli/end_session.hpp"
+#include "server/cli/reports.hpp"
+#include "server/cli/sessions.hpp"
+#include "server/cli/status.hpp"
+#include "server/http/metric_text.hpp"
+#include "server/log.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace berth::server::http {
+namespace {
+
+using nlohmann::json;
+using transport::HttpAnswer;
+using What = OperatorRequest::What;
+
+constexpr int good = 200;
+constexpr int conflict = 409;
+constexpr int unavailable = 503;
+
+HttpAnswer json_answer(int status, const json& data)
+{
+    return {.status = status,
+            .fields = {{"Cache-Control", "no-store"}},
+            .type = "application/json",
+            .body = data.dump(2, ' ', false, json::error_handler_t::replace) + '\n'};
+}
+
+/// In the form in which a command with --json says why it failed.
+HttpAnswer refusal(int status, ErrorCode code, const std::string& reason, const std::string& remedy)
+{
+    return json_answer(status, {{"code", to_string(code)}, {"reason", reason}, {"remedy", remedy}});
+}
+
+constexpr std::array statuses{
+    std::pair{ErrorCode::invalid_argument, 400},
+    std::pair{ErrorCode::not_found, 404},
+    std::pair{ErrorCode::busy, conflict},
+    std::pair{ErrorCode::conflict, conflict},
+    std::pair{ErrorCode::unsupported, conflict},
+    std::pair{ErrorCode::sandbox_unavailable, unavailable},
+    std::pair{ErrorCode::session_lost, unavailable},
+    std::pair{ErrorCode::backend_error, unavailable},
+};
+
+int status_of(ErrorCode code)
+{
+    const auto* const found = std::ranges::find(statuses, code, &std::pair<ErrorCode, int>::first);
+    return found == statuses.end() ? 500 : found->second;
+}
+
+/// What may be otherwise in a moment.
+void tell_when_to_retry(HttpAnswer& answer, ErrorCode code)
+{
+    if (code == ErrorCode::busy || answer.status == unavailable) {
+        answer.fields.emplace_back("Retry-After", code == ErrorCode::busy ? "1" : "5");
+    }
+}
+
+HttpAnswer answer_of(const cli::Outcome& outcome)
+{
+    auto answer = json_answer(outcome.failure ? status_of(*outcome.failure) : good, *outcome.data);
+    if (outcome.failure) {
+        tell_when_to_retry(answer, *outcome.failure);
+    }
+    return answer;
+}
+
+/// A machine that has ended is what was asked for, also where its files wait to be saved; a home
+/// that was to go and is there is not.
+cli::Outcome end_of(cli::Outcome outcome, bool purge)
+{
+    if (outcome.failure && outcome.data->value("killed", false)) {
+        outcome.failure = purge ? std::optional(ErrorCode::conflict) : std::nullopt;
+    }
+    return outcome;
+}
+
+cli::Outcome failed(ErrorCode code, const std::string& reason, const std::string& remedy)
+{
+    return {.data = cli::boxed({{"code", to_string(code)}, {"reason", reason}, {"remedy", remedy}}),
+            .text = {},
+            .complaint = reason,
+            .remedy = remedy,
+            .failure = code};
+}
+
+cli::Asked asked_for(const OperatorRequest& request, const Options& options)
+{
+    // Without a principal it is no name: one that a caller makes up could be another's key.
+    return {request.principal.empty() ? session::SessionId{}
+                                      : options.keys.apply(request.principal, request.key),
+            request.key};
+}
+
+cli::Outcome perform(const OperatorRequest& request, Books& books)
+{
+    auto& sessions = books.sessions;
+    if (request.what == What::list) {
+        return cli::list_sessions(sessions);
+    }
+    if (request.what == What::status) {
+        auto status = cli::show_status(sessions, books.options);
+        status.failure.reset(); // an answer, however it is
+        return status;
+    }
+    const auto asked = asked_for(request, books.options);
+    switch (request.what) {
+    case What::pause:
+        return cli::pause_session(sessions, asked);
+    case What::resume:
+        return cli::resume_session(sessions, asked);
+    case What::end:
+        return end_of(
+            cli::kill_session(sessions, asked, request.purge,
+                              request.save ? session::AtEnd::save : session::AtEnd::give_up),
+            request.purge);
+    case What::show:
+    case What::list:
+    case What::status:
+    case What::metrics:
+        break;
+    }
+    return cli::show_session(sessions, asked);
+}
+
+/// Empty: it changes nothing.
+std::string_view word_for(What what)
+{
+    return what == What::pause    ? "pause"
+           : what == What::resume ? "resume"
+           : what == What::end    ? "kill"
+                                  : "";
+}
+
+HttpAnswer stranger(Operators::Standing standing)
+{
+    if (standing == Operators::Standing::is_caller) {
+        return refusal(403, ErrorCode::permission_denied,
+                       "this token calls tools, and is none of an operator's",
+                       "Send one of the operators' token file.");
+    }
+    auto answer =
+        refusal(401, ErrorCode::authentication_required, "who asks is not known as an operator",
+                "Send Authorization: Bearer TOKEN with one of the operators' token file.");
+    answer.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"berth operator\"");
+    return answer;
+}
+
+} // namespace
+
+transport::HttpAdmission OperatorApi::admit(const transport::HttpHead& head)
+{
+    Operators::Found found;
+    if (!is_open(head.path)) {
+        found = parts_.operators.identify(head);
+        if (found.standing != Operators::Standing::is_operator) {
+            return {.refusal = stranger(found.standing)};
+        }
+    }
+    if (head.has_body()) {
+        return {.refusal = refusal(413, ErrorCode::too_large, "no body is taken here",
+                                   "All that is asked is in the address.")};
+    }
+    return {.context = std::move(found.who)};
+}
+
+HttpAnswer OperatorApi::answer(const transport::HttpRequest& request)
+{
+    const auto who = std::static_pointer_cast<const Caller>(request.context);
+    if (!who) { // of what is open to all
+        return answer_to(request.head, nullptr);
+    }
+    const std::shared_ptr<void> counted(nullptr, [&](void*) { --who->account->calls; });
+    if (++who->account->calls > who->calls) {
+        auto busy = refusal(429, ErrorCode::busy, "too many requests of this operator's at once",
+                            "Send this one again when some of them are answered.");
+        busy.fields.emplace_back("Retry-After", "1");
+        return busy;
+    }
+    return answer_to(request.head, who.get());
+}
+
+/// `who`: null for what is open to all.
+HttpAnswer OperatorApi::answer_to(const transport::HttpHead& head, const Caller* who)
+{
+    OperatorRequest request;
+    try {
+        request = read_operator_request(head);
+    } catch (const transport::HttpError& error) {
+        const bool missing = error.status() == 404;
+        auto answer =
+            refusal(error.status(), missing ? ErrorCode::not_found : ErrorCode::invalid_argument,
+                    error.what(), "docs/http.md lists what there is.");
+        if (error.status() == 405) {
+            answer.fields.emplace_back("Allow", allowed_methods(head.path));
+        }
+        return answer;
+    }
+    if (request.what == What::metrics) {
+        return {.status = good,
+                .fields = {{"Cache-Control", "no-store"}},
+                .type = std::string(MetricText::type),
+                .body = parts_.metrics()};
+    }
+    const RequestScope scope({});
+    const auto began = std::chrono::steady_clock::now();
+    const auto outcome = outcome_of(request);
+    if (const auto did = word_for(request.what); who != nullptr && !did.empty()) {
+        tell(*who, did, request, outcome, std::chrono::steady_clock::now() - began);
+    }
+    return answer_of(outcome);
+}
+
+cli::Outcome OperatorApi::outcome_of(const OperatorRequest& request)
+{
+    try {
+        return perform(request, parts_.books(request.backend));
+    } catch (const Error& error) {
+        return failed(error.code(), error.what(), error.hint());
+    } catch (const std::exception& error) {
+        return failed(ErrorCode::internal, error.what(), "");
+    }
+}
+
+/// What was changed, or tried.
+void OperatorApi::tell(const Caller& who, std::string_view did, const OperatorRequest& request,
+                       const cli::Outcome& outcome, std::chrono::nanoseconds duration)
+{
+    const auto result = outcome.failure ? to_string(*outcome.failure) : "ok";
+    log::write(log::Level::info, "operator",
+               {{"principal", who.principal},
+                {"did", did},
+                {"session", request.key},
+                {"of", request.principal},
+                {"outcome", result}});
+    if (parts_.audit) {
+        parts_.audit->operation(who.principal, did, request.key, result,
+                                std::chrono::duration_cast<std::chrono::microseconds>(duration));
+    }
+}
+
+} // namespace berth::server::http

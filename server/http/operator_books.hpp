@@ -1,0 +1,44 @@
+#pragma once
+
+#include "sandbox/session/session_manager.hpp"
+#include "server/http/serve_http.hpp"
+#include "server/http/tenant_maker.hpp"
+#include "server/options/options.hpp"
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace berth::server::http {
+
+/// The sessions of all callers, as who runs the server sees them: on the command line that is
+/// `berth sessions` with the same settings.
+struct Books {
+    Books(Options settings, std::shared_ptr<sandbox::Backend> backend)
+        : options(std::move(settings)), sessions(options.sessions, std::move(backend))
+    {
+    }
+
+    Options options;
+    session::SessionManager sessions;
+};
+
+/// One of these for each backend on which sessions may be; what is asked of another one's session
+/// says which it is. Made when they are first asked for. Thread-safe.
+class OperatorBooks {
+  public:
+    OperatorBooks(const Making& making, TenantMaker& maker) : making_(making), maker_(maker) {}
+
+    /// `backend`: empty, the server's own. Throws Error(invalid_argument) for one that there is
+    /// not.
+    [[nodiscard]] Books& of(const std::string& backend);
+
+  private:
+    const Making& making_;
+    TenantMaker& maker_;
+    std::mutex mutex_; ///< guards books_
+    std::map<std::string, std::unique_ptr<Books>> books_;
+};
+
+} // namespace berth::server::http

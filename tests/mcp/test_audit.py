@@ -1,0 +1,206 @@
+"""The audit log: a line for each call on either transport, nothing secret in it, and no call that
+depends on it."""
+
+import hashlib
+import json
+import os
+import pathlib
+import resource
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from bench import Bench
+from http_bench import bearer
+from mcp_client import binary_path
+from test_http_operator import OperatorBench
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+class AuditBench(Bench):
+    @property
+    def path(self):
+        return self.state.path / "audit.jsonl"
+
+    def lines(self, count):
+        """Those there are, once there are so many: a line follows its answer."""
+        self.wait_for(lambda: self.path.exists()
+                      and self.path.read_bytes().count(b"\n") >= count)
+        found = [json.loads(line) for line in self.path.read_text().splitlines()]
+        self.assertEqual(len(found), count, found)
+        return found
+
+
+class StdioTest(AuditBench):
+    @staticmethod
+    def tool(berth, name, **arguments):
+        return berth.call_tool(name, arguments)
+
+    def audited(self, *arguments, **options):
+        return self.start("--audit-log", str(self.path), "--session", "work", "--principal", "ann",
+                          *arguments, **options)
+
+    def test_each_call_has_a_line_of_its_own(self):
+        with self.audited() as berth:
+            self.tool(berth, "bash_exec", command="exit 3")
+            self.tool(berth, "read_file", path="~/none")
+            self.tool(berth, "bash_exec", command="")
+        ran, read, empty = self.lines(3)
+        self.assertEqual({name: ran[name] for name in ("principal", "session", "tool", "command",
+                                                       "command_bytes", "env", "outcome", "fate",
+                                                       "exit_code")},
+                         {"principal": "ann", "session": "work", "tool": "bash_exec",
+                          "command": "exit 3", "command_bytes": 6, "env": [], "outcome": "ok",
+                          "fate": "exited", "exit_code": 3})
+        self.assertRegex(ran["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertRegex(ran["request"], r"^[0-9a-f]{24}$")
+        self.assertGreater(ran["duration_ms"], 0)
+        self.assertEqual((read["tool"], read["outcome"]), ("read_file", "not_found"))
+        self.assertNotIn("command", read)
+        self.assertEqual((empty["outcome"], empty["command"]), ("empty_command", ""))
+        self.assertNotIn("exit_code", empty)
+        self.assertEqual(len({each["request"] for each in (ran, read, empty)}), 3)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o600)
+
+    def test_nothing_that_is_known_to_be_secret_is_in_it(self):
+        secret = self.state.path / "secret.txt"
+        secret.write_text("sk-from-file\n")
+        with self.audited("--config", self.config(f'secret = ["KEY=file:{secret}"]\n'),
+                          "--env", "SETTING=value-of-setting") as berth:
+            self.tool(berth, "bash_exec", env={"TOKEN": "tok-of-call"}, input="the-input",
+                       command="echo sk-from-file value-of-setting tok-of-call >/dev/null; "
+                               "echo the-output; : https://me:pass-word@host/")
+            self.tool(berth, "write_file", path="~/n", content="the-content")
+        text = self.path.read_text()
+        ran, wrote = self.lines(2)
+        self.assertEqual(ran["env"], ["KEY", "SETTING", "TOKEN"])
+        self.assertEqual(ran["command"], "echo *** *** *** >/dev/null; echo the-output; "
+                                         ": https://me:***@host/")
+        for word in ("sk-from-file", "value-of-setting", "tok-of-call", "pass-word", "the-input",
+                     "the-content"):
+            self.assertNotIn(word, text)
+
+    def test_a_secret_that_is_not_to_be_had_hides_the_whole_command(self):
+        with self.audited("--config", self.config('secret = ["KEY=file:/nowhere"]\n')) as berth:
+            self.assertTrue(self.tool(berth, "bash_exec", command="echo sk-old").is_error)
+        (line,) = self.lines(1)
+        self.assertNotIn("command", line)
+        self.assertEqual(line["command_sha256"], hashlib.sha256(b"echo sk-old").hexdigest())
+
+    def test_a_command_is_cut_or_hashed_or_left_out_as_the_operator_says(self):
+        long = "echo " + "x" * 1000
+        for choice in ("text", "hash", "none"):
+            self.path.unlink(missing_ok=True)
+            with self.audited("--audit-command", choice) as berth:
+                self.tool(berth, "bash_exec", command=long)
+            (line,) = self.lines(1)
+            self.assertEqual(line.get("command"), long[:400] + "…" if choice == "text" else None)
+            self.assertEqual(line.get("command_sha256"), hashlib.sha256(long.encode()).hexdigest()
+                             if choice == "hash" else None)
+            self.assertEqual(line["command_bytes"], len(long))
+
+    def test_the_tools_of_the_other_dialect_go_by_their_own_names(self):
+        with self.audited("--tool-dialect", "claude") as berth:
+            self.tool(berth, "Bash", command="exit 4", timeout=5000)
+        (line,) = self.lines(1)
+        self.assertEqual((line["tool"], line["command"], line["exit_code"]),
+                         ("bash_exec", "exit 4", 4))
+
+    def test_a_file_that_was_moved_away_is_made_anew(self):
+        with self.audited() as berth:
+            self.tool(berth, "bash_exec", command="true")
+            self.lines(1)
+            self.path.rename(str(self.path) + ".1")
+            self.tool(berth, "bash_exec", command="false")
+        self.assertEqual(self.lines(1)[0]["command"], "false")
+
+    def test_what_cannot_be_written_costs_no_answer_and_is_told(self):
+        folder = self.state.path / "logs"
+        folder.mkdir()
+        log = folder / "audit.jsonl"
+        with self.start("--audit-log", str(log), "--session", "work") as berth:
+            self.assertEqual(self.tool(berth, "bash_exec", command="echo 1").text, "1\n")
+            self.wait_for(lambda: log.read_text().count("\n") == 1)
+            log.unlink()
+            folder.rmdir()
+            self.assertEqual(self.tool(berth, "bash_exec", command="echo 2").text, "2\n")
+            self.assertEqual(self.tool(berth, "bash_exec", command="echo 3").text, "3\n")
+            folder.mkdir()
+            self.assertEqual(self.tool(berth, "bash_exec", command="echo 4").text, "4\n")
+            self.wait_for(lambda: log.exists() and "echo 4" in log.read_text())
+        # The line of the third call may have come after the folder: lines follow their answers.
+        gap, *after = [json.loads(line) for line in log.read_text().splitlines()]
+        lost = {1: "2 lines", 2: "1 line"}[len(after)]
+        self.assertEqual((gap["tool"], gap["outcome"]),
+                         ("audit.lost", f"{lost} before this one could not be written"))
+        self.assertEqual(after[-1]["command"], "echo 4")
+
+    def test_a_file_that_is_no_place_for_it_stops_the_start(self):
+        def complaint(*arguments):
+            done = subprocess.run([binary_path("berth-direct"), "serve", "--state-dir",
+                                   str(self.state.path), *arguments], capture_output=True,
+                                  text=True, stdin=subprocess.DEVNULL, timeout=20)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            return done.stderr
+        self.assertIn("no ordinary file", complaint("--audit-log", "/dev/null"))
+        self.assertIn("cannot be opened", complaint("--audit-log", "/nowhere/audit"))
+        with tempfile.TemporaryDirectory() as mounted:
+            self.assertIn("within reach of the sandbox",
+                          complaint("--audit-log", f"{mounted}/audit", "--mount",
+                                    f"{mounted}:/mnt/m:rw"))
+
+
+class HttpTest(OperatorBench, AuditBench):
+    def test_callers_and_operators_are_told_apart_and_a_trace_goes_with_its_call(self):
+        self.serve_operators("--audit-log", str(self.path), "--log-level", "debug", "--log-format",
+                             "json")
+        self.call("bash_exec", command="true", **self.as_alice("work"))
+        self.modern("tools/call", {"name": "bash_exec", "arguments": {"command": ":"}},
+                    Traceparent=TRACE, **bearer("berth_alice"))
+        own = TRACE.replace("00f067aa0ba902b7", "1111111111111111")
+        self.modern("tools/call", {"name": "bash_exec", "arguments": {"command": ":"}},
+                    meta={"traceparent": own}, Traceparent=TRACE, **bearer("berth_alice"))
+        for wrong in ("00-0-0-0", TRACE + "-more", TRACE.upper()):
+            self.modern("tools/call", {"name": "bash_exec", "arguments": {"command": ":"}},
+                        Traceparent=wrong, **bearer("berth_alice"))
+        session = self.initialize(headers=bearer("berth_alice"))
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": "bash_exec", "arguments": {"command": "echo old"}}}
+        self.send(call, {**session, "traceparent": TRACE})
+        lines = self.lines(7)
+        self.assertEqual([line.get("traceparent") for line in lines],
+                         [None, TRACE, own, None, None, None, TRACE])
+        self.assertEqual({line["principal"] for line in lines}, {"alice"})
+        self.assertEqual([line["session"] for line in lines][:2], ["work", "default"])
+        self.assertEqual(lines[6]["session"], session["Mcp-Session-Id"])
+        logged = {line["request"]: line for line in map(json.loads, self.log().splitlines()[1:])
+                  if line["message"] == "call"}
+        for line in lines:
+            self.assertEqual(logged[line["request"]].get("traceparent"), line.get("traceparent"))
+        key = self.json("GET", "/sessions")[0]["key"]
+        self.json("DELETE", f"/sessions/{key}")
+        did = self.lines(8)[-1]
+        self.assertEqual((did["principal"], did["tool"], did["session"], did["outcome"]),
+                         ("olga", "sessions.kill", key, "ok"))
+        self.assertNotIn("berth_olga", self.path.read_text() + self.log())
+        self.assertNotIn("berth_alice", self.path.read_text() + self.log())
+
+    def test_a_full_disk_loses_no_answer(self):
+        self.serve_operators("--audit-log", str(self.path))
+        for number in range(3):
+            self.call("bash_exec", command="true", **self.as_alice())
+        size = self.path.stat().st_size
+        # No file of the server's grows beyond the size that the log has, as on a full disk.
+        resource.prlimit(self.server.pid, resource.RLIMIT_FSIZE, (size + 20, size + 20))
+        self.assertEqual(self.call("session_info", **self.as_alice()).data["session"], "default")
+        self.wait_for(lambda: "the audit log cannot be written" in self.log())
+        self.assertEqual(self.path.stat().st_size, size)  # no half of a line
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,81 @@
+#include "server/audit/audit_record.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+using namespace berth::server; // NOLINT(google-build-using-namespace): the subject
+using nlohmann::json;
+
+TEST_CASE("a record is one line of JSON, whatever is in it")
+{
+    AuditRecord record;
+    record.began =
+        std::chrono::system_clock::time_point(std::chrono::milliseconds(1'700'000'000'007));
+    record.duration = std::chrono::microseconds(1234);
+    record.request = "ab";
+    record.principal = "al\nice\xff";
+    record.session = "\"work\"";
+    record.tool = "bash_exec";
+    record.command = "echo \x1b[31m\nls";
+    record.command_bytes = 12;
+    record.variables = {"A", "B\n"};
+    record.outcome = "ok";
+    record.fate = "exited";
+    record.exit_code = 3;
+    const auto line = audit_line(record);
+    CHECK(line.find_first_of("\n\x1b\xff") == std::string::npos);
+    const auto read = json::parse(line);
+    CHECK(read["time"] == "2023-11-14T22:13:20.007Z");
+    CHECK(read["principal"] == "al\nice\uFFFD");
+    CHECK(read["session"] == "\"work\"");
+    CHECK(read["command"] == "echo \x1b[31m\nls");
+    CHECK(read["env"] == json({"A", "B\n"}));
+    CHECK(read["exit_code"] == 3);
+    CHECK(read["duration_ms"] == 1.234);
+    CHECK_FALSE(read.contains("traceparent"));
+    CHECK_FALSE(read.contains("command_sha256"));
+    AuditRecord other;
+    other.tool = "read_file";
+    const auto bare = json::parse(audit_line(other));
+    CHECK_FALSE(bare.contains("command"));
+    CHECK_FALSE(bare.contains("env"));
+    CHECK_FALSE(bare.contains("exit_code"));
+}
+
+TEST_CASE("names of variables take no room without end")
+{
+    AuditRecord record;
+    record.command_bytes = 1;
+    record.variables.assign(1000, std::string(1000, 'N'));
+    const auto line = audit_line(record);
+    CHECK(line.size() < 10'000);
+    const auto read = json::parse(line);
+    CHECK(read["env"].size() == 64);
+    CHECK(read["env_more"] == 936);
+}
+
+TEST_CASE("of a command 400 characters are shown, and no part of one")
+{
+    CHECK(shown_command(std::string(400, 'x'), {}) == std::string(400, 'x'));
+    CHECK(shown_command(std::string(401, 'x'), {}) == std::string(400, 'x') + "…");
+    std::string wide;
+    for (int i = 0; i < 401; ++i) {
+        wide += "é";
+    }
+    CHECK(shown_command(wide, {}) == wide.substr(0, 800) + "…");
+    CHECK(shown_command("\xff\xfe", {}) == "\uFFFD\uFFFD");
+    CHECK(shown_command("", {}) == "");
+}
+
+TEST_CASE("secrets that are known, and passwords of addresses, are in no command that is shown")
+{
+    CHECK(shown_command("curl -H sk-12345 x sk-12345", {"sk-12345"}) == "curl -H *** x ***");
+    CHECK(shown_command("a token2 token", {"token", "token2"}) == "a *** ***");
+    CHECK(shown_command("exit 1", {"1", "", "xit"}) == "exit 1"); // too short to be one
+    CHECK(shown_command("git clone https://u:pass@h/r", {}) == "git clone https://u:***@h/r");
+    // Where the 400 characters end in the middle of one.
+    const auto shown = shown_command(std::string(398, 'x') + "secret-value", {"secret-value"});
+    CHECK(shown == std::string(398, 'x') + "**…");
+}
