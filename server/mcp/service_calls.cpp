@@ -3,6 +3,7 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/visible.hpp"
+#include "server/mcp/parameters.hpp"
 #include "server/mcp/results.hpp"
 #include "server/mcp/service.hpp"
 #include "tools/call_identity.hpp"
@@ -103,22 +104,23 @@ std::string_view without_client_prefix(std::string_view name)
     return name.starts_with("mcp__") ? name.substr(last + separator.size()) : name;
 }
 
+[[noreturn]] void refuse_arguments()
+{
+    throw rpc::ProtocolError(rpc::invalid_params, "\"arguments\" must be an object");
+}
+
 } // namespace
 
 const tools::Entry& Service::requested_tool(const json& params) const
 {
-    const auto name = params.find("name");
-    if (name == params.end() || !name->is_string()) {
-        throw rpc::ProtocolError(rpc::invalid_params, "tools/call needs \"name\", a string");
-    }
+    const auto& wanted = string_parameter(params, "name", "tools/call");
     const auto arguments = params.find("arguments");
     // A string is what some clients make of arguments that were cut off: its model is told, who
     // would not see an error of the protocol.
     if (arguments != params.end() && !arguments->is_null() && !arguments->is_object() &&
         !arguments->is_string()) {
-        throw rpc::ProtocolError(rpc::invalid_params, "\"arguments\" must be an object");
+        refuse_arguments();
     }
-    const auto& wanted = name->get_ref<const std::string&>();
     if (const auto* tool = configuration_.catalog.find(wanted)) {
         return *tool;
     }
@@ -186,6 +188,10 @@ void Service::call(const ProtocolTool& tool, const RequestContext& context)
         check_capabilities(tool.name, *context.client().capabilities);
     }
     const auto given = context.params().find("arguments");
+    const auto& arguments = given == context.params().end() ? no_arguments : *given;
+    if (!arguments.is_object()) {
+        refuse_arguments();
+    }
     std::string reply;
     try {
         for (const auto& each : tool.needs) {
@@ -194,7 +200,6 @@ void Service::call(const ProtocolTool& tool, const RequestContext& context)
                             "the client does not declare the capability " + each);
             }
         }
-        const auto& arguments = given == context.params().end() ? no_arguments : *given;
         reply = result_of(tool.call(context, arguments), context.era(), configuration_.identity);
     } catch (const Error& error) {
         reply = tool_failure(error, {}, context.era(), configuration_.identity);

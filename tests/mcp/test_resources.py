@@ -221,6 +221,7 @@ class LegacyStdioTest(OnStdio, Bench):
         self.tool("bash_exec", command="true")
         subprocess.run([binary_path("berth-direct"), "sessions", "kill", "one"], check=True, timeout=20,
                        capture_output=True, env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
+        self.contents("berth://session")  # is perhaps not for the agent, who must still be told
         self.berth.notifications.clear()
         result = self.tool("bash_exec", command="echo again")
         self.assertEqual([data for _, _, data in self.messages_of(self.berth.notifications)],

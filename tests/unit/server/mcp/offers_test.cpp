@@ -322,6 +322,10 @@ TEST_CASE_FIXTURE(OffersBench,
     CHECK(refused["code"] == missing_client_capability);
     CHECK(refused["data"]["requiredCapabilities"] == json{{"sampling", json::object()}});
     CHECK(old("tools/call", {{"name", "talk"}})["isError"] == true); // never said what it can
+    for (const json& arguments : {json(1), json::array(), json("x"), json()}) {
+        CHECK(modern("tools/call", {{"name", "talk"}, {"arguments", arguments}})["code"] ==
+              rpc::invalid_params);
+    }
     const json asking{{"name", "talk"}, {"arguments", {{"ask", 1}}}};
     CHECK(modern("tools/call", asking)["isError"] == true);
     CHECK(old("tools/list")["tools"] ==
