@@ -60,7 +60,7 @@ constexpr std::array built_in{
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 28> foreign{
+constexpr std::array<std::string_view, 32> foreign{
     "allowed_mount_roots",
     "audit_command",
     "audit_log",
@@ -72,6 +72,10 @@ constexpr std::array<std::string_view, 28> foreign{
     "http_metrics",
     "http_origins",
     "insecure_no_auth",
+    "jwt_audience",
+    "jwt_issuer",
+    "jwt_keys",
+    "jwt_principal",
     "log.format",
     "log.level",
     "operator_token_file",
