@@ -16,11 +16,15 @@ std::shared_ptr<const Caller> make_caller(const std::string& principal, const st
 
 } // namespace
 
-Callers::Callers(const Options& options, TokenFile::Check check, TokenFile::Told changed)
+Callers::Callers(const Options& options, TokenFile::Check check, TokenFile::Told changed,
+                 JwtCallers::Told keys_changed)
 {
     if (!options.http.token_file.empty()) {
         tokens_ = std::make_unique<TokenFile>(options.http.token_file, std::move(check),
                                               std::move(changed));
+    }
+    if (options.http.jwt.is_wanted()) {
+        issued_ = std::make_unique<JwtCallers>(options.http.jwt, std::move(keys_changed));
     }
     if (options.http.no_auth) {
         anybody_ = make_caller(options.session.principal, "insecure_no_auth");
@@ -30,9 +34,9 @@ Callers::Callers(const Options& options, TokenFile::Check check, TokenFile::Told
 std::shared_ptr<const Caller> Callers::identify(const transport::HttpHead& head,
                                                 const transport::HttpSocket& socket)
 {
-    if (tokens_) {
+    if (tokens_ || issued_) {
         if (const auto token = bearer_token(head)) {
-            return tokens_->find(*token);
+            return of_token(*token);
         }
     }
     if (const auto uid = socket.peer_user()) {
@@ -41,9 +45,15 @@ std::shared_ptr<const Caller> Callers::identify(const transport::HttpHead& head,
     return anybody_;
 }
 
+std::shared_ptr<const Caller> Callers::of_token(std::string_view token)
+{
+    auto found = tokens_ ? tokens_->find(token) : nullptr;
+    return !found && issued_ && looks_like_jwt(token) ? issued_->find(token) : std::move(found);
+}
+
 bool Callers::has_token(std::string_view token)
 {
-    return tokens_ && tokens_->find(token) != nullptr;
+    return of_token(token) != nullptr;
 }
 
 std::shared_ptr<const Caller> Callers::user(uid_t uid)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "server/http/caller.hpp"
+#include "server/http/jwt_callers.hpp"
 #include "server/http/token_file.hpp"
 #include "server/options/options.hpp"
 #include "server/transport/http_head.hpp"
@@ -15,13 +16,15 @@
 
 namespace berth::server::http {
 
-/// Says who calls: by a token, where there is a file of them; on a unix socket else by the user
-/// that the kernel names; and with `insecure_no_auth` whoever it is, as the server's own principal.
-/// Thread-safe.
+/// Says who calls: by a token, where there is a file of them or an issuer that is believed; on a
+/// unix socket else by the user that the kernel names; and with `insecure_no_auth` whoever it is,
+/// as the server's own principal. Thread-safe.
 class Callers {
   public:
-    /// Throws as TokenFile().
-    Callers(const Options& options, TokenFile::Check check, TokenFile::Told changed);
+    /// Throws as TokenFile() and JwtCallers().
+    Callers(
+        const Options& options, TokenFile::Check check, TokenFile::Told changed,
+        JwtCallers::Told keys_changed = [](const std::string&) {});
 
     /// Null: not known.
     [[nodiscard]] std::shared_ptr<const Caller> identify(const transport::HttpHead& head,
@@ -33,7 +36,10 @@ class Callers {
   private:
     [[nodiscard]] std::shared_ptr<const Caller> user(uid_t uid);
 
+    [[nodiscard]] std::shared_ptr<const Caller> of_token(std::string_view token);
+
     std::unique_ptr<TokenFile> tokens_;
+    std::unique_ptr<JwtCallers> issued_;    ///< null: no issuer is believed
     std::shared_ptr<const Caller> anybody_; ///< null: nobody is let in without being known
     std::mutex mutex_;                      ///< guards users_
     std::map<uid_t, std::shared_ptr<const Caller>> users_;

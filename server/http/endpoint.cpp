@@ -1,6 +1,7 @@
 #include "server/http/endpoint.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "server/http/bearer.hpp"
 #include "server/http/flight.hpp"
 #include "server/log.hpp"
 #include "server/mcp/trace_context.hpp"
@@ -105,6 +106,13 @@ std::string session_id(const HttpHead& head)
     throw mcp::HttpRefusal(404, legacy_session_unknown, "Session not found");
 }
 
+HttpAnswer refuse_method(const std::string& why, const std::string& allowed)
+{
+    auto refused = rpc_error(405, {}, rpc::invalid_request, why);
+    refused.fields.emplace_back("Allow", allowed);
+    return refused;
+}
+
 /// Of a message that is not taken.
 HttpAnswer refusal_of(const rpc::ProtocolError& error, const rpc::Id& id)
 {
@@ -190,8 +198,9 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
     auto caller = parts_.identify(head, socket);
     if (!caller) {
         auto answer = refuse(401, "who calls is not known: send Authorization: Bearer TOKEN with "
-                                  "one of the server's token file");
-        answer.fields.emplace_back("WWW-Authenticate", "Bearer realm=\"berth\"");
+                                  "one that this server takes");
+        answer.fields.emplace_back("WWW-Authenticate",
+                                   parts_.metadata.challenge(bearer_token(head).has_value()));
         return {.refusal = std::move(answer)};
     }
     if (head.method == "POST" && !is_json(head)) {
@@ -221,6 +230,9 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
     if (parts_.operators.serves(head.path)) {
         return parts_.operators.answer(request);
     }
+    if (parts_.metadata.serves(head.path)) {
+        return metadata(head);
+    }
     if (head.path != mcp_path) {
         return text_answer(404, "MCP is at /mcp");
     }
@@ -236,9 +248,19 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
         }
     }
     // Nothing is said to a client outside of its requests, so there is no stream to get.
-    auto refused = refuse(405, "only POST and DELETE are taken here");
-    refused.fields.emplace_back("Allow", "POST, DELETE");
-    return refused;
+    return refuse_method("only POST and DELETE are taken here", "POST, DELETE");
+}
+
+/// For whoever asks: it is how he finds out where tokens are to be had.
+HttpAnswer Endpoint::metadata(const HttpHead& head) const
+{
+    if (head.method != "GET") {
+        return refuse_method("only GET is taken here", "GET");
+    }
+    return {.status = 200,
+            .fields = {{"Cache-Control", "max-age=3600"}},
+            .type = "application/json",
+            .body = parts_.metadata.document()};
 }
 
 HttpAnswer Endpoint::end_session(const HttpHead& head, const Caller& caller)

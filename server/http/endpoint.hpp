@@ -3,6 +3,7 @@
 #include "server/http/host_rules.hpp"
 #include "server/http/legacy_sessions.hpp"
 #include "server/http/operator_api.hpp"
+#include "server/http/resource_metadata.hpp"
 #include "server/http/tenants.hpp"
 #include "server/mcp/http_rules.hpp"
 #include "server/transport/exchange.hpp"
@@ -33,6 +34,7 @@ class Endpoint final : public transport::HttpHandler {
         /// Why no sandbox can be made just now; empty: one can.
         std::function<std::string()> unavailable;
         OperatorApi& operators;
+        ResourceMetadata metadata;
     };
 
     explicit Endpoint(Parts parts) : parts_(std::move(parts)) {}
@@ -53,6 +55,7 @@ class Endpoint final : public transport::HttpHandler {
     [[nodiscard]] transport::HttpAnswer initialize(rpc::Message message, Asked& asked);
     [[nodiscard]] transport::HttpAnswer batch(nlohmann::json&& messages, Asked& asked);
     [[nodiscard]] std::shared_ptr<LegacySession> session_of(const Asked& asked);
+    [[nodiscard]] transport::HttpAnswer metadata(const transport::HttpHead& head) const;
     /// Throws HttpRefusal.
     [[nodiscard]] transport::HttpAnswer end_session(const transport::HttpHead& head,
                                                     const Caller& caller);

@@ -49,6 +49,16 @@ void tell_of_tokens(const std::string& file, const std::string& error)
     }
 }
 
+void tell_of_keys(const std::string& file, const std::string& error)
+{
+    if (error.empty()) {
+        log::write(log::Level::info, "the issuer's keys have changed, and hold", {{"file", file}});
+    } else {
+        log::write(log::Level::warning, "the issuer's keys have changed, and nothing of it holds",
+                   {{"file", file}, {"error", error}});
+    }
+}
+
 TokenFile::Told teller_of(const std::string& file)
 {
     return [file](const std::string& error) { tell_of_tokens(file, error); };
@@ -69,7 +79,10 @@ struct Service {
                 }),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
-              teller_of(making.options->http.token_file)),
+              teller_of(making.options->http.token_file),
+              [file = making.options->http.jwt.keys](const std::string& error) {
+                  tell_of_keys(file, error);
+              }),
           operators(making.options->http.operator_token_file, callers,
                     teller_of(making.options->http.operator_token_file)),
           books(making, maker),
@@ -94,7 +107,8 @@ struct Service {
                .sessions = sessions,
                .read = making.options->rpc.read,
                .unavailable = [this] { return upkeep.unavailable(); },
-               .operators = api}),
+               .operators = api,
+               .metadata = ResourceMetadata(making.options->http.jwt)}),
           server(std::move(listener.socket), endpoint, settings_of(*making.options)),
           metrics({.backend = making.options->backend,
                    .calls = counts,

@@ -26,10 +26,13 @@ bool is_zero(std::string_view text) noexcept
     return text.find_first_not_of('0') == std::string_view::npos;
 }
 
-/// Of printable ASCII: of a version that is not known yet nobody can say what follows.
+/// Of a version that is not known yet nobody can say what follows, but that it needs no quotes.
 bool is_plain(std::string_view text) noexcept
 {
-    return std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7f'; });
+    return std::ranges::all_of(text, [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+               c == '-' || c == '_' || c == '.';
+    });
 }
 
 } // namespace

@@ -51,7 +51,7 @@ void check_http(const Layers& layers, const HttpOptions& http)
             layers, "http", "is not ADDRESS:PORT",
             "For instance 127.0.0.1:8931, [::1]:8931, or localhost:0 for any free port.");
     }
-    if (http.token_file.empty() && !http.no_auth) {
+    if (http.token_file.empty() && !http.jwt.is_wanted() && !http.no_auth) {
         refuse_setting(layers, "http", "would be served without a token file",
                        "Say who may call: --token-file FILE (docs/http.md shows how one is made). "
                        "--unix PATH knows its callers by their users instead, and "
@@ -62,6 +62,28 @@ void check_http(const Layers& layers, const HttpOptions& http)
                        "Listen on 127.0.0.1 and put a proxy with TLS before it; where that proxy "
                        "is on another host of a network you trust, say so: --behind-proxy.");
     }
+}
+
+/// All of it or nothing: keys without a rule for whom they speak would let in whoever has any token
+/// of theirs.
+JwtOptions make_jwt_options(const Layers& layers)
+{
+    JwtOptions jwt{.issuer = layers.text("jwt_issuer"),
+                   .audience = layers.text("jwt_audience"),
+                   .keys = layers.text("jwt_keys"),
+                   .principal = layers.text("jwt_principal")};
+    const bool any = !jwt.issuer.empty() || !jwt.audience.empty() || !jwt.keys.empty();
+    for (const auto* key : {"jwt_issuer", "jwt_audience", "jwt_keys", "jwt_principal"}) {
+        if (any && layers.text(key).empty()) {
+            refuse_setting(layers, key, "is missing",
+                           "Tokens of an issuer are taken with jwt_issuer, jwt_audience and "
+                           "jwt_keys together.");
+        }
+    }
+    if (!jwt.keys.empty()) {
+        jwt.keys = absolute_path(jwt.keys);
+    }
+    return jwt;
 }
 
 } // namespace
@@ -103,6 +125,7 @@ HttpOptions make_http_options(const Layers& layers)
                      .unix_mode = mode_of(layers),
                      .token_file = layers.text("token_file"),
                      .operator_token_file = layers.text("operator_token_file"),
+                     .jwt = make_jwt_options(layers),
                      .no_auth = layers.boolean("insecure_no_auth"),
                      .behind_proxy = layers.boolean("behind_proxy"),
                      .open_metrics = layers.choice("http_metrics") == "anybody",
@@ -120,6 +143,10 @@ HttpOptions make_http_options(const Layers& layers)
     }
     if (http.no_auth && !http.token_file.empty()) {
         refuse_setting(layers, "token_file", "is not looked at with insecure_no_auth",
+                       "Leave one of the two out.");
+    }
+    if (http.no_auth && http.jwt.is_wanted()) {
+        refuse_setting(layers, "jwt_issuer", "is not looked at with insecure_no_auth",
                        "Leave one of the two out.");
     }
     if (!http.token_file.empty()) {

@@ -372,8 +372,8 @@ std::vector<sandbox::Mount> written_by_commands(const Options& options)
 std::vector<std::string> own_files(const Options& options)
 {
     std::vector<std::string> files;
-    for (const auto& file :
-         {options.http.token_file, options.http.operator_token_file, options.audit.path}) {
+    for (const auto& file : {options.http.token_file, options.http.operator_token_file,
+                             options.http.jwt.keys, options.audit.path}) {
         if (!file.empty()) {
             files.push_back(file);
         }

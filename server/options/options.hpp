@@ -16,6 +16,16 @@
 
 namespace berth::server {
 
+/// Whose JWT access tokens are taken over HTTP. Empty `issuer`: nobody's.
+struct JwtOptions {
+    std::string issuer;
+    std::string audience;
+    std::string keys;      ///< a file
+    std::string principal; ///< the claim
+
+    [[nodiscard]] bool is_wanted() const noexcept { return !issuer.empty(); }
+};
+
 /// How a server of HTTP is reached, and who may call it. Empty `address` and `unix_path`: there is
 /// none.
 struct HttpOptions {
@@ -24,6 +34,7 @@ struct HttpOptions {
     unsigned unix_mode = 0600;
     std::string token_file;
     std::string operator_token_file; ///< empty: no operator's API
+    JwtOptions jwt{};
     bool no_auth = false;
     bool behind_proxy = false;
     bool open_metrics = false; ///< to whoever reaches the server

@@ -69,7 +69,7 @@ constexpr std::array<std::string_view, 4> timeouts{"exec.timeout", "exec.max_tim
 
 /// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
 /// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 28> foreign{
+constexpr std::array<std::string_view, 32> foreign{
     "allowed_mount_roots",
     "audit_command",
     "audit_log",
@@ -81,6 +81,10 @@ constexpr std::array<std::string_view, 28> foreign{
     "http_metrics",
     "http_origins",
     "insecure_no_auth",
+    "jwt_audience",
+    "jwt_issuer",
+    "jwt_keys",
+    "jwt_principal",
     "log.format",
     "log.level",
     "operator_token_file",

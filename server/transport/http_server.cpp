@@ -275,7 +275,7 @@ void HttpServer::start(Socket socket)
     try {
         pool_.run([this, socket = std::move(socket)] { serve(socket); });
     } catch (const std::system_error&) {
-        // No thread can be had; the peer sees its connection end, and tries again.
+        return; // no thread can be had; the peer sees its connection end, and tries again
     }
 }
 

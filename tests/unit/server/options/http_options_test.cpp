@@ -1,5 +1,6 @@
 #include "server/options/http_options.hpp"
 #include "tests/unit/server/options/options_bench.hpp"
+#include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -169,6 +170,35 @@ TEST_CASE("there are operators only where a file names them, and it is not that 
     CHECK(options.http.operator_token_file == "/o.toml");
     CHECK(has(refusal_of({{"unix", "s"}, {"token_file", "t"}, {"operator_token_file", "./t"}}),
               "name two files"));
+}
+
+TEST_CASE("no file that says who may call, or what was done, is where a sandbox may write")
+{
+    const berth::tests::TemporaryDirectory folder;
+    const auto mount = folder / "" + ":/mnt/m:";
+    for (const auto* key : {"token_file", "operator_token_file", "audit_log"}) {
+        CAPTURE(key);
+        const Values values{{"unix", "/s"}, {key, folder / "file"}};
+        auto writable = values;
+        writable.emplace_back("mount", mount + "rw");
+        CHECK(has(refusal_of(writable), "is within reach of the sandbox"));
+        auto readable = values;
+        readable.emplace_back("mount", mount + "ro");
+        CHECK_NOTHROW((void)HttpOptionsBench(readable).make());
+    }
+}
+
+TEST_CASE("an issuer is believed with an audience and keys, or not at all")
+{
+    Values values{{"http", "localhost:0"}, {"jwt_issuer", "i"}, {"jwt_audience", "a"}};
+    CHECK(has(refusal_of(values), "jwt_keys = \"\" (default) is missing"));
+    values.emplace_back("jwt_keys", "/k");
+    const auto jwt = HttpOptionsBench(values).make().http.jwt; // and no token file is needed
+    CHECK(jwt.is_wanted());
+    CHECK(jwt.principal == "sub");
+    values.emplace_back("insecure_no_auth", "true");
+    CHECK(has(refusal_of(values), "is not looked at with insecure_no_auth"));
+    CHECK_FALSE(HttpOptionsBench(Values{{"unix", "s"}}).make().http.jwt.is_wanted());
 }
 
 TEST_CASE("over HTTP clients name their sessions, and no flag or variable of the server does")

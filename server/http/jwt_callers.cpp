@@ -1,0 +1,116 @@
+#include "server/http/jwt_callers.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "server/log.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace berth::server::http {
+namespace {
+
+constexpr std::chrono::seconds keys_look_interval{1};
+constexpr std::size_t largest_set = std::size_t{1} << 20U;
+/// So many names more are remembered before those that nobody uses are let go.
+constexpr std::size_t sweep_step = 256;
+
+void require_unwritable(const std::string& path)
+{
+    struct stat status{};
+    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        throw Error(ErrorCode::invalid_argument,
+                    "jwt_keys: " + path + " may be written to by others than its owner",
+                    "chmod go-w " + path);
+    }
+}
+
+} // namespace
+
+JwtCallers::JwtCallers(const JwtOptions& options, Told changed)
+    : path_(options.keys),
+      rules_(
+          {.issuer = options.issuer, .audience = options.audience, .principal = options.principal}),
+      changed_(std::move(changed))
+{
+    (void)watch_.look(path_); // what changes from here on is read again
+    keys_ = read();
+    looked_ = std::chrono::steady_clock::now();
+}
+
+std::shared_ptr<const JwtCallers::Keys> JwtCallers::read() const
+{
+    require_unwritable(path_);
+    std::string text;
+    try {
+        text = read_file_limited(AT_FDCWD, path_, largest_set);
+    } catch (const std::exception& error) {
+        throw Error(ErrorCode::invalid_argument,
+                    "jwt_keys: " + path_ + " cannot be read: " + error.what(),
+                    "It is the issuer's JSON Web Key Set, 1 MiB at most.");
+    }
+    try {
+        return std::make_shared<const Keys>(read_jwt_keys(text));
+    } catch (const Error& error) {
+        throw Error(error.code(), "jwt_keys: " + path_ + ": " + error.what(), error.hint());
+    }
+}
+
+std::shared_ptr<const JwtCallers::Keys> JwtCallers::keys()
+{
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_ < keys_look_interval) {
+        return keys_;
+    }
+    looked_ = now;
+    switch (watch_.look(path_)) {
+    case FileWatch::State::same:
+        return keys_;
+    case FileWatch::State::gone:
+        changed_("it is gone; what it said holds until it is there again");
+        return keys_;
+    case FileWatch::State::changed:
+        break;
+    }
+    try {
+        keys_ = read();
+        changed_("");
+    } catch (const std::exception& error) {
+        changed_(error.what());
+    }
+    return keys_;
+}
+
+std::shared_ptr<const Caller> JwtCallers::caller_of(const std::string& principal)
+{
+    const std::lock_guard lock(mutex_);
+    if (auto known = callers_[principal].lock()) {
+        return known;
+    }
+    auto caller = std::make_shared<const Caller>(Caller{.principal = principal,
+                                                        .origin = "a token of the issuer",
+                                                        .account = std::make_shared<Account>()});
+    callers_[principal] = caller;
+    if (callers_.size() > swept_at_ + sweep_step) {
+        std::erase_if(callers_, [](const auto& each) { return each.second.expired(); });
+        swept_at_ = callers_.size();
+    }
+    return caller;
+}
+
+std::shared_ptr<const Caller> JwtCallers::find(std::string_view token)
+{
+    const auto verdict = check_jwt(token, *keys(), rules_, std::chrono::system_clock::now());
+    if (verdict.principal.empty()) {
+        log::write(log::Level::debug, "a token is not taken", {{"reason", verdict.why}});
+        return nullptr;
+    }
+    return caller_of(verdict.principal);
+}
+
+} // namespace berth::server::http
