@@ -162,8 +162,9 @@ std::string der_of(std::string_view signature)
     if (!r || !s || !both || ECDSA_SIG_set0(both.get(), r.get(), s.get()) != 1) {
         return {};
     }
-    (void)r.release(); // they are its own now
-    (void)s.release();
+    for (auto* const number : {&r, &s}) { // they are its own now
+        [[maybe_unused]] auto* const given = number->release();
+    }
     unsigned char* coded = nullptr;
     const int size = i2d_ECDSA_SIG(both.get(), &coded);
     const std::unique_ptr<unsigned char, void (*)(unsigned char*)> owned(

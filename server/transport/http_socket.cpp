@@ -124,6 +124,8 @@ bool HttpSocket::write(std::string_view data)
                 traffic_->sent(static_cast<std::size_t>(count));
             }
             data.remove_prefix(static_cast<std::size_t>(count));
+        } else if (count == 0) {
+            return false;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             if (!wait_for(socket_.get(), POLLOUT, Deadline::after(write_patience))) {
                 return false;
