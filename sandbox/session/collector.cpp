@@ -26,6 +26,11 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
                                  [&](const std::string& key) { clear_up(key, round); });
     const bool dropped = for_each(keeper_.abandoned(), deadline, round,
                                   [&](const auto& key) { keeper_.drop_abandoned(key); });
+    const bool restored = for_each(keeper_.lost_machines(), deadline, round, [&](const auto& key) {
+        if (keeper_.restore(key)) {
+            round.collected.restored.push_back(name_of(key));
+        }
+    });
     const bool found = for_each(keeper_.unsure_homes(), deadline, round, [&](const auto& key) {
         if (keeper_.record_home(key)) {
             round.collected.found.push_back(key);
@@ -42,7 +47,7 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
               [&](const Due& a, const Due& b) { return rank(a) < rank(b); });
     const bool saved =
         for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
-    round.collected.in_time = looked && dropped && found && ended && swept && saved;
+    round.collected.in_time = looked && dropped && restored && found && ended && swept && saved;
     return std::move(round.collected);
 }
 

@@ -18,14 +18,15 @@ namespace berth::session {
 
 /// What a collection has done.
 struct Collected {
-    std::size_t cleared = 0;          ///< of how many sessions it removed what was dead
-    std::size_t strays = 0;           ///< machines that no book knew, now ended
-    std::size_t others = 0;           ///< sessions on another backend, which it left alone
-    std::vector<std::string> found;   ///< keys of homes that the books had lost, now listed
-    std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
-    std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
-    SweptSaves swept;                 ///< but for what failed of it
-    std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use
+    std::size_t cleared = 0;           ///< of how many sessions it removed what was dead
+    std::size_t strays = 0;            ///< machines that no book knew, now ended
+    std::size_t others = 0;            ///< sessions on another backend, which it left alone
+    std::vector<std::string> restored; ///< sessions whose machines the books had lost, by name
+    std::vector<std::string> found;    ///< keys of homes that the books had lost, now listed
+    std::vector<SavedFiles> saved;     ///< of each session of which `save_on_end` was done
+    std::vector<std::string> removed;  ///< the sessions whose homes it removed, by name
+    SweptSaves swept;                  ///< but for what failed of it
+    std::vector<std::string> failed;   ///< why something stayed, of each that is not just in use
     /// The sessions that others were making or ending just then, by name: what is to be done of
     /// them is not known.
     std::vector<std::string> busy;

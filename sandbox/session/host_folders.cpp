@@ -28,7 +28,9 @@ namespace {
 constexpr const char* host_lock_name = "lock";
 constexpr const char* host_claim_name = "server"; ///< as books in files have it
 constexpr const char* mark_name = "last-wanted";
+constexpr const char* machine_name = "last-machine";
 constexpr std::size_t max_mark = 256;
+constexpr std::size_t max_machine = 2UL << 20U;
 
 /// Whoever is just beginning has a younger one.
 constexpr std::chrono::seconds bare_after{60};
@@ -57,7 +59,8 @@ bool is_bare(int folder)
     const auto names = directory_names(folder);
     return std::all_of(names.begin(), names.end(), [](const std::string& name) {
         return name == host_lock_name || name == host_claim_name || name == mark_name ||
-               is_unfinished(name, mark_name);
+               name == machine_name || is_unfinished(name, mark_name) ||
+               is_unfinished(name, machine_name);
     });
 }
 
@@ -126,17 +129,48 @@ std::string HostFolders::mark(const std::string& key) const
     }
 }
 
-void HostFolders::set_mark(const std::string& key, const std::string& mark) const
+std::string HostFolders::kept_machine(const std::string& key) const
+{
+    if (!sandbox::find_state_directory(state_directory_)) {
+        return {};
+    }
+    try {
+        return read_file_limited(AT_FDCWD, path(key) + '/' + machine_name, max_machine);
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
+std::vector<std::string> HostFolders::with_machine() const
+{
+    return SessionFolders(state_directory_).keys([](int sessions, const std::string& key) {
+        struct stat status{};
+        return ::fstatat(sessions, (key + '/' + machine_name).c_str(), &status,
+                         AT_SYMLINK_NOFOLLOW) == 0;
+    });
+}
+
+/// Not flushed: after a power loss no machine lives, and a home stays for longer.
+void HostFolders::write(const std::string& key, const char* name, const std::string& text) const
 {
     const UniqueFd folder = make_folder(key);
-    remove_unfinished(folder.get(), {mark_name});
+    remove_unfinished(folder.get(), {name});
     try {
-        // Not flushed: what a power loss takes only lets a home stay for longer.
-        write_file_atomically(folder.get(), mark_name, mark, 0600, /*sync=*/false);
+        write_file_atomically(folder.get(), name, text, 0600, /*sync=*/false);
     } catch (const std::system_error& error) {
         throw sandbox::write_error(error.code().value(), "the session's folder cannot be used",
-                                   "write " + path(key) + '/' + mark_name, SessionFolders::hint());
+                                   "write " + path(key) + '/' + name, SessionFolders::hint());
     }
+}
+
+void HostFolders::set_mark(const std::string& key, const std::string& mark) const
+{
+    write(key, mark_name, mark);
+}
+
+void HostFolders::keep_machine(const std::string& key, const std::string& text) const
+{
+    write(key, machine_name, text);
 }
 
 void HostFolders::forget(const std::string& key) const noexcept
@@ -148,10 +182,10 @@ void HostFolders::forget(const std::string& key) const noexcept
             return;
         }
         if (const UniqueFd opened = open_folder_at(AT_FDCWD, folder)) {
-            remove_unfinished(opened.get(), {mark_name});
+            remove_unfinished(opened.get(), {mark_name, machine_name});
         }
         // The lock last: who waits for it writes here as soon as it is gone.
-        for (const char* name : {mark_name, host_claim_name, host_lock_name}) {
+        for (const char* name : {machine_name, mark_name, host_claim_name, host_lock_name}) {
             ::unlink((folder + '/' + name).c_str());
         }
         ::rmdir(folder.c_str()); // fails while a home is there; then the folder stays for it

@@ -44,6 +44,16 @@ class HostFolders {
     /// Under lock().
     void set_mark(const std::string& key, const std::string& mark) const;
 
+    /// Under lock(). What is written there is found until forget(), and is read by who may use the
+    /// state directory alone: the secret of a machine is in it.
+    void keep_machine(const std::string& key, const std::string& text) const;
+
+    /// Empty: nothing, or it cannot be read.
+    [[nodiscard]] std::string kept_machine(const std::string& key) const;
+
+    /// The keys that have it.
+    [[nodiscard]] std::vector<std::string> with_machine() const;
+
     /// Under lock(). Removes all of that, and the folder where nothing else is in it.
     void forget(const std::string& key) const noexcept;
 
@@ -66,6 +76,7 @@ class HostFolders {
   private:
     [[nodiscard]] std::string path(const std::string& key) const;
     [[nodiscard]] UniqueFd make_folder(const std::string& key) const;
+    void write(const std::string& key, const char* name, const std::string& text) const;
 
     const std::string state_directory_;
 };

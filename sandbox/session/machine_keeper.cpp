@@ -171,6 +171,9 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     finish_begun(wanted.key);
     const auto lock = lock_to_make(wanted);
     auto record = registry_.find(wanted.key);
+    if (!record) {
+        record = restored(wanted.key);
+    }
     if (record) {
         require_same_backend(*record);
         if (!is_outdated(*record) || !retire(wanted, *record, *lock)) {
@@ -455,6 +458,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
             obtained.told.notices.push_back(std::move(notice));
         }
         apply(record, Event::created);
+        keep_machine_here(wanted.key, record);
         registry_.put(wanted.key, record);
     } catch (...) {
         // A machine that no book knows could never be ended, nor a home be found. Whoever has the

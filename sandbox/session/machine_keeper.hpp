@@ -172,6 +172,13 @@ class MachineKeeper {
     /// The keys of homes on this host that shared books may have lost.
     [[nodiscard]] std::vector<std::string> unsure_homes() const;
 
+    /// The keys of sessions that had a machine here, and of which shared books know nothing.
+    [[nodiscard]] std::vector<std::string> lost_machines();
+
+    /// Has such a machine in the books again, with all that it does, where it lives. False: it does
+    /// not, or they know of it. Does not wait: throws Error(busy).
+    bool restore(const std::string& key);
+
     /// Writes a record for such a home, unless there is one, or a machine lives in it: of a session
     /// that has ended and has its key for a name, so that it is listed, can be taken or removed,
     /// and goes after this server's retention from now. The session's own next call has it. False:
@@ -276,6 +283,8 @@ class MachineKeeper {
     [[nodiscard]] bool is_foreign(const std::string& key) const;
     [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const Wanted& wanted) const;
     bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
+    void keep_machine_here(const std::string& key, const Record& record) const;
+    [[nodiscard]] std::optional<Record> restored(const std::string& key);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;
     void mark(const std::string& key, Record& record) const;

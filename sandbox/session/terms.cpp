@@ -166,6 +166,7 @@ void MachineKeeper::settle_terms(const Wanted& wanted, Record& record, sandbox::
     }
     take_on(*record.made_with, settings_, keys, sandbox.change_terms(terms), outside);
     registry_.put(wanted.key, record);
+    keep_machine_here(wanted.key, record);
 }
 
 } // namespace berth::session

@@ -161,6 +161,11 @@ void tell_collected(const session::Collected& collected)
         text += "\nleft alone: " + tools::counted(collected.others, "session") +
                 " on another backend (--backend)";
     }
+    if (!collected.restored.empty()) {
+        text += "\nfound " + tools::counted(collected.restored.size(), "machine") +
+                " that the books had lost, and that they know again: " +
+                one_line(joined(collected.restored));
+    }
     for (const auto& key : collected.found) {
         text.append("\nfound the home ")
             .append(key)
@@ -301,6 +306,7 @@ int collect_sessions(session::SessionManager& sessions,
         print_json({{"cleared", collected.cleared},
                     {"strays", collected.strays},
                     {"on_other_backends", collected.others},
+                    {"restored", collected.restored},
                     {"found", collected.found},
                     {"saved", std::move(saved)},
                     {"removed", collected.removed},

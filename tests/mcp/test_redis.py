@@ -98,10 +98,35 @@ class RedisTest(unittest.TestCase):
         self.assertEqual(self.run_command(other, "echo works"), "works\n")
         self.assertEqual(len(self.guests()), 2)
 
+    def test_a_machine_that_redis_has_lost_is_found_by_its_host(self):
+        server = self.start("lost")
+        job = server.call_tool("bash_exec", {"command": "echo begun; sleep 300", "background": True}).data
+        self.run_command(server, "echo kept >~/file")
+        server.kill()
+        (guest,) = self.guests()
+        self.redis.say("FLUSHALL")
+        end = time.monotonic() + 20
+        while not (told := json.loads(self.command_line("sessions", "gc", "--json")[1]))["restored"]:
+            self.assertLess(time.monotonic(), end, told)  # five seconds are for servers that know more
+        self.assertEqual((told["restored"], told["complete"]), (["lost"], True))
+        (listed,) = json.loads(self.command_line("sessions", "list", "--json")[1])
+        self.assertEqual((listed["session"], listed["state"]), ("lost", "running"))
+        server = self.start("lost")
+        self.assertTrue(self.run_command(server, "cat ~/file").endswith("kept\n"))  # after what nobody had read
+        output = server.call_tool("bash_output", {"job_id": job["job_id"]})
+        self.assertIn("begun", output.text)
+        self.assertEqual(self.guests(), [guest])
+        self.redis.say("FLUSHALL")
+        server.kill()
+        self.assertTrue(self.run_command(self.start("lost"), "cat ~/file; pgrep -c sleep").endswith("kept\n1\n"))
+        self.assertEqual(self.guests(), [guest])
+
     def test_a_machine_that_the_books_forgot_gives_way_and_the_agent_is_told(self):
         server = self.start("forgotten")
         self.run_command(server, "echo kept >~/file; sleep 300 >/dev/null 2>&1 &")
         server.kill()
+        (copy,) = (self.states[0].path / "sessions").glob("*/last-machine")
+        copy.unlink()  # as of a release that kept none
         self.redis.kill()
         self.redis.start()  # without its data, and nobody lives who knows
         server = self.start("forgotten")
