@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 
-from suite import ParityTest, local_only, sandboxes_only
+from suite import ParityTest, sandboxes_only
 
 
 class SetupTest(ParityTest):
@@ -106,7 +106,6 @@ class SetupTest(ParityTest):
         self.berth.cancel(call)
         self.wait_until(lambda: self.state_of("long") is None, 20, "it is undone")
 
-    @local_only
     def test_of_a_creator_that_stands_still_a_call_is_told_when_to_try_again(self):
         self.begin_long()
         stopped = self.berth
