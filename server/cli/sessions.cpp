@@ -144,79 +144,79 @@ Outcome sight_of(const session::Sight& sight)
         shown.text += "its guest does not tell: " + visible(sight.trouble) + "\n";
     }
     return shown;
-    /// What is left for the next time.
-    std::string told_of_waiting(const session::Collected& collected)
-    {
-        std::string text;
-        if (const auto count = collected.busy.size(); count > 0) {
-            text += "\n" + tools::counted(count, "session") + (count > 1 ? " were" : " was") +
-                    " just being made or ended, and left for the next time, in " +
-                    std::to_string(mcp::usual_retry) + " s: " + one_line(joined(collected.busy));
-        }
-        if (const auto count = collected.silent.size(); count > 0) {
-            text +=
-                "\nnot known of " + tools::counted(count, "session") +
+}
+
+/// What is left for the next time.
+std::string told_of_waiting(const session::Collected& collected)
+{
+    std::string text;
+    if (const auto count = collected.busy.size(); count > 0) {
+        text += "\n" + tools::counted(count, "session") + (count > 1 ? " were" : " was") +
+                " just being made or ended, and left for the next time, in " +
+                std::to_string(mcp::usual_retry) + " s: " + one_line(joined(collected.busy));
+    }
+    if (const auto count = collected.silent.size(); count > 0) {
+        text += "\nnot known of " + tools::counted(count, "session") +
                 " without a name whether the server lives, which has not been heard of lately: " +
                 one_line(joined(collected.silent)) + "; it counts as dead in " +
                 tools::human_duration(collected.lapse) + ", and the same command then clears up";
-        }
-        return text;
     }
+    return text;
+}
 
-    void tell_collected(const session::Collected& collected)
-    {
-        std::string text = "cleared up after " + tools::counted(collected.cleared, "session") +
-                           ", removed " + tools::counted(collected.removed.size(), "home");
-        for (const auto& name : collected.removed) {
-            text += "\n  " + one_line(name);
-        }
-        if (collected.strays > 0) {
-            text += "\nended " + tools::counted(collected.strays, "machine") +
-                    " of this installation's that slept, and that no record named";
-        }
-        if (collected.others > 0) {
-            text += "\nleft alone: " + tools::counted(collected.others, "session") +
-                    " on another backend (--backend)";
-        }
-        if (!collected.restored.empty()) {
-            text += "\nfound " + tools::counted(collected.restored.size(), "machine") +
-                    " that the books had lost, and that they know again: " +
-                    one_line(joined(collected.restored));
-        }
-        for (const auto& key : collected.found) {
-            text.append("\nfound the home ")
-                .append(key)
-                .append(", which the books had lost: `berth sessions adopt ")
-                .append(key)
-                .append(" --session NAME --principal OWNER` takes it, `berth sessions kill ")
-                .append(key)
-                .append(" --purge` removes it");
-        }
-        for (const auto& saved : collected.saved) {
-            text += "\nsaved of " + one_line(saved.session) + ": " + saved_sentence(saved);
-        }
-        if (const auto& swept = collected.swept; swept.files > 0) {
-            text += "\nremoved from the workspace what killed saves had left: " +
-                    tools::counted(swept.files, "file") + " (" + tools::human_bytes(swept.bytes) +
-                    ')';
-        }
-        print(text + told_of_waiting(collected));
-        for (const auto& why : collected.failed) {
-            complain("something stays: " + visible(why));
-        }
-        if (!collected.in_time) {
-            complain("there was no time for the others", "The same command goes on with them.");
-        }
+void tell_collected(const session::Collected& collected)
+{
+    std::string text = "cleared up after " + tools::counted(collected.cleared, "session") +
+                       ", removed " + tools::counted(collected.removed.size(), "home");
+    for (const auto& name : collected.removed) {
+        text += "\n  " + one_line(name);
     }
+    if (collected.strays > 0) {
+        text += "\nended " + tools::counted(collected.strays, "machine") +
+                " of this installation's that slept, and that no record named";
+    }
+    if (collected.others > 0) {
+        text += "\nleft alone: " + tools::counted(collected.others, "session") +
+                " on another backend (--backend)";
+    }
+    if (!collected.restored.empty()) {
+        text += "\nfound " + tools::counted(collected.restored.size(), "machine") +
+                " that the books had lost, and that they know again: " +
+                one_line(joined(collected.restored));
+    }
+    for (const auto& key : collected.found) {
+        text.append("\nfound the home ")
+            .append(key)
+            .append(", which the books had lost: `berth sessions adopt ")
+            .append(key)
+            .append(" --session NAME --principal OWNER` takes it, `berth sessions kill ")
+            .append(key)
+            .append(" --purge` removes it");
+    }
+    for (const auto& saved : collected.saved) {
+        text += "\nsaved of " + one_line(saved.session) + ": " + saved_sentence(saved);
+    }
+    if (const auto& swept = collected.swept; swept.files > 0) {
+        text += "\nremoved from the workspace what killed saves had left: " +
+                tools::counted(swept.files, "file") + " (" + tools::human_bytes(swept.bytes) + ')';
+    }
+    print(text + told_of_waiting(collected));
+    for (const auto& why : collected.failed) {
+        complain("something stays: " + visible(why));
+    }
+    if (!collected.in_time) {
+        complain("there was no time for the others", "The same command goes on with them.");
+    }
+}
 
-    /// When the same command has more to do: of what others do just then as soon as they may be
-    /// done. 0: nobody knows of any.
-    std::int64_t seconds_to_more(const session::Collected& collected)
-    {
-        const std::int64_t others = collected.busy.empty() ? 0 : mcp::usual_retry;
-        return std::max<std::int64_t>(
-            others, std::chrono::ceil<std::chrono::seconds>(collected.lapse).count());
-    }
+/// When the same command has more to do: of what others do just then as soon as they may be
+/// done. 0: nobody knows of any.
+std::int64_t seconds_to_more(const session::Collected& collected)
+{
+    const std::int64_t others = collected.busy.empty() ? 0 : mcp::usual_retry;
+    return std::max<std::int64_t>(others,
+                                  std::chrono::ceil<std::chrono::seconds>(collected.lapse).count());
+}
 
 } // namespace
 
