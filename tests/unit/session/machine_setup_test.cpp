@@ -138,4 +138,18 @@ TEST_SUITE("session/machine_setup")
         CHECK(has(machine.refusal(setup), "no TOKEN"));
         CHECK(machine.requests.empty());
     }
+
+    TEST_CASE("who finds a machine being set up is told for how long that may be at most")
+    {
+        Setup setup;
+        const auto plain = session::busy_making(setup, "what");
+        CHECK(plain.code() == ErrorCode::busy);
+        CHECK(plain.details().empty());
+        setup.commands = {"true"};
+        setup.timeout = std::chrono::seconds(90);
+        const auto error = session::busy_making(setup, "what", "And more.");
+        CHECK(error.details().at("retry_after") == "90");
+        CHECK(error.hint() ==
+              "session.setup may run in it, for 90 s at most: try again then. And more.");
+    }
 }
