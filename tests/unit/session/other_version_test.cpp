@@ -213,8 +213,9 @@ TEST_SUITE("session/other_version")
               "client went away or gave it up: it ended with exit 3; what it printed is gone with "
               "the sandbox");
         CHECK(notices[2].find("`deploy 5`") != std::string::npos);
-        CHECK(notices[3] == "nor did the results of 2 earlier commands reach anybody; what they printed "
-                            "is gone with the sandbox");
+        CHECK(notices[3] ==
+              "nor did the results of 2 earlier commands reach anybody; what they printed "
+              "is gone with the sandbox");
         CHECK(notices[4].find("the sandbox had ended (it was made by an earlier release") !=
               std::string::npos);
         fixture.backend->unseen = 0; // the next machine's own
