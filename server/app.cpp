@@ -307,11 +307,7 @@ void tell_of_failure(const cli::CommandLine& line, std::string_view code, const 
                      const std::string& remedy, unsigned retry_after = 0)
 {
     if (line.json && line.command != "call") {
-        nlohmann::json told{{"code", code}, {"reason", reason}, {"remedy", remedy}};
-        if (retry_after > 0) {
-            told["retry_after"] = retry_after;
-        }
-        cli::print_json(told);
+        cli::print_json(cli::refusal_data(code, reason, remedy, retry_after));
     } else {
         cli::complain(reason, remedy);
     }

@@ -122,8 +122,9 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
         }
     };
     configuration.resources = resources();
-    configuration.prompts.push_back(
-        make_guide_prompt([this] { return instructions(); }, catalog_, options_->dialect));
+    configuration.prompts.push_back(make_guide_prompt([this] { return instructions(); }, catalog_,
+                                                      options_->dialect,
+                                                      !options_->session.principal.empty()));
     if (extend) {
         extend(configuration);
     }

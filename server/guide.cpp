@@ -18,7 +18,7 @@ struct Advice {
     std::string_view text;
 };
 
-std::string advice_for(const mcp::Catalog& catalog)
+std::string advice_for(const mcp::Catalog& catalog, bool has_files)
 {
     const std::array all{
         Advice{{"session_info"},
@@ -31,12 +31,14 @@ std::string advice_for(const mcp::Catalog& catalog)
                "glob_files and grep_files find the place, read_file shows it with line numbers."},
         Advice{{"edit_file"}, "edit_file changes a part and leaves the rest of the file as it is."},
         Advice{{"save_to_workspace", "list_workspace_files"},
-               "What the user should keep goes to the workspace with save_to_workspace; each file "
-               "there is a resource, workspace:///PATH."},
+               has_files ? "What the user should keep goes to the workspace with "
+                           "save_to_workspace; each file there is a resource, workspace:///PATH."
+                         : std::string_view()},
     };
     std::string text;
     for (const auto& each : all) {
-        if (std::ranges::all_of(each.tools, [&](auto name) { return catalog.serves(name); })) {
+        if (!each.text.empty() &&
+            std::ranges::all_of(each.tools, [&](auto name) { return catalog.serves(name); })) {
             text += text.empty() ? "\n\n- " : "\n- ";
             text += each.text;
         }
@@ -47,14 +49,15 @@ std::string advice_for(const mcp::Catalog& catalog)
 } // namespace
 
 mcp::Prompt make_guide_prompt(std::function<std::string()> instructions,
-                              const mcp::Catalog& catalog, const tools::Dialect* dialect)
+                              const mcp::Catalog& catalog, const tools::Dialect* dialect,
+                              bool has_files)
 {
     mcp::Prompt prompt{.name = "sandbox-guide",
                        .title = "Guide to the sandbox",
                        .description = "What this sandbox is and how to work in it, for the model.",
                        .get = {}};
     prompt.get = [instructions = std::move(instructions),
-                  advice = tools::in_words_of(dialect, advice_for(catalog))](
+                  advice = tools::in_words_of(dialect, advice_for(catalog, has_files))](
                      const mcp::RequestContext& /*context*/, const json& /*arguments*/) {
         const json content{{"type", "text"}, {"text", instructions() + advice}};
         const json message{{"role", "user"}, {"content", content}};

@@ -8,7 +8,7 @@
 namespace berth::server {
 
 /// MCP on standard input and output until the client goes or a signal comes, then at most a second
-/// to end what is in flight. Does not return: threads that hang in a call must not keep a server
+/// (time_to_end()) to end what is in flight. Does not return: threads that hang in a call must not keep a server
 /// that nobody talks to. Exit status 0, also after SIGTERM and SIGINT; 1 where an answer could not
 /// be written, as on a full disk.
 [[noreturn]] void serve_stdio(Application& application);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace berth::server::cli {
 
@@ -22,6 +23,13 @@ struct Outcome {
 
 /// For Outcome::data.
 [[nodiscard]] std::shared_ptr<nlohmann::json> boxed(nlohmann::json&& data);
+
+/// What a program is told where nothing was done. `retry_after`: in seconds; 0: nobody knows.
+[[nodiscard]] nlohmann::json refusal_data(std::string_view code, const std::string& reason,
+                                          const std::string& remedy, unsigned retry_after);
+
+/// The same of an error, which is why nothing was done.
+[[nodiscard]] Outcome failed(const Error& error);
 
 /// Prints it, complaints on stderr. Returns the exit status.
 [[nodiscard]] int tell(const Outcome& outcome, bool as_json);

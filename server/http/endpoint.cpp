@@ -4,6 +4,7 @@
 #include "server/http/bearer.hpp"
 #include "server/http/flight.hpp"
 #include "server/log.hpp"
+#include "server/mcp/error_details.hpp"
 #include "server/mcp/trace_context.hpp"
 #include "server/options/session_name.hpp"
 #include "server/rpc/json_reader.hpp"
@@ -121,23 +122,20 @@ HttpAnswer refusal_of(const rpc::ProtocolError& error, const rpc::Id& id)
                      error.data());
 }
 
-std::string data_of(const Error& error)
-{
-    return rpc::to_text({{"code", to_string(error.code())}, {"hint", error.hint()}});
-}
-
 /// Of a session that cannot be served.
 HttpAnswer failure(const rpc::Id& id, const Error& error)
 {
+    const auto data = mcp::protocol_data(error);
     const bool asked_wrong = error.code() == ErrorCode::invalid_argument;
     const bool is_busy = error.code() == ErrorCode::busy;
     auto answer = rpc_error(asked_wrong ? 400
                             : is_busy   ? 429
                                         : 503,
                             id, asked_wrong ? rpc::invalid_params : rpc::internal_error,
-                            error.what(), data_of(error));
+                            error.what(), rpc::to_text(data));
     if (!asked_wrong) {
-        answer.fields.emplace_back("Retry-After", "1");
+        answer.fields.emplace_back("Retry-After",
+                                   std::to_string(data.value("retry_after", mcp::usual_retry)));
     }
     return answer;
 }

@@ -8,6 +8,7 @@
 #include "server/cli/status.hpp"
 #include "server/http/metric_text.hpp"
 #include "server/log.hpp"
+#include "server/mcp/error_details.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -40,7 +41,7 @@ HttpAnswer json_answer(int status, const json& data)
 /// In the form in which a command with --json says why it failed.
 HttpAnswer refusal(int status, ErrorCode code, const std::string& reason, const std::string& remedy)
 {
-    return json_answer(status, {{"code", to_string(code)}, {"reason", reason}, {"remedy", remedy}});
+    return json_answer(status, cli::refusal_data(to_string(code), reason, remedy, 0));
 }
 
 constexpr std::array statuses{
@@ -60,11 +61,12 @@ int status_of(ErrorCode code)
     return found == statuses.end() ? 500 : found->second;
 }
 
-/// What may be otherwise in a moment.
-void tell_when_to_retry(HttpAnswer& answer, ErrorCode code)
+/// What may be otherwise in a moment: by the header as by the body, where that says when.
+void tell_when_to_retry(HttpAnswer& answer, const cli::Outcome& outcome)
 {
-    if (code == ErrorCode::busy || answer.status == unavailable) {
-        answer.fields.emplace_back("Retry-After", code == ErrorCode::busy ? "1" : "5");
+    if (*outcome.failure == ErrorCode::busy || answer.status == unavailable) {
+        const auto seconds = outcome.data->value("retry_after", mcp::usual_retry);
+        answer.fields.emplace_back("Retry-After", std::to_string(seconds));
     }
 }
 
@@ -72,7 +74,7 @@ HttpAnswer answer_of(const cli::Outcome& outcome)
 {
     auto answer = json_answer(outcome.failure ? status_of(*outcome.failure) : good, *outcome.data);
     if (outcome.failure) {
-        tell_when_to_retry(answer, *outcome.failure);
+        tell_when_to_retry(answer, outcome);
     }
     return answer;
 }
@@ -85,15 +87,6 @@ cli::Outcome end_of(cli::Outcome outcome, bool purge)
         outcome.failure = purge ? std::optional(ErrorCode::conflict) : std::nullopt;
     }
     return outcome;
-}
-
-cli::Outcome failed(ErrorCode code, const std::string& reason, const std::string& remedy)
-{
-    return {.data = cli::boxed({{"code", to_string(code)}, {"reason", reason}, {"remedy", remedy}}),
-            .text = {},
-            .complaint = reason,
-            .remedy = remedy,
-            .failure = code};
 }
 
 cli::Asked asked_for(const OperatorRequest& request, const Options& options)
@@ -228,9 +221,9 @@ cli::Outcome OperatorApi::outcome_of(const OperatorRequest& request)
     try {
         return perform(request, parts_.books(request.backend));
     } catch (const Error& error) {
-        return failed(error.code(), error.what(), error.hint());
+        return cli::failed(error);
     } catch (const std::exception& error) {
-        return failed(ErrorCode::internal, error.what(), "");
+        return cli::failed(Error(ErrorCode::internal, error.what()));
     }
 }
 

@@ -102,4 +102,17 @@ json details_of(const Error& error)
     return details;
 }
 
+json protocol_data(const Error& error)
+{
+    json data{{"code", to_string(error.code())}};
+    if (!error.hint().empty()) {
+        data["hint"] = error.hint();
+    }
+    const auto details = details_of(error);
+    if (const auto seconds = details.find("retry_after"); seconds != details.end()) {
+        data["retry_after"] = *seconds;
+    }
+    return data;
+}
+
 } // namespace berth::mcp

@@ -16,4 +16,8 @@ inline constexpr unsigned usual_retry = 5;
 /// type is left out. What is busy always says when to try again.
 [[nodiscard]] nlohmann::json details_of(const Error& error);
 
+/// The data of an error of the protocol itself: `code`, `hint` where there is one, and when to try
+/// again.
+[[nodiscard]] nlohmann::json protocol_data(const Error& error);
+
 } // namespace berth::mcp

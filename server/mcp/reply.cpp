@@ -135,15 +135,6 @@ int code_of(const Error& error)
                                                                            : rpc::internal_error;
 }
 
-json data_of(const Error& error)
-{
-    json data{{"code", to_string(error.code())}};
-    if (!error.hint().empty()) {
-        data["hint"] = error.hint();
-    }
-    return data;
-}
-
 } // namespace
 
 std::string begin_result(Era era, const Identity& identity, std::string_view type)
@@ -208,13 +199,13 @@ std::string tool_failure(const std::exception& failure, const std::vector<std::s
 
 rpc::ProtocolError method_failure(const Error& error)
 {
-    return {code_of(error), error.what(), rpc::to_text(data_of(error))};
+    return {code_of(error), error.what(), rpc::to_text(protocol_data(error))};
 }
 
 rpc::ProtocolError resource_failure(const Error& error, const std::string& uri, Era era)
 {
     constexpr int not_found_before = -32002;
-    auto data = data_of(error);
+    auto data = protocol_data(error);
     data["uri"] = uri;
     const bool is_old = era == Era::legacy && error.code() == ErrorCode::not_found;
     return {is_old ? not_found_before : code_of(error), error.what(), rpc::to_text(data)};

@@ -183,8 +183,8 @@ std::string Service::answer(const RequestContext& context)
 
 std::string Service::subscribe(const RequestContext& context, bool wanted)
 {
-    configuration_.subscribe(string_parameter(context.params(), "uri", "resources/subscribe"),
-                             wanted);
+    const auto* const method = wanted ? "resources/subscribe" : "resources/unsubscribe";
+    configuration_.subscribe(string_parameter(context.params(), "uri", method), wanted);
     return "{}";
 }
 

@@ -78,7 +78,7 @@ constexpr std::array table = {
     Definition{"session.key", Kind::text, "{principal}/{session}", 0, 0, "", false, "template of what sessions are kept apart by"},
     Definition{"session.max", Kind::number, "1000", 0, 100'000, "", false, "sessions with a machine at once in this state directory; 0: any number"},
     Definition{"session.max_per_principal", Kind::number, "64", 0, 100'000, "", false, "the same of one principal"},
-    Definition{"session.on_disconnect", Kind::choice, "idle", 0, 0, "idle|now|keep|kill", false, "when the last client leaves: pause once idle, pause now, leave as it is, end"},
+    Definition{"session.on_disconnect", Kind::choice, "idle", 0, 0, "idle|now|keep|kill", false, "when the last client leaves: pause once idle, pause now (the default on e2b), leave as it is, end"},
     Definition{"session.quota", Kind::bytes, "0", 0, 1024 * gibibyte, "", false, "what the home of a session may have; 0: not limited"},
     Definition{"session.save_on_end", Kind::list, "", 0, 0, "", false, "files, folders and globs of the home that go to the workspace when the machine has ended"},
     Definition{"session.setup", Kind::commands, "", 0, 0, "", false, "commands of bash, one a line, that every fresh machine is made ready with"},

@@ -52,10 +52,12 @@ void check_http(const Layers& layers, const HttpOptions& http)
             "For instance 127.0.0.1:8931, [::1]:8931, or localhost:0 for any free port.");
     }
     if (http.token_file.empty() && !http.jwt.is_wanted() && !http.no_auth) {
-        refuse_setting(layers, "http", "would be served without a token file",
-                       "Say who may call: --token-file FILE (docs/http.md shows how one is made). "
-                       "--unix PATH knows its callers by their users instead, and "
-                       "--insecure-no-auth lets in whoever reaches the port.");
+        refuse_setting(
+            layers, "http", "would be served without a token file",
+            "Say who may call: --token-file FILE (docs/http.md shows how one is made), or "
+            "jwt_issuer with jwt_audience and jwt_keys for an issuer's access tokens. "
+            "--unix PATH knows its callers by their users instead, and "
+            "--insecure-no-auth lets in whoever reaches the port.");
     }
     if (!parsed->is_loopback() && !http.behind_proxy) {
         refuse_setting(layers, "http", "would be reached from other hosts, without encryption",

@@ -17,10 +17,12 @@ using nlohmann::json;
 
 namespace {
 
-std::string guide(const std::vector<std::string>& wanted, const tools::Dialect* dialect = nullptr)
+std::string guide(const std::vector<std::string>& wanted, const tools::Dialect* dialect = nullptr,
+                  bool has_files = true)
 {
     const auto catalog = mcp::select_tools(tools::tools_in(dialect), wanted, false);
-    const auto prompt = make_guide_prompt([] { return "It is a machine."; }, catalog, dialect);
+    const auto prompt =
+        make_guide_prompt([] { return "It is a machine."; }, catalog, dialect, has_files);
     const auto sink = std::make_shared<test::RecordingSink>();
     rpc::Message message;
     message.id = "1";
@@ -50,6 +52,11 @@ TEST_CASE("the guide has the instructions, and names the tools that are served")
         CAPTURE(name);
         CHECK(few.find(name) == std::string::npos);
     }
+}
+
+TEST_CASE("where nobody has files the guide tells of no resources")
+{
+    CHECK(guide({}, nullptr, /*has_files=*/false).find("workspace:///") == std::string::npos);
 }
 
 TEST_CASE("the guide speaks the dialect of the tools")
