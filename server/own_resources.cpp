@@ -26,10 +26,21 @@ mcp::Resource resource_of(const workspace::Entry& file)
             .modified = file.modified};
 }
 
-/// A NUL is valid UTF-8, and in no text.
+/// Of text that JSON has to escape to six bytes each, more than a few.
+bool is_mostly_control(const std::string& bytes)
+{
+    constexpr std::size_t few = 16;
+    const auto count = std::ranges::count_if(bytes, [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
+    });
+    return static_cast<std::size_t>(count) > bytes.size() / few;
+}
+
+/// A NUL is valid UTF-8, and in no text. What would be six times as large as text is sent as bytes:
+/// a few readers that do not read would have the server hold gigabytes.
 bool is_text(const std::string& bytes)
 {
-    return utf8::is_valid(bytes) && bytes.find('\0') == bytes.npos;
+    return utf8::is_valid(bytes) && bytes.find('\0') == bytes.npos && !is_mostly_control(bytes);
 }
 
 } // namespace

@@ -19,7 +19,7 @@ class OwnResources final : public mcp::Resources {
   public:
     /// Of a larger file the client is told to have it loaded into the sandbox: it is sent in one
     /// message, which is held whole here and there.
-    static constexpr std::uint64_t most_bytes = 5ULL << 20U;
+    static constexpr std::uint64_t most_bytes = 1ULL << 20U;
     /// Files in one page of the list.
     static constexpr std::size_t page = 100;
 

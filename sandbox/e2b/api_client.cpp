@@ -4,6 +4,7 @@
 #include "sandbox/e2b/pipe.hpp"
 #include "sandbox/wait_for.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace berth::e2b {
@@ -192,6 +193,18 @@ BoxInfo ApiClient::info(const std::string& id, const Deadline& deadline,
     return info;
 }
 
+namespace {
+
+bool has_all(const Metadata& metadata, const Metadata& wanted)
+{
+    return std::ranges::all_of(wanted, [&](const auto& each) {
+        const auto found = metadata.find(each.first);
+        return found != metadata.end() && found->second == each.second;
+    });
+}
+
+} // namespace
+
 std::vector<BoxInfo> ApiClient::list(const Metadata& metadata, const Deadline& deadline,
                                      const std::stop_token& stop)
 {
@@ -210,8 +223,11 @@ std::vector<BoxInfo> ApiClient::list(const Metadata& metadata, const Deadline& d
         if (!is_success(reply.status)) {
             throw error_of(newer, reply, false);
         }
+        // A server that passes over the filter would have boxes of others ended, or taken for ours.
         for (auto& box : parse_list(reply.body)) {
-            boxes.push_back(std::move(box));
+            if (has_all(box.metadata, metadata)) {
+                boxes.push_back(std::move(box));
+            }
         }
         next = version == ApiVersion::v2 ? reply.header("x-next-token") : std::string();
         if (next.empty()) {

@@ -130,7 +130,7 @@ class BoxMachine : public sandbox::Machine {
     [[nodiscard]] std::unique_ptr<BoxChannel>
     start(std::shared_ptr<EnvdClient> envd, const ProcessStart& process, const Deadline& deadline);
     [[nodiscard]] bool may_try_again(const StatusError& refusal, const EnvdClient* envd);
-    void require_refused(const StatusError& refusal, const EnvdClient* envd);
+    static void require_refused(const StatusError& refusal);
 
     const std::shared_ptr<Link> link_;
     const sandbox::MachineRecord record_;
@@ -189,7 +189,10 @@ std::unique_ptr<sandbox::Channel> BoxMachine::open(const Deadline& deadline,
         try {
             return start(envd, process, deadline);
         } catch (const StatusError& refusal) {
-            require_refused(refusal, envd.get());
+            if (refusal.status() == gone_or_asleep) {
+                box_->doubt(envd.get());
+            }
+            require_refused(refusal);
             if (!may_try_again(refusal, envd.get())) {
                 throw sandbox::Unsent(as_of_envd(refusal), sandbox::Unsent::Of::way_there);
             }
@@ -222,7 +225,7 @@ BoxMachine::open_awake(const Deadline& deadline, std::string_view opening, const
     try {
         return start(envd, connector(opening, token), deadline);
     } catch (const StatusError& refusal) {
-        require_refused(refusal, envd.get());
+        require_refused(refusal); // a gateway's page is no doubt that it runs
         static_cast<void>(may_try_again(refusal, envd.get())); // the next call does
         throw sandbox::Unsent(refusal, Of::way_there);
     } catch (const HttpFailure& failure) {
@@ -257,12 +260,9 @@ bool BoxMachine::may_try_again(const StatusError& refusal, const EnvdClient* env
 
 /// Throws Unanswered for what says nothing of the guest: a proxy may have passed the call on before
 /// it gave up. Whoever asks again by the call's name learns what was done.
-void BoxMachine::require_refused(const StatusError& refusal, const EnvdClient* envd)
+void BoxMachine::require_refused(const StatusError& refusal)
 {
     if (leaves_open(refusal)) {
-        if (refusal.status() == gone_or_asleep) {
-            box_->doubt(envd);
-        }
         throw sandbox::Unanswered(refusal);
     }
 }

@@ -253,6 +253,12 @@ StatusError envd_error(const Asked& asked, const HttpReply& reply)
 
 bool leaves_open(const StatusError& answer) noexcept
 {
+    if (answer.status() == 200) { // of a stream: any other word may be of a process that ran
+        static constexpr std::array refusals{"invalid_argument",   "not_found",
+                                             "permission_denied",  "unauthenticated",
+                                             "resource_exhausted", "unimplemented"};
+        return std::ranges::find(refusals, answer.word()) == refusals.end();
+    }
     constexpr int request_timeout = 408;
     constexpr int client_closed = 499; // Connect's "canceled"
     constexpr int does_not_run = 502;

@@ -1,7 +1,11 @@
 #include "sandbox/session/departure.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <exception>
+#include <optional>
+#include <thread>
 
 namespace berth::session {
 namespace {
@@ -10,6 +14,29 @@ namespace {
 constexpr std::chrono::seconds leave_time{5};
 /// And may end it before the pause, which is worth more.
 constexpr std::chrono::seconds sync_time{2};
+
+/// What may be otherwise in a moment: with the word lost its machine would run on for hours.
+constexpr std::array rests{std::chrono::milliseconds(100), std::chrono::milliseconds(400),
+                           std::chrono::milliseconds(1000)};
+
+std::optional<std::uint32_t> leave(sandbox::Sandbox& sandbox, const Deadline& deadline)
+{
+    for (const auto rest : rests) {
+        try {
+            return sandbox.leave(deadline);
+        } catch (const sandbox::Unsent& error) {
+            if (error.is_of_gone()) {
+                throw;
+            }
+        } catch (const sandbox::Unanswered&) { // to say it again changes nothing
+        }
+        if (deadline.expired()) {
+            break;
+        }
+        std::this_thread::sleep_for(rest);
+    }
+    return sandbox.leave(deadline);
+}
 
 } // namespace
 
@@ -21,7 +48,7 @@ bool depart(sandbox::Sandbox& sandbox, protocol::OnDisconnect policy) noexcept
     }
     try {
         const auto deadline = Deadline::after(leave_time);
-        const bool last = sandbox.leave(deadline) == 0U;
+        const bool last = leave(sandbox, deadline) == 0U;
         if (last && policy == protocol::OnDisconnect::now) {
             sandbox.sync(sync_time);
             static_cast<void>(machine.suspend(Deadline::after(leave_time)));

@@ -29,7 +29,7 @@ std::optional<Outcome> no_session(session::SessionManager& sessions, const Asked
                                   const std::string& command, std::string& key)
 {
     collect_leftovers(sessions);
-    if (auto found = sessions.find_key(asked.id, asked.name)) {
+    if (auto found = sessions.find_key(asked.id, asked.name); found && asked.allows(*found)) {
         key = std::move(*found);
         return std::nullopt;
     }
@@ -71,7 +71,7 @@ std::optional<Outcome> traces(session::SessionManager& sessions, const Asked& as
                               const Error& error)
 {
     const auto key = sessions.key_of_home(asked.id, asked.name);
-    if (!key) {
+    if (!key || !asked.allows(*key)) {
         return std::nullopt;
     }
     const auto home = sessions.backend().find_home(*key);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/session/key.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "server/cli/outcome.hpp"
 
@@ -17,6 +18,15 @@ namespace berth::server::cli {
 struct Asked {
     session::SessionId id;
     std::string name;
+    /// No key and no id of a sandbox stands for it: callers choose names, and one of a caller's may
+    /// be another's key.
+    bool by_name_only = false;
+
+    /// Whether what a search by both has found may be meant.
+    [[nodiscard]] bool allows(const std::string& key) const
+    {
+        return !by_name_only || key == session::key_hash(id);
+    }
 };
 
 [[nodiscard]] Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,

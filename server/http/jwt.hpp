@@ -9,8 +9,8 @@
 
 namespace berth::server::http {
 
-/// The keys of a JSON Web Key Set. Throws Error(invalid_argument): no set, a key that is wrong
-/// (JwtKey::from()), two of one id, or none that a token could be checked by.
+/// Those keys of a JSON Web Key Set that a token can be checked by; there may be none. Throws
+/// Error(invalid_argument): no set, a key that is wrong (JwtKey::from()), or two of one id.
 [[nodiscard]] std::vector<JwtKey> read_jwt_keys(std::string_view text);
 
 /// What a token must say.

@@ -39,6 +39,11 @@ JwtCallers::JwtCallers(const JwtOptions& options, Told changed)
 {
     (void)watch_.look(path_); // what changes from here on is read again
     keys_ = read();
+    if (keys_->empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "jwt_keys: " + path_ + ": there is no key that a token is checked by",
+                    "RS256 (RSA), ES256 (P-256) and EdDSA (Ed25519) are taken.");
+    }
     looked_ = std::chrono::steady_clock::now();
 }
 
@@ -78,8 +83,8 @@ std::shared_ptr<const JwtCallers::Keys> JwtCallers::keys()
         break;
     }
     try {
-        keys_ = read();
-        changed_("");
+        keys_ = read(); // without any key too: whoever takes the last one away means it
+        changed_(keys_->empty() ? "no key in it checks a token: no token is taken" : "");
     } catch (const std::exception& error) {
         changed_(error.what());
     }

@@ -91,14 +91,27 @@ void Metrics::write_sessions(MetricText& text)
     }
 }
 
-/// Whoever comes while another one asks has what was found before, which may be nothing yet.
+bool Metrics::was_asked()
+{
+    const std::lock_guard lock(mutex_);
+    return asked_ != Clock::time_point();
+}
+
+/// Whoever comes while another one asks has what was found before, and waits for the first of it:
+/// to say that there is none would be an alarm.
 std::optional<Metrics::States> Metrics::states()
 {
-    const std::unique_lock asking(asking_, std::try_to_lock);
+    std::unique_lock asking(asking_, std::defer_lock);
+    if (!was_asked()) {
+        asking.lock();
+    } else if (!asking.try_lock()) {
+        const std::lock_guard lock(mutex_);
+        return states_;
+    }
     {
         const std::lock_guard lock(mutex_);
         const bool is_fresh = asked_ != Clock::time_point() && Clock::now() - asked_ < states_hold;
-        if (!asking || is_fresh) {
+        if (is_fresh) {
             return states_;
         }
     }

@@ -48,6 +48,8 @@ class Metrics {
 
     Parts parts_;
     const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
+    [[nodiscard]] bool was_asked();
+
     std::mutex asking_; ///< held by the one who asks the books
     std::mutex mutex_;  ///< guards what follows
     std::optional<States> states_;

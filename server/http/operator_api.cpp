@@ -92,9 +92,9 @@ cli::Outcome end_of(cli::Outcome outcome, bool purge)
 cli::Asked asked_for(const OperatorRequest& request, const Options& options)
 {
     // Without a principal it is no name: one that a caller makes up could be another's key.
-    return {request.principal.empty() ? session::SessionId{}
-                                      : options.keys.apply(request.principal, request.key),
-            request.key};
+    const bool by_name = !request.principal.empty();
+    return {by_name ? options.keys.apply(request.principal, request.key) : session::SessionId{},
+            request.key, by_name};
 }
 
 cli::Outcome perform(const OperatorRequest& request, Books& books)

@@ -25,9 +25,9 @@ struct Making {
     std::shared_ptr<AuditLog> audit{}; ///< null: none is wanted
 };
 
-/// MCP on Streamable HTTP until a signal comes, then at most a second (time_to_end()) to end what is in
-/// flight: commands of sessions go on as jobs. Does not return. Exit status 0. Throws Error before it
-/// listens.
+/// MCP on Streamable HTTP until a signal comes, then at most a second (time_to_end()) to end what
+/// is in flight: commands of sessions go on as jobs. Does not return. Exit status 0. Throws Error
+/// before it listens.
 [[noreturn]] void serve_http(const Making& making);
 
 } // namespace berth::server::http

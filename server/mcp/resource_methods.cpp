@@ -116,6 +116,7 @@ std::string read_resource(Resources& resources, const RequestContext& context,
     } else {
         text += R"(,"blob":")" + base64_encode(content.bytes) + '"';
     }
+    content.bytes = {}; // twice is enough to hold, until the client has read it
     text += "}]";
     text += cache_members(context.era(), cached_not);
     return text + '}';

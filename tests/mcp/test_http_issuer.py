@@ -66,6 +66,16 @@ class IssuerTest(HttpBench):
             self.assertEqual(self.status(token), 401, token[:60])
         self.assertEqual(self.status(TOKENS["RS256"]), 200)
 
+    def test_whoever_takes_the_last_key_away_locks_all_out(self):
+        self.serve("--config", self.settings(), auth=())
+        keys = self.state.path / "keys.json"
+        for left in ('{"keys":[]}', '{"keys":[{"kty":"EC","crv":"P-521","x":"AA","y":"AA"}]}'):
+            with self.subTest(left):
+                keys.write_text(json.dumps(ISSUED["keys"]))
+                self.wait_for(lambda: self.status(TOKENS["RS256"]) == 200)
+                keys.write_text(left)
+                self.wait_for(lambda: self.status(TOKENS["RS256"]) == 401)
+
     def test_whoever_has_none_learns_where_to_get_one(self):
         self.serve("--config", self.settings(), auth=())
         where = f'resource_metadata="https://berth.example.com{WELL_KNOWN}/mcp"'

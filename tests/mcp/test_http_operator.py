@@ -12,12 +12,13 @@ from http_bench import JSON, HttpBench, bearer, token_file
 from mcp_client import binary_path
 
 ALICE = {"token": "berth_alice", "principal": "alice"}
+BOB = {"token": "berth_bob", "principal": "bob"}
 OLGA = {"token": "berth_olga", "principal": "olga"}
 
 
 class OperatorBench(HttpBench):
     def serve_operators(self, *arguments, operators=None, **how):
-        tokens = token_file(self.state.path / "tokens.toml", a=ALICE)
+        tokens = token_file(self.state.path / "tokens.toml", a=ALICE, b=BOB)
         self.operators = self.state.path / "operators.toml"
         token_file(self.operators, **(operators or {"o": OLGA}))
         self.serve("--operator-token-file", str(self.operators), *arguments,
@@ -145,6 +146,23 @@ class SessionsTest(OperatorBench):
         self.assertEqual(self.json("DELETE", path + "?purge=true")["purged"], True)
         self.assertEqual(self.json("GET", "/sessions"), [])
         self.assertIn("operator principal=olga did=kill", self.log())
+
+    def test_a_name_beside_its_principal_is_never_the_key_of_another_s_session(self):
+        """Callers choose names: one that is another's key must not lead an operator to that."""
+        self.call("bash_exec", command="echo kept >~/n", _headers=bearer("berth_bob"))
+        (bob,) = self.json("GET", "/sessions")
+        self.call("bash_exec", command="true", **self.as_alice(bob["key"]))
+        for name in (bob["key"], bob["sandbox_id"]):
+            for method, path in (("GET", ""), ("POST", "/pause"), ("POST", "/resume")):
+                if name == bob["key"] and method == "GET":
+                    self.assertEqual(self.json("GET", f"/sessions/{name}?principal=alice")["principal"],
+                                     "alice")
+                self.json(method, f"/sessions/{name}{path}?principal=nobody", 404)
+            self.json("DELETE", f"/sessions/{name}?principal=nobody&purge=true", 404)
+        path = f"/sessions/{bob['key']}?principal=alice&purge=true"
+        self.assertTrue(self.json("DELETE", path)["purged"])
+        self.assertEqual(self.json("DELETE", path, 404)["killed"], False)  # hers is gone
+        self.assertIn("kept", self.call("read_file", path="~/n", _headers=bearer("berth_bob")).text)
 
     def test_a_session_in_the_middle_of_a_call_is_not_paused_and_says_so(self):
         busy = self.connect()

@@ -38,7 +38,7 @@ BERTH_FUZZ_TARGET(access_token)
     require(verdict.principal.empty() == !verdict.why.empty(), "a refusal has a reason");
     require(verdict.principal.empty() || looks_like_jwt(input), "what is taken looks like it");
     try {
-        require(!read_jwt_keys(input).empty(), "a set has keys");
+        (void)read_jwt_keys(input);
     } catch (const berth::Error& error) {
         require(error.code() == berth::ErrorCode::invalid_argument, "a set is wrong");
     }

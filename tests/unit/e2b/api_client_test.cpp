@@ -349,6 +349,21 @@ TEST_CASE("all pages of a list are read")
                 "&nextToken=a%3Db%2Fc"});
 }
 
+TEST_CASE("a server that passes over the filter of a list tells of nobody else's")
+{
+    Fixture e2b([](const WireRequest&) {
+        return reply(200, "[" + std::string(golden::info) +
+                              R"(,{"sandboxID":"izz","templateID":"base","state":"running"},)"
+                              R"({"sandboxID":"izy","templateID":"base","state":"running",)"
+                              R"("metadata":{"a":"c"}}])");
+    });
+    const auto boxes = e2b.client.list({{"a", "b c"}}, soon());
+    REQUIRE(boxes.size() == 1);
+    CHECK(boxes.front().box.id == "ig4bk8uibgn9atxd3rgqg");
+    CHECK(e2b.client.list({{"a", "b c"}, {"more", ""}}, soon()).empty());
+    CHECK(e2b.client.list({}, soon()).size() == 3);
+}
+
 TEST_CASE("a list whose pages do not end does")
 {
     Fixture e2b([](const WireRequest&) { return reply(200, "[]", "X-Next-Token: more\r\n"); });

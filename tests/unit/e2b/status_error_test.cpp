@@ -111,6 +111,23 @@ TEST_CASE("what a gateway says leaves open what was done behind it")
     CHECK(leaves_open(envd_error(asked, answer(502, "The sandbox was not found"))));
 }
 
+TEST_CASE("how a stream ended before it began leaves open whether the process did")
+{
+    const auto ended = [](const std::string& word) {
+        return *stream_error(asked, R"({"error":{"code":")" + word + "\"}}");
+    };
+    for (const auto* word : {"canceled", "unknown", "internal", "unavailable", "deadline_exceeded",
+                             "aborted", "no word of Connect's"}) {
+        CAPTURE(word);
+        CHECK(leaves_open(ended(word)));
+    }
+    for (const auto* word : {"invalid_argument", "not_found", "permission_denied",
+                             "unauthenticated", "resource_exhausted", "unimplemented"}) {
+        CAPTURE(word);
+        CHECK_FALSE(leaves_open(ended(word)));
+    }
+}
+
 TEST_CASE("a conflict that passes is busy, any other is not to be tried again as it is")
 {
     const auto of = [](const std::string& message) {

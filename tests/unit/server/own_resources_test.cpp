@@ -105,6 +105,10 @@ TEST_CASE_FIXTURE(Fixture, "a file is read as text or bytes, with its type")
     CHECK(resources.read("workspace:///raw", {}).mime_type == "application/octet-stream");
     CHECK_FALSE(resources.read("workspace:///zero", {}).is_text);
     CHECK(resources.read("workspace:///empty", {}).is_text);
+    save("colours", std::string(100, 'x') + "\x1b[0m");
+    CHECK(resources.read("workspace:///colours", {}).is_text);
+    save("control", std::string(100, '\x01')); // as text it would be six times as large
+    CHECK_FALSE(resources.read("workspace:///control", {}).is_text);
     CHECK(resources.read("berth://session", {}).bytes == "{\"facts\":1}");
 }
 
