@@ -61,8 +61,8 @@ void Commands::State::seen_all()
 UnseenMark::Claim Commands::State::lend_unseen()
 {
     const auto claim = last_claim + 1;
-    for_outcomes([&](Outcome& outcome, bool /*over*/) {
-        if (outcome.lend(claim)) {
+    for_outcomes([&](Outcome& outcome, bool over) {
+        if (outcome.lend(claim, over)) {
             last_claim = claim;
         }
     });
@@ -74,8 +74,13 @@ UnseenMark::Claim Commands::State::lend_unseen()
 
 void Commands::State::settle_claim(UnseenMark::Claim claim, bool told)
 {
-    for_outcomes([&](Outcome& outcome, bool over) { outcome.settle(claim, told, over); });
+    bool any = false;
+    for_outcomes(
+        [&](Outcome& outcome, bool over) { any = outcome.settle(claim, told, over) || any; });
     forgotten.settle(claim, told);
+    if (any) {
+        host.job_left();
+    }
 }
 
 /// Of a command that is no job its call tells, or detach().

@@ -129,6 +129,18 @@ void NamedCalls::begin(const std::shared_ptr<Call>& call, const std::string& nam
                            const std::string& payload) { ended(answered, type, payload); });
 }
 
+/// What stands on the way may pass a call on after it was given up: told as not done, it must not
+/// be done then. False: there is no room to know it by.
+bool NamedCalls::spend(const std::string& name)
+{
+    if (book_.is_full()) {
+        return false;
+    }
+    book_.begin(name, {});
+    book_.let_go(name);
+    return true;
+}
+
 /// The connection on which it was before is of no use any more, to whomever.
 bool NamedCalls::repeat(const std::shared_ptr<Call>& call, const std::string& name,
                         bool data_follows)
@@ -154,6 +166,9 @@ bool NamedCalls::repeat(const std::shared_ptr<Call>& call, const std::string& na
         return true;
     }
     if (book_.standing(name) == Standing::unknown) {
+        if (!spend(name)) {
+            throw_full();
+        }
         throw Error(Error(ErrorCode::not_found, "no call of that name has come here",
                           "Nothing of it was done.")
                         .with_detail(protocol::unknown_call, name));
@@ -244,6 +259,9 @@ void NamedCalls::settle(const std::string& name, Word word)
     if (book_.standing(name) == Standing::running) {
         settle_running(flight, word);
         return;
+    }
+    if (word != Word::seen && book_.standing(name) == Standing::unknown) {
+        static_cast<void>(spend(name)); // nobody wants it any more
     }
     const auto* const kept = book_.answer(name);
     auto call = kept != nullptr ? kept->call : nullptr;

@@ -73,6 +73,7 @@ class NamedCalls {
 
     using Flights = std::list<Flight>;
 
+    [[nodiscard]] bool spend(const std::string& name);
     void begin(const std::shared_ptr<Call>& call, const std::string& name,
                const AnswerBook::Request& request);
     bool repeat(const std::shared_ptr<Call>& call, const std::string& name, bool data_follows);

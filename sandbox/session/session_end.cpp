@@ -168,6 +168,9 @@ bool MachineKeeper::forget_told(const std::string& key, const Untold& told,
         auto found = lock_existing(key, deadline);
         if (found && told.remove_from(found->record)) {
             registry_.put(key, found->record);
+            if (found->record.state == State::running && !found->record.token.empty()) {
+                keep_machine_here(key, found->record); // else it would come back with what was told
+            }
         }
         return true;
     } catch (const std::exception&) {

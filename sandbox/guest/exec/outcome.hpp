@@ -78,16 +78,25 @@ class Outcome {
         return true;
     }
 
-    /// The mark goes to whoever tells it.
-    bool lend(UnseenMark::Claim to) noexcept { return unseen_.lend(to); }
-
-    /// As UnseenMark::settle.
-    void settle(UnseenMark::Claim of, bool told, bool over) noexcept
+    /// The mark goes to whoever tells it, as it is: that it runs, or how it ended.
+    bool lend(UnseenMark::Claim to, bool over) noexcept
     {
-        if (unseen_.lent_to() == of && told) {
-            tell(over);
+        if (!unseen_.lend(to)) {
+            return false;
+        }
+        lent_over_ = over;
+        return true;
+    }
+
+    /// As UnseenMark::settle. True: meanwhile it has ended, which nobody has seen.
+    bool settle(UnseenMark::Claim of, bool told, bool over) noexcept
+    {
+        const bool is_its = unseen_.lent_to() == of;
+        if (is_its && told) {
+            tell(lent_over_);
         }
         unseen_.settle(of, told);
+        return is_its && told && over && end();
     }
 
     /// All that is marked is told.
@@ -108,8 +117,9 @@ class Outcome {
 
     UnseenMark unseen_;
     std::string keeper_;
-    bool cut_off_ = false; ///< nobody knows that it was begun
-    bool left_ = false;    ///< whoever knew has gone
+    bool lent_over_ = false; ///< it had ended when its mark was lent
+    bool cut_off_ = false;   ///< nobody knows that it was begun
+    bool left_ = false;      ///< whoever knew has gone
     bool read_ = false;
     bool told_ = false; ///< how it ended, in a notice or an answer
 };

@@ -312,8 +312,11 @@ class SessionsTest(ParityTest):
         # The home is kept; the agent is told that what ran is gone, once.
         told = self.run_command("cat f; ps -o args= -p $(cat pid) | grep -c 'sleep [3]00'")
         self.assertEqual(told.data["stdout"], "kept\n0\n")
-        self.assertEqual(told.notices, ["the sandbox had ended (it was ended on request); a fresh "
-                                        "one is in use; files in the home are kept"])
+        self.assertEqual(len(told.notices), 2, told.notices)
+        self.assertIn("sleep 300", told.notices[0])
+        self.assertIn("it ran, and was ended with the sandbox", told.notices[0])
+        self.assertEqual(told.notices[1], "the sandbox had ended (it was ended on request); a fresh "
+                                          "one is in use; files in the home are kept")
         self.assertEqual(told.text.splitlines()[0], f"[berth] {told.notices[0]}")
         self.assertNotIn("[berth]", self.run_command("true").text)
         self.assertEqual(self.run_command("true").notices, [])

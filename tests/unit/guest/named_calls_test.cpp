@@ -267,6 +267,28 @@ TEST_SUITE("guest/named_calls")
         CHECK(error.details.contains(berth::protocol::unknown_call));
     }
 
+    TEST_CASE("a call that was told as not come is not made when it comes late")
+    {
+        Guest guest;
+        auto peer = guest.greeted("one");
+        peer.send(FrameType::request, berth::protocol::encode(CallName{.name = name('b')}),
+                  recalling);
+        CHECK(code_of(peer) == "not_found");
+        auto late = guest.greeted("one"); // what stood on the way has passed it on now
+        late.send(FrameType::request, named(text("x"), name('b')), writing);
+        CHECK(code_of(late) == "invalid_argument");
+        auto hello = good_hello();
+        hello.server = "one";
+        hello.declined = {name('c')}; // nobody wants it any more
+        auto other = guest.server.connect();
+        Peer declining(std::move(other));
+        declining.send(FrameType::hello, berth::protocol::encode(hello));
+        REQUIRE(declining.receive().has_value());
+        declining.send(FrameType::request, named(text("x"), name('c')), writing);
+        CHECK(code_of(declining) == "invalid_argument");
+        CHECK(guest.begun == 0);
+    }
+
     TEST_CASE("data that was cut off is waited for by nobody; a repetition's is passed over")
     {
         Guest guest;

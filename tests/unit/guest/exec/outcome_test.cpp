@@ -49,11 +49,11 @@ TEST_SUITE("guest/exec/outcome")
     {
         Outcome outcome;
         CHECK(outcome.leave(/*over=*/true));
-        CHECK(outcome.lend(1));
+        CHECK(outcome.lend(1, /*over=*/true));
         CHECK_FALSE(outcome.leave(/*over=*/true)); // somebody is about to tell it
         outcome.settle(1, /*told=*/false, /*over=*/true);
         CHECK(outcome.unseen().is_set());
-        CHECK(outcome.lend(2));
+        CHECK(outcome.lend(2, /*over=*/true));
         outcome.settle(2, /*told=*/true, /*over=*/true);
         CHECK_FALSE(outcome.is_expected(true));
         CHECK_FALSE(outcome.leave(/*over=*/true));
@@ -66,7 +66,7 @@ TEST_SUITE("guest/exec/outcome")
         outcome.cut_off();
         CHECK(outcome.unseen().is_set());
         CHECK_FALSE(outcome.is_expected(true));
-        CHECK(outcome.lend(1));
+        CHECK(outcome.lend(1, /*over=*/true));
         outcome.settle(1, /*told=*/true, /*over=*/false);
         CHECK(outcome.is_expected(true));
         CHECK_FALSE(outcome.unseen().is_set());
@@ -87,9 +87,24 @@ TEST_SUITE("guest/exec/outcome")
         CHECK_FALSE(outcome.leave(/*over=*/false));
         CHECK_FALSE(outcome.end());
         outcome.cut_off(); // the answer did not arrive
-        CHECK(outcome.lend(1));
+        CHECK(outcome.lend(1, /*over=*/true));
         outcome.settle(1, /*told=*/true, /*over=*/false);
         CHECK(outcome.is_expected(true));
+    }
+
+    TEST_CASE("an end that comes while somebody tells that it runs is told too")
+    {
+        Outcome outcome;
+        outcome.cut_off();
+        CHECK_FALSE(outcome.leave(/*over=*/false));
+        CHECK(outcome.lend(1, /*over=*/false));
+        CHECK_FALSE(outcome.end()); // as lent
+        CHECK(outcome.settle(1, /*told=*/true, /*over=*/true));
+        CHECK(outcome.unseen().is_set());
+        CHECK(outcome.is_expected(true));
+        CHECK(outcome.lend(2, /*over=*/true));
+        CHECK_FALSE(outcome.settle(2, /*told=*/true, /*over=*/true));
+        CHECK_FALSE(outcome.is_expected(true));
     }
 
     TEST_CASE("an answer on its way again is no outcome that nobody saw")
