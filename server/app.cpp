@@ -173,8 +173,9 @@ CallObserver observer_of(const std::shared_ptr<AuditLog>& audit)
     if (!audit) {
         return {};
     }
-    return [audit](const Options& options, const tools::Settings& settings,
-                   const mcp::CallReport& call) { audit->call(options, settings, call); };
+    return [audit](const Options& options, const SettingsNow& settings, const tools::Entry& tool) {
+        return audit->begin(options, settings, tool);
+    };
 }
 
 [[noreturn]] void serve(const cli::CommandLine& line, Options options,
@@ -208,7 +209,7 @@ CallObserver observer_of(const std::shared_ptr<AuditLog>& audit)
     }
     log::write(log::Level::info, "serving",
                {{"version", version}, {"backend", backend->name()}, {"transport", "stdio"}});
-    serve_stdio(application);
+    serve_stdio(application, audit);
 }
 
 int diagnose(const cli::CommandLine& line, const Options& options, sandbox::Backend& backend,
@@ -290,9 +291,11 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
         if (line.command == "serve") {
             serve(line, std::move(options), backend, composition);
         }
-        auto observe = observer_of(open_audit_log(options));
-        Application application(std::move(options), backend, nullptr, std::move(observe));
-        return cli::call(application, line.tool, line.arguments, line.json);
+        const auto audit = open_audit_log(options);
+        Application application(std::move(options), backend, nullptr, observer_of(audit));
+        const int status = cli::call(application, line.tool, line.arguments, line.json);
+        close_audit_log(audit);
+        return status;
     }
     if (line.command.starts_with("sessions-")) {
         tell_of_missing_state(options);

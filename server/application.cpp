@@ -115,11 +115,14 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
                                const tools::Progress& progress) {
         return run(tool, arguments, stop, told, progress);
     };
-    configuration.report = [this, observe = std::move(observe)](const mcp::CallReport& call) {
-        report(*options_, call);
-        if (observe) {
-            observe(*options_, *settings(), call);
-        }
+    configuration.begin = [this, observe = std::move(observe)](const tools::Entry& tool) {
+        auto end = observe ? observe(*options_, [this] { return settings(); }, tool) : nullptr;
+        return [this, end = std::move(end)](const mcp::CallReport& call) {
+            report(*options_, call);
+            if (end) {
+                end(call);
+            }
+        };
     };
     configuration.resources = resources();
     configuration.prompts.push_back(make_guide_prompt([this] { return instructions(); }, catalog_,

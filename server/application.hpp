@@ -16,10 +16,14 @@ namespace berth::server {
 /// Throws Error(invalid_argument) for tools that do not exist.
 [[nodiscard]] mcp::Catalog select_tools(const Options& options);
 
-/// Told of each call that has ended, with the options of its session and the settings in force,
-/// beside the log; by many threads, each at its request still. Must not throw.
+/// Gives those of the tools that are in force at that moment. Takes locks and looks at files, so
+/// only who needs them asks.
+using SettingsNow = std::function<std::shared_ptr<const tools::Settings>()>;
+
+/// Told of each call before it runs, with the options of its session; what it gives is told how it
+/// ended, beside the log. By many threads, each at its request still. Must not throw.
 using CallObserver =
-    std::function<void(const Options&, const tools::Settings&, const mcp::CallReport&)>;
+    std::function<mcp::CallEnd(const Options&, const SettingsNow&, const tools::Entry&)>;
 
 /// Everything that answers calls, put together from the options. Makes no machine by itself.
 class Application {

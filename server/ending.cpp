@@ -40,13 +40,19 @@ std::chrono::milliseconds time_to_end(const sandbox::Backend& backend)
     return backend.is_bound_to_host() ? promised : distant;
 }
 
-void clear_away(std::function<void()> work, std::chrono::milliseconds time)
+bool done_within(std::function<void()> work, std::chrono::milliseconds time,
+                 std::string_view failure)
 {
     // Not freed: what comes late still says that it is done.
     auto& done = *new UniqueFd(::eventfd(0, EFD_CLOEXEC));
-    run_detached(std::move(work), done, "clearing away failed");
+    run_detached(std::move(work), done, failure);
     pollfd waiting{.fd = done.get(), .events = POLLIN, .revents = 0};
-    if (::poll(&waiting, 1, static_cast<int>(time.count())) == 0) {
+    return ::poll(&waiting, 1, static_cast<int>(time.count())) != 0;
+}
+
+void clear_away(std::function<void()> work, std::chrono::milliseconds time)
+{
+    if (!done_within(std::move(work), time, "clearing away failed")) {
         log::write(log::Level::warning, "stopped before everything was cleared away",
                    {{"hint", "the next server of this state directory collects what is left"}});
     }

@@ -20,6 +20,11 @@ void run_detached(std::function<void()> work, const UniqueFd& done, std::string_
 /// machines of that backend. Clients kill a server 4 s after they have closed its input.
 std::chrono::milliseconds time_to_end(const sandbox::Backend& backend);
 
+/// Does `work` at the end of a process, which does not wait for it longer than `time`; false where
+/// it was not done by then.
+[[nodiscard]] bool done_within(std::function<void()> work, std::chrono::milliseconds time,
+                               std::string_view failure);
+
 /// Does `work` at the end of a process, which does not wait for it longer than `time`, and then
 /// says in the log that something is left.
 void clear_away(std::function<void()> work, std::chrono::milliseconds time);

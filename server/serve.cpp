@@ -14,6 +14,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -167,7 +168,7 @@ bool tell_lost_output(const transport::Stdio& transport)
 
 } // namespace
 
-void serve_stdio(Application& application)
+void serve_stdio(Application& application, const std::shared_ptr<AuditLog>& audit)
 {
     const auto signals = take_signals();
     const auto connection = find_connection();
@@ -187,6 +188,7 @@ void serve_stdio(Application& application)
     log::write(log::Level::info, "stopping", {{"reason", to_string(reason)}});
     clear_away([&] { shut_down(application, peer, reason, started); },
                time_to_end(application.sessions().backend()));
+    close_audit_log(audit);
     if (connection) {
         // systemd has it too, and keeps that of a unit it was told to stop for as long as a sandbox
         // lives below the unit: the client would wait for answers.

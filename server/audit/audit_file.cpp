@@ -20,6 +20,9 @@ namespace {
 
 /// For another server's line. One that is stopped in the middle of it holds up nobody for long.
 constexpr std::chrono::milliseconds lock_time{100};
+/// Whoever had it so long has it longer: the lines behind that one do not wait, or they would come
+/// one by one, so few in a second that answers wait for threads, and the last would be lost.
+constexpr std::chrono::seconds impatience{10};
 
 [[noreturn]] void refuse_file(const std::string& path, const std::string& why,
                               const std::string& hint)
@@ -64,7 +67,10 @@ void write_line(int file, std::string_view line, bool locked)
         return;
     }
     const int error = written < 0 ? errno : ENOSPC;
-    if (written > 0 && locked && before >= 0) {
+    // Others may have written without the lock.
+    struct stat status{};
+    if (written > 0 && locked && before >= 0 && ::fstat(file, &status) == 0 &&
+        status.st_size == before + written) {
         [[maybe_unused]] const int cut = ::ftruncate(file, before);
     }
     throw std::system_error(error, std::generic_category(), "the audit log");
@@ -86,13 +92,25 @@ void AuditFile::follow()
     }
 }
 
+/// A line needs it only to be taken back where it does not fit: one write with O_APPEND is whole.
+bool AuditFile::take_lock()
+{
+    const auto now = std::chrono::steady_clock::now();
+    const auto patience = now < impatient_until_ ? std::chrono::milliseconds(0) : lock_time;
+    const bool locked = flock_until(file_.get(), LOCK_EX, Deadline::after(patience));
+    if (!locked && patience == lock_time) {
+        impatient_until_ = std::chrono::steady_clock::now() + impatience;
+    }
+    return locked;
+}
+
 void AuditFile::append(std::string_view line)
 {
     std::string whole(line);
     whole += '\n';
     const std::lock_guard lock(mutex_);
     follow();
-    const bool locked = flock_until(file_.get(), LOCK_EX, Deadline::after(lock_time));
+    const bool locked = take_lock();
     try {
         write_line(file_.get(), whole, locked);
     } catch (...) {

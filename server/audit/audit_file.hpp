@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -18,15 +19,18 @@ class AuditFile {
     explicit AuditFile(std::string path);
 
     /// `line`: without its end. All of it is there, or nothing: where it throws
-    /// (std::system_error, Error), as for a full disk.
+    /// (std::system_error, Error), as for a full disk. Who holds the file's lock holds up one line
+    /// in a while, and no more than a moment.
     void append(std::string_view line);
 
   private:
     void follow();
+    [[nodiscard]] bool take_lock();
 
     const std::string path_;
-    std::mutex mutex_; ///< guards file_
+    std::mutex mutex_; ///< guards what follows
     UniqueFd file_;
+    std::chrono::steady_clock::time_point impatient_until_{};
 };
 
 } // namespace berth::server

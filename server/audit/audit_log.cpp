@@ -1,7 +1,9 @@
 #include "server/audit/audit_log.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/request_scope.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "server/ending.hpp"
 #include "server/log.hpp"
 #include "tools/call_identity.hpp"
 #include "tools/render.hpp"
@@ -9,8 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include <exception>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +27,10 @@ using nlohmann::json;
 
 /// A disk that is full is told of so often, not with each call.
 constexpr std::chrono::minutes between_complaints{1};
+/// For calls that are answered, and whose lines are about to be written.
+constexpr std::chrono::milliseconds ending_time{50};
+/// And for the disk, beyond which the end of the server does not wait.
+constexpr std::chrono::milliseconds closing_time{200};
 constexpr std::string_view running_tool = "bash_exec";
 
 std::string text_of(const json& object, const char* member)
@@ -41,35 +51,43 @@ AuditRecord new_record(std::chrono::microseconds duration)
     return record;
 }
 
-/// What a command was run with. `known` is false where that cannot be told: the operator's secrets
-/// are not to be had.
-struct Variables {
-    std::set<std::string> names;
-    std::vector<std::string> values;
-    bool known = true;
+/// What commands have by the operator's settings at one moment.
+struct Moment {
+    std::shared_ptr<const tools::Settings> settings; ///< null: they were not to be had
+    std::map<std::string, std::string> variables;
+    bool known = false; ///< false: nor are the variables, since a secret of them is not
 
-    void add(const std::string& name, const std::string& value)
+    explicit Moment(const SettingsNow& now)
     {
-        names.insert(name);
-        values.push_back(value);
+        try {
+            settings = now();
+            if (settings->command_variables) {
+                variables = settings->command_variables();
+            }
+            known = true;
+        } catch (const std::exception&) {
+            known = false;
+        }
     }
 };
 
-Variables variables_of(const json& arguments, const tools::Settings& settings)
+void add_values(std::vector<std::string>& values, const std::map<std::string, std::string>& of)
 {
-    Variables variables;
-    try {
-        if (settings.command_variables) {
-            for (const auto& [name, value] : settings.command_variables()) {
-                variables.add(name, value);
-            }
-        }
-    } catch (const std::exception&) {
-        variables.known = false;
+    for (const auto& [name, value] : of) {
+        values.push_back(value);
+    }
+}
+
+/// Of the call itself.
+std::map<std::string, std::string> variables_of(const json& arguments)
+{
+    std::map<std::string, std::string> variables;
+    if (!arguments.is_object()) {
+        return variables;
     }
     if (const auto env = arguments.find("env"); env != arguments.end() && env->is_object()) {
         for (const auto& [name, value] : env->items()) {
-            variables.add(name, value.is_string() ? value.get<std::string>() : std::string());
+            variables.emplace(name, value.is_string() ? value.get<std::string>() : std::string());
         }
     }
     return variables;
@@ -77,7 +95,28 @@ Variables variables_of(const json& arguments, const tools::Settings& settings)
 
 } // namespace
 
-void AuditLog::call(const Options& options, const tools::Settings& settings,
+/// What a secret was when the command was run is known before alone: it may be another one at the
+/// call's end.
+struct AuditLog::Beginning {
+    SettingsNow settings;
+    std::optional<Moment> moment; ///< nothing: it runs no command
+};
+
+mcp::CallEnd AuditLog::begin(const Options& options, SettingsNow settings, const tools::Entry& tool)
+{
+    auto beginning = std::make_shared<Beginning>();
+    if (tools::own_name(tool) == running_tool) {
+        beginning->moment.emplace(settings);
+    }
+    beginning->settings = std::move(settings);
+    mcp::CallEnd end = [this, &options, beginning](const mcp::CallReport& report) {
+        call(options, *beginning, report);
+    };
+    ++at_work_;
+    return end;
+}
+
+void AuditLog::call(const Options& options, const Beginning& beginning,
                     const mcp::CallReport& call) noexcept
 {
     try {
@@ -88,8 +127,8 @@ void AuditLog::call(const Options& options, const tools::Settings& settings,
         record.outcome = call.outcome;
         record.exit_code = call.exit_code;
         record.fate = call.fate;
-        if (call.own_name == running_tool) {
-            add_command(record, settings, call);
+        if (beginning.moment) {
+            add_command(record, options, beginning, call);
         }
         write(record);
     } catch (const std::exception& error) {
@@ -98,14 +137,16 @@ void AuditLog::call(const Options& options, const tools::Settings& settings,
 }
 
 void AuditLog::operation(std::string_view operator_name, std::string_view did,
-                         std::string_view session, std::string_view outcome,
-                         std::chrono::microseconds duration) noexcept
+                         std::string_view session, AuditRecord::Operation what,
+                         std::string_view outcome, std::chrono::microseconds duration) noexcept
 {
+    ++at_work_;
     try {
         auto record = new_record(duration);
         record.principal = operator_name;
         record.session = session;
         record.tool = "sessions." + std::string(did);
+        record.operation = std::move(what);
         record.outcome = outcome;
         write(record);
     } catch (const std::exception& error) {
@@ -113,20 +154,37 @@ void AuditLog::operation(std::string_view operator_name, std::string_view did,
     }
 }
 
-void AuditLog::add_command(AuditRecord& record, const tools::Settings& settings,
+void AuditLog::add_command(AuditRecord& record, const Options& options, const Beginning& beginning,
                            const mcp::CallReport& call) const
 {
-    const auto arguments = tools::own_form(*call.entry, *call.arguments, settings);
+    const auto& before = *beginning.moment;
+    const auto arguments = tools::own_form(*call.entry, *call.arguments,
+                                           before.settings ? *before.settings : options.tools);
     const auto command = arguments.is_object() ? text_of(arguments, "command") : std::string();
-    auto variables = arguments.is_object() ? variables_of(arguments, settings) : Variables();
+    const auto of_call = variables_of(arguments);
+    std::set<std::string> names;
+    for (const auto& variables : {std::cref(before.variables), std::cref(of_call)}) {
+        for (const auto& [name, value] : variables.get()) {
+            names.insert(name);
+        }
+    }
+    record.variables.assign(names.begin(), names.end());
     record.command_bytes = command.size();
-    record.variables.assign(variables.names.begin(), variables.names.end());
-    // What is secret must be known to be left out.
-    if (command_ == AuditOptions::Command::hash ||
-        (command_ == AuditOptions::Command::text && !variables.known)) {
+    if (command_ == AuditOptions::Command::hash) {
         record.command_sha256 = sha256_hex(command);
     } else if (command_ == AuditOptions::Command::text) {
-        record.command = shown_command(command, std::move(variables.values));
+        // It may have been renewed between that moment and the command's own look at it.
+        const Moment after(beginning.settings);
+        std::vector<std::string> values;
+        add_values(values, of_call);
+        add_values(values, before.variables);
+        add_values(values, after.variables);
+        // What is secret must be known to be left out.
+        if (before.known && after.known) {
+            record.command = shown_command(command, std::move(values));
+        } else {
+            record.command_sha256 = sha256_hex(command);
+        }
     }
 }
 
@@ -134,24 +192,58 @@ void AuditLog::write(const AuditRecord& record)
 {
     const auto line = audit_line(record);
     const std::lock_guard lock(mutex_);
+    if (closed_) { // counted
+        return;
+    }
     if (lost_ > 0) {
-        AuditRecord gap = new_record({});
-        gap.tool = "audit.lost";
-        gap.outcome = tools::counted(lost_, "line") + " before this one could not be written";
-        file_.append(audit_line(gap));
-        log::write(log::Level::info, "the audit log is written again",
-                   {{"lost", std::to_string(lost_)}});
-        lost_ = 0;
+        const auto lost = std::to_string(lost_);
+        write_gap();
+        log::write(log::Level::info, "the audit log is written again", {{"lost", lost}});
         told_ = {};
     }
     file_.append(line);
+    --at_work_;
+}
+
+/// With mutex_ held.
+void AuditLog::write_gap()
+{
+    AuditRecord gap = new_record({});
+    gap.tool = "audit.lost";
+    gap.outcome = tools::counted(lost_, "line") + " before this one could not be written";
+    file_.append(audit_line(gap));
+    lost_ = 0;
+}
+
+void AuditLog::close() noexcept
+{
+    const auto deadline = Deadline::after(ending_time);
+    while (at_work_ > 0 && !deadline.expired()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    try {
+        const std::lock_guard lock(mutex_);
+        closed_ = true;
+        lost_ += at_work_.exchange(0);
+        if (lost_ > 0) {
+            log::write(log::Level::warning, "lines are missing in the audit log",
+                       {{"lost", std::to_string(lost_)}});
+            write_gap();
+        }
+    } catch (const std::exception& error) {
+        log::write(log::Level::error, "the audit log cannot be written", {{"error", error.what()}});
+    }
 }
 
 void AuditLog::tell_of_loss(const std::exception& why) noexcept
 {
     try {
         const std::lock_guard lock(mutex_);
+        if (closed_) {
+            return;
+        }
         ++lost_;
+        --at_work_;
         const auto now = std::chrono::steady_clock::now();
         if (told_ == std::chrono::steady_clock::time_point() || now - told_ > between_complaints) {
             told_ = now;
@@ -166,6 +258,14 @@ void AuditLog::tell_of_loss(const std::exception& why) noexcept
 std::shared_ptr<AuditLog> open_audit_log(const Options& options)
 {
     return options.audit.path.empty() ? nullptr : std::make_shared<AuditLog>(options.audit);
+}
+
+void close_audit_log(const std::shared_ptr<AuditLog>& audit)
+{
+    if (audit && !done_within([audit] { audit->close(); }, closing_time, "audit log")) {
+        log::write(log::Level::warning, "the audit log is not known to be whole",
+                   {{"hint", "its disk did not answer in time"}});
+    }
 }
 
 } // namespace berth::server

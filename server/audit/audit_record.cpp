@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ void add_text(std::string& line, std::string_view name, std::string_view value)
     rpc::append_quoted(line, utf8::sanitize(value));
 }
 
+/// `number`: or another word of JSON.
 void add_number(std::string& line, std::string_view name, std::string_view number)
 {
     line += ',';
@@ -47,6 +49,30 @@ void add_names(std::string& line, const std::vector<std::string>& names)
     line += ']';
     if (names.size() > most_names) {
         add_number(line, "env_more", std::to_string(names.size() - most_names));
+    }
+}
+
+void add_truth(std::string& line, std::string_view name, const std::optional<bool>& value)
+{
+    if (value) {
+        add_number(line, name, *value ? "true" : "false");
+    }
+}
+
+void add_operation(std::string& line, const AuditRecord::Operation& operation)
+{
+    for (const auto& [name, value] : {std::pair("of", &operation.of),
+                                      {"key", &operation.key},
+                                      {"backend", &operation.backend}}) {
+        if (!value->empty()) {
+            add_text(line, name, *value);
+        }
+    }
+    add_truth(line, "purge", operation.purge);
+    add_truth(line, "save", operation.save);
+    add_truth(line, "purged", operation.purged);
+    if (operation.saved) {
+        add_number(line, "saved", std::to_string(*operation.saved));
     }
 }
 
@@ -109,6 +135,9 @@ std::string audit_line(const AuditRecord& record)
     add_text(line, "principal", record.principal);
     add_text(line, "session", record.session);
     add_text(line, "tool", record.tool);
+    if (record.operation) {
+        add_operation(line, *record.operation);
+    }
     if (record.command) {
         add_text(line, "command", *record.command);
     }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,9 +10,21 @@
 
 namespace berth::server {
 
-/// What is written down of one call, or of what an operator has had done. docs/http.md says what is
-/// in it, and what is not.
+/// What is written down of one call, or of what an operator has had done. docs/configuration.md
+/// ("Audit log") says what is in it, and what is not.
 struct AuditRecord {
+    /// To which session an operator had something done, and what of it was done.
+    struct Operation {
+        std::string of;      ///< whose the session is; empty: that is not known
+        std::string key;     ///< in the books; empty: there is none
+        std::string backend; ///< as he named it; empty: the server's own
+        /// Of an end alone, as all that follow: whether the home was to go, and files to be saved.
+        std::optional<bool> purge;
+        std::optional<bool> save;
+        std::optional<bool> purged;         ///< whether it is gone
+        std::optional<std::uint64_t> saved; ///< files; nothing: none were to be
+    };
+
     std::chrono::system_clock::time_point began;
     std::chrono::microseconds duration{0};
     std::string request;     ///< its id; empty: none
@@ -19,6 +32,7 @@ struct AuditRecord {
     std::string principal;
     std::string session; ///< empty: an unnamed one
     std::string tool;
+    std::optional<Operation> operation;        ///< nothing: it is a call
     std::optional<std::string> command;        ///< as it may be shown; nothing: there is none
     std::optional<std::string> command_sha256; ///< in its place
     std::optional<std::size_t> command_bytes;

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "server/http/bearer.hpp"
 #include "server/http/flight.hpp"
+#include "server/http/trace_header.hpp"
 #include "server/log.hpp"
 #include "server/mcp/error_details.hpp"
 #include "server/mcp/trace_context.hpp"
@@ -66,15 +67,6 @@ bool is_json(const HttpHead& head)
     const auto type = header(head, "content-type").value_or("");
     return type == "application/json" || type.starts_with("application/json;") ||
            type.starts_with("application/json ");
-}
-
-/// Of the caller's own trace; empty: none, or none that is clear.
-std::string traceparent(const HttpHead& head)
-{
-    constexpr auto name = &std::pair<std::string, std::string>::first;
-    return std::ranges::count(head.fields, "traceparent", name) == 1
-               ? header(head, "traceparent").value_or("")
-               : std::string();
 }
 
 /// The session that a client names by a header that is configured with the server's address; empty:
@@ -303,7 +295,7 @@ HttpAnswer Endpoint::take(json&& message, Asked& asked)
     }
     auto taken = rpc::take_message(std::move(message));
     const auto era = mcp::check_http_message(taken, asked.facts);
-    mcp::add_traceparent(*taken.params, traceparent(asked.request.head));
+    mcp::add_traceparent(*taken.params, traceparent_of(asked.request.head));
     if (era == mcp::Era::modern) {
         return modern(std::move(taken), asked);
     }
@@ -369,7 +361,7 @@ HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
     for (auto& message : messages) {
         if (const auto params = message.find("params");
             params != message.end() && params->is_object()) {
-            mcp::add_traceparent(*params, traceparent(asked.request.head));
+            mcp::add_traceparent(*params, traceparent_of(asked.request.head));
         }
     }
     session->dispatcher().receive_batch(std::move(messages), asked.source());

@@ -7,6 +7,7 @@
 #include "server/cli/sessions.hpp"
 #include "server/cli/status.hpp"
 #include "server/http/metric_text.hpp"
+#include "server/http/trace_header.hpp"
 #include "server/log.hpp"
 #include "server/mcp/error_details.hpp"
 
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -128,6 +130,33 @@ cli::Outcome perform(const OperatorRequest& request, Books& books)
     return cli::show_session(sessions, asked);
 }
 
+/// Before it is done: of a home that is gone the books know nothing.
+void identify(AuditRecord::Operation& whose, const OperatorRequest& request, Books& books)
+{
+    const auto asked = asked_for(request, books.options);
+    whose.key = books.sessions.find_key(asked.id, asked.name).value_or("");
+    if (whose.key.empty() || !whose.of.empty()) {
+        return;
+    }
+    const auto all = books.sessions.list();
+    const auto found = std::ranges::find(all, whose.key, &session::SessionFacts::key);
+    whose.of = found == all.end() ? std::string() : found->principal;
+}
+
+/// What came of it that the request alone does not say.
+void add_end(AuditRecord::Operation& operation, const OperatorRequest& request, const json& data)
+{
+    if (request.what != What::end) {
+        return;
+    }
+    operation.purge = request.purge;
+    operation.save = request.save;
+    operation.purged = data.value("purged", false);
+    if (const auto saved = data.find("saved"); saved != data.end() && saved->is_object()) {
+        operation.saved = saved->value("files", std::uint64_t{0});
+    }
+}
+
 /// Empty: it changes nothing.
 std::string_view word_for(What what)
 {
@@ -207,19 +236,26 @@ HttpAnswer OperatorApi::answer_to(const transport::HttpHead& head, const Caller*
                 .type = std::string(MetricText::type),
                 .body = parts_.metrics()};
     }
-    const RequestScope scope({});
+    const RequestScope scope(traceparent_of(head));
     const auto began = std::chrono::steady_clock::now();
-    const auto outcome = outcome_of(request);
-    if (const auto did = word_for(request.what); who != nullptr && !did.empty()) {
-        tell(*who, did, request, outcome, std::chrono::steady_clock::now() - began);
+    AuditRecord::Operation whose;
+    const auto outcome = outcome_of(request, whose);
+    if (who != nullptr && !word_for(request.what).empty()) {
+        tell(*who, request, std::move(whose), outcome, std::chrono::steady_clock::now() - began);
     }
     return answer_of(outcome);
 }
 
-cli::Outcome OperatorApi::outcome_of(const OperatorRequest& request)
+cli::Outcome OperatorApi::outcome_of(const OperatorRequest& request, AuditRecord::Operation& whose)
 {
     try {
-        return perform(request, parts_.books(request.backend));
+        whose.of = request.principal;
+        whose.backend = request.backend;
+        auto& books = parts_.books(request.backend);
+        if (!word_for(request.what).empty()) {
+            identify(whose, request, books);
+        }
+        return perform(request, books);
     } catch (const Error& error) {
         return cli::failed(error);
     } catch (const std::exception& error) {
@@ -228,18 +264,23 @@ cli::Outcome OperatorApi::outcome_of(const OperatorRequest& request)
 }
 
 /// What was changed, or tried.
-void OperatorApi::tell(const Caller& who, std::string_view did, const OperatorRequest& request,
-                       const cli::Outcome& outcome, std::chrono::nanoseconds duration)
+void OperatorApi::tell(const Caller& who, const OperatorRequest& request,
+                       AuditRecord::Operation whose, const cli::Outcome& outcome,
+                       std::chrono::nanoseconds duration)
 {
+    const auto did = word_for(request.what);
+    const auto* const purge = request.what != What::end ? "" : request.purge ? "true" : "false";
     const auto result = outcome.failure ? to_string(*outcome.failure) : "ok";
     log::write(log::Level::info, "operator",
                {{"principal", who.principal},
                 {"did", did},
                 {"session", request.key},
-                {"of", request.principal},
+                {"of", whose.of},
+                {"purge", purge},
                 {"outcome", result}});
     if (parts_.audit) {
-        parts_.audit->operation(who.principal, did, request.key, result,
+        add_end(whose, request, *outcome.data);
+        parts_.audit->operation(who.principal, did, request.key, std::move(whose), result,
                                 std::chrono::duration_cast<std::chrono::microseconds>(duration));
     }
 }

@@ -48,8 +48,10 @@ class OperatorApi {
 
     [[nodiscard]] transport::HttpAnswer answer_to(const transport::HttpHead& head,
                                                   const Caller* who);
-    [[nodiscard]] cli::Outcome outcome_of(const OperatorRequest& request);
-    void tell(const Caller& who, std::string_view did, const OperatorRequest& request,
+    /// `whose` gets which session it was, where the request changes one.
+    [[nodiscard]] cli::Outcome outcome_of(const OperatorRequest& request,
+                                          AuditRecord::Operation& whose);
+    void tell(const Caller& who, const OperatorRequest& request, AuditRecord::Operation whose,
               const cli::Outcome& outcome, std::chrono::nanoseconds duration);
 
     Parts parts_;

@@ -69,13 +69,9 @@ TokenFile::Told teller_of(const std::string& file)
 struct Service {
     explicit Service(const Making& making)
         : maker(making,
-                [this, audit = making.audit](const Options& options,
-                                             const tools::Settings& settings,
-                                             const mcp::CallReport& call) {
-                    counts.add(call.own_name, call.outcome, call.duration);
-                    if (audit) {
-                        audit->call(options, settings, call);
-                    }
+                [this, audit = making.audit](const Options& options, const SettingsNow& settings,
+                                             const tools::Entry& tool) {
+                    return counted(audit ? audit->begin(options, settings, tool) : nullptr);
                 }),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
@@ -119,6 +115,17 @@ struct Service {
                    .sessions = [this] { return books.of({}).sessions.list_asked(); },
                    .unavailable = [this] { return upkeep.unavailable(); }})
     {
+    }
+
+    /// Counts the call too. `then`: empty where nobody else is told.
+    mcp::CallEnd counted(mcp::CallEnd then)
+    {
+        return [this, then = std::move(then)](const mcp::CallReport& call) {
+            counts.add(call.own_name, call.outcome, call.duration);
+            if (then) {
+                then(call);
+            }
+        };
     }
 
     static transport::HttpSettings settings_of(const Options& options)
@@ -203,6 +210,7 @@ void serve_http(const Making& making)
     wait_for_signal(signals);
     log::write(log::Level::info, "stopping", {{"reason", "signal"}});
     clear_away([&] { shut_down(service); }, time_to_end(making, service));
+    close_audit_log(making.audit);
     if (const auto& path = making.options->http.unix_path; !path.empty()) {
         ::unlink(path.c_str());
     }

@@ -41,6 +41,9 @@ struct CallReport {
     const nlohmann::json* arguments = nullptr; ///< as they came
 };
 
+/// Told how a call has ended.
+using CallEnd = std::function<void(const CallReport&)>;
+
 struct Configuration {
     Identity identity;
     Catalog catalog;
@@ -57,7 +60,9 @@ struct Configuration {
     /// The same of one that was sent, and whose reader went away before it; also where it told of
     /// nothing: what it was the result of is known to nobody.
     std::function<void(tools::Told told)> unread = [](const auto&) {};
-    std::function<void(const CallReport&)> report;
+    /// Told of each call before its tool runs; what it gives is called once it has ended, by the
+    /// same thread. Neither may throw.
+    std::function<CallEnd(const tools::Entry& tool)> begin;
     std::chrono::milliseconds progress_interval = std::chrono::seconds(8);
     std::shared_ptr<Resources> resources{}; ///< null: there are none
     std::vector<Prompt> prompts{};

@@ -25,6 +25,14 @@ namespace {
 
 using nlohmann::json;
 
+/// They may be left out.
+const json& arguments_of(const json& params)
+{
+    static const json none = json::object();
+    const auto given = params.find("arguments");
+    return given == params.end() || given->is_null() ? none : *given;
+}
+
 CallReport begin_report(const tools::Entry& tool, const json& arguments)
 {
     return {.tool = tool.name,
@@ -241,15 +249,13 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
 {
     const auto& call = context.call();
     const auto era = context.era();
-    static const json no_arguments = json::object();
-    const auto given = call->params().find("arguments");
-    const bool none = given == call->params().end() || given->is_null();
-    const json& arguments = none ? no_arguments : *given;
+    const json& arguments = arguments_of(call->params());
     const auto same_call = [&] {
         return tools::call_identity(tool, arguments, *configuration_.settings());
     };
     const auto began = repetition.begin(call->received());
     const auto started = std::chrono::steady_clock::now();
+    const auto end = configuration_.begin(tool);
     tools::Told told;
     auto report = begin_report(tool, arguments);
     std::string reply;
@@ -288,7 +294,7 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
     sign(*call, sent, receipt, std::move(told), configuration_.unread);
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - started);
-    configuration_.report(report);
+    end(report);
 }
 
 } // namespace berth::mcp

@@ -1,6 +1,7 @@
 """The audit log: a line for each call on either transport, nothing secret in it, and no call that
 depends on it."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -91,6 +92,62 @@ class StdioTest(AuditBench):
         (line,) = self.lines(1)
         self.assertNotIn("command", line)
         self.assertEqual(line["command_sha256"], hashlib.sha256(b"echo sk-old").hexdigest())
+
+    def test_a_secret_that_is_renewed_while_a_command_runs_is_not_in_it(self):
+        secret = self.state.path / "secret.txt"
+        secret.write_text("firstsecretvalue\n")
+        with self.audited("--config", self.config(f'secret = ["KEY=file:{secret}"]\n')) as berth:
+            # The command itself renews it, so that it is another one at its end for certain.
+            for renewal in (f"echo secondsecretvalue >{secret}", f"rm {secret}"):
+                command = f"echo firstsecretvalue secondsecretvalue; {renewal}"
+                self.assertFalse(self.tool(berth, "bash_exec", command=command).is_error)
+        renewed, removed = self.lines(2)
+        self.assertEqual(renewed["command"], f"echo *** ***; echo *** >{secret}")
+        self.assertEqual(renewed["env"], ["KEY"])
+        self.assertNotIn("command", removed)  # what it had been is not known
+        self.assertEqual(removed["command_sha256"], hashlib.sha256(command.encode()).hexdigest())
+
+    def test_settings_that_change_while_a_command_runs_do_not_unmask_the_old_ones(self):
+        config = self.config('env = ["KEY=firstvalue"]\n')
+        with self.audited("--config", config) as berth:
+            # The file is looked at once in a second.
+            self.tool(berth, "bash_exec", command=f"echo 'env = [\"KEY=othervalue\"]' >{config}; "
+                                                  "sleep 2; echo firstvalue")
+        (line,) = self.lines(1)
+        self.assertEqual(line["command"], f"echo 'env = [\"KEY=***\"]' >{config}; "
+                                          "sleep 2; echo ***")
+
+    def test_who_holds_the_file_s_lock_costs_no_line(self):
+        calls = 40
+        with self.audited() as berth, open(self.path, "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            waiting = [berth.call_async("read_file", {"path": "~/none"}) for _ in range(calls)]
+            for each in waiting:
+                each.response()
+        self.assertEqual(len(self.path.read_text().splitlines()), calls)
+
+    def test_what_is_missing_at_the_end_is_told_in_the_file_itself(self):
+        folder = self.state.path / "logs"
+        folder.mkdir()
+        log = folder / "audit.jsonl"
+        with self.start("--audit-log", str(log)) as berth:
+            away = self.state.path / "away"
+            folder.rename(away)
+            self.tool(berth, "bash_exec", command="echo 1")
+            self.wait_for(lambda: "the audit log cannot be written" in berth.stderr)
+            away.rename(folder)
+        (gap,) = [json.loads(line) for line in log.read_text().splitlines()]
+        self.assertEqual((gap["tool"], gap["outcome"]),
+                         ("audit.lost", "1 line before this one could not be written"))
+
+    def test_a_call_of_the_command_line_has_a_line_too(self):
+        done = subprocess.run([binary_path("berth-direct"), "call", "bash_exec", "--audit-log",
+                               str(self.path), "--state-dir", str(self.state.path), "--json",
+                               json.dumps({"command": "exit 5"})], capture_output=True, text=True,
+                              timeout=20)
+        (line,) = self.lines(1)
+        self.assertEqual((line["tool"], line["command"], line["exit_code"]),
+                         ("bash_exec", "exit 5", 5), done.stderr)
 
     def test_a_command_is_cut_or_hashed_or_left_out_as_the_operator_says(self):
         long = "echo " + "x" * 1000
@@ -187,8 +244,34 @@ class HttpTest(OperatorBench, AuditBench):
         did = self.lines(8)[-1]
         self.assertEqual((did["principal"], did["tool"], did["session"], did["outcome"]),
                          ("olga", "sessions.kill", key, "ok"))
+        self.assertNotIn("traceparent", did)
         self.assertNotIn("berth_olga", self.path.read_text() + self.log())
         self.assertNotIn("berth_alice", self.path.read_text() + self.log())
+
+    def test_what_an_operator_did_is_told_with_whose_session_it_was_and_what_became_of_it(self):
+        self.serve_operators("--audit-log", str(self.path), "--log-format", "json")
+        self.call("bash_exec", command="true", **self.as_alice("work"))
+        key = self.json("GET", "/sessions")[0]["key"]
+        self.json("POST", "/sessions/work/pause?principal=bob", 404)
+        self.json("DELETE", f"/sessions/{key}?save=false", headers={"Traceparent": TRACE})
+        self.json("DELETE", "/sessions/work?principal=alice&purge=true")
+        self.json("DELETE", "/sessions/work?principal=alice&backend=moon", 400)
+        paused, ended, purged, elsewhere = self.lines(5)[1:]
+
+        def told(line):
+            return {name: line[name] for name in ("of", "key", "backend", "purge", "save", "purged",
+                                                  "saved", "traceparent") if name in line}
+        self.assertEqual(told(paused), {"of": "bob"})
+        self.assertEqual(told(ended), {"of": "alice", "key": key, "purge": False, "save": False,
+                                       "purged": False, "traceparent": TRACE})
+        self.assertEqual(told(purged), {"of": "alice", "key": key, "purge": True, "save": True,
+                                        "purged": True})
+        self.assertEqual(told(elsewhere), {"of": "alice", "backend": "moon", "purge": False,
+                                           "save": True, "purged": False})
+        logged = [line for line in map(json.loads, self.log().splitlines()[1:])
+                  if line["message"] == "operator"]
+        self.assertEqual([(line["of"], line["purge"]) for line in logged],
+                         [("bob", ""), ("alice", "false"), ("alice", "true"), ("alice", "false")])
 
     def test_a_full_disk_loses_no_answer(self):
         self.serve_operators("--audit-log", str(self.path))

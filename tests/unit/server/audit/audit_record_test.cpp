@@ -44,6 +44,32 @@ TEST_CASE("a record is one line of JSON, whatever is in it")
     CHECK_FALSE(bare.contains("exit_code"));
 }
 
+TEST_CASE("what an operator did is told as far as it is known, and of a call nothing of that")
+{
+    AuditRecord record;
+    CHECK_FALSE(json::parse(audit_line(record)).contains("purge"));
+    record.operation.emplace();
+    auto read = json::parse(audit_line(record));
+    for (const auto* name : {"of", "key", "backend", "purge", "save", "purged", "saved"}) {
+        CHECK_FALSE(read.contains(name));
+    }
+    record.operation = {.of = "al\"ice",
+                        .key = "k",
+                        .backend = "e2b",
+                        .purge = true,
+                        .save = false,
+                        .purged = false,
+                        .saved = 3};
+    read = json::parse(audit_line(record));
+    CHECK(read["of"] == "al\"ice");
+    CHECK(read["key"] == "k");
+    CHECK(read["backend"] == "e2b");
+    CHECK(read["purge"] == true);
+    CHECK(read["save"] == false);
+    CHECK(read["purged"] == false);
+    CHECK(read["saved"] == 3);
+}
+
 TEST_CASE("names of variables take no room without end")
 {
     AuditRecord record;

@@ -98,9 +98,11 @@ struct Bench {
             untold = std::move(told.notices);
             untold_receipts = told.receipts.size();
         };
-        configuration.report = [this](const CallReport& report) {
-            const std::lock_guard lock(mutex);
-            outcomes.emplace_back(report.outcome);
+        configuration.begin = [this](const tools::Entry&) {
+            return [this](const CallReport& report) {
+                const std::lock_guard lock(mutex);
+                outcomes.emplace_back(report.outcome);
+            };
         };
         configuration.progress_interval = 20ms;
         service = std::make_unique<Service>(std::move(configuration));

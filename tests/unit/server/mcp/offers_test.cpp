@@ -106,7 +106,7 @@ struct OffersBench {
         configuration.identity = {.version = "9"};
         configuration.settings = [] { return std::make_shared<const tools::Settings>(); };
         configuration.instructions = [] { return "words"; };
-        configuration.report = [](const CallReport&) {};
+        configuration.begin = [](const tools::Entry&) { return [](const CallReport&) {}; };
         if (everything) {
             configuration.resources = std::make_shared<Shelf>();
             configuration.prompts.push_back(greeting());
