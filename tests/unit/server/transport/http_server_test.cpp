@@ -221,7 +221,7 @@ TEST_CASE("idle connections take no thread")
         peers.push_back(bench.connect());
     }
     CHECK(becomes_true([&] { return bench.server().connections() == 30; }));
-    CHECK(count_threads() == before);
+    CHECK(count_threads() <= before); // those of other tests may yet end
     CHECK(bench.server().busy() == 0);
     for (auto& peer : peers) {
         CHECK(peer.ask(http_post("/echo", "x")).status == 200);
