@@ -113,7 +113,8 @@ struct Prompt {
 struct ProtocolTool {
     std::string name;
     std::string definition; ///< what tools/list has of it: a JSON object
-    /// Its result's `content`. An Error becomes a failed result, a ProtocolError is answered as one.
+    /// Its result's `content`. An Error becomes a failed result, a ProtocolError is answered as
+    /// one.
     std::function<Outcome(const RequestContext& context, const nlohmann::json& arguments)> call;
     std::vector<std::string> needs{}; ///< capabilities of the client, without which it is refused
 };
