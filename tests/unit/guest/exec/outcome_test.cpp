@@ -66,8 +66,8 @@ TEST_SUITE("guest/exec/outcome")
         outcome.cut_off();
         CHECK(outcome.unseen().is_set());
         CHECK_FALSE(outcome.is_expected(true));
-        CHECK(outcome.lend(1, /*over=*/true));
-        outcome.settle(1, /*told=*/true, /*over=*/false);
+        CHECK(outcome.lend(1, /*over=*/false));
+        CHECK_FALSE(outcome.settle(1, /*told=*/true, /*over=*/false));
         CHECK(outcome.is_expected(true));
         CHECK_FALSE(outcome.unseen().is_set());
 
@@ -87,8 +87,8 @@ TEST_SUITE("guest/exec/outcome")
         CHECK_FALSE(outcome.leave(/*over=*/false));
         CHECK_FALSE(outcome.end());
         outcome.cut_off(); // the answer did not arrive
-        CHECK(outcome.lend(1, /*over=*/true));
-        outcome.settle(1, /*told=*/true, /*over=*/false);
+        CHECK(outcome.lend(1, /*over=*/false));
+        CHECK_FALSE(outcome.settle(1, /*told=*/true, /*over=*/false));
         CHECK(outcome.is_expected(true));
     }
 
