@@ -88,15 +88,16 @@ class Outcome {
         return true;
     }
 
-    /// As UnseenMark::settle. True: meanwhile it has ended, which nobody has seen.
-    bool settle(UnseenMark::Claim of, bool told, bool over) noexcept
+    /// As UnseenMark::settle. Of one that was told to run that server's client knows from then on.
+    void settle(UnseenMark::Claim of, bool told, const std::string& server)
     {
-        const bool is_its = unseen_.lent_to() == of;
-        if (is_its && told) {
-            tell(lent_over_);
-        }
+        const bool is_told = told && unseen_.lent_to() == of;
         unseen_.settle(of, told);
-        return is_its && told && over && end();
+        if (is_told && lent_over_) {
+            tell(true);
+        } else if (is_told) {
+            known_to(server);
+        }
     }
 
     /// All that is marked is told.
