@@ -119,9 +119,9 @@ class Commands {
     /// The same, of somebody who says when it is done: meanwhile none of them is marked, and nobody
     /// else is told. A number for that; 0: nothing is marked.
     [[nodiscard]] std::uint64_t lend_unseen();
-    /// Whether the agent was told of what has that number; else all of it is marked again but what
-    /// somebody has asked for since.
-    void settle_claim(std::uint64_t claim, bool told);
+    /// Whether the agent was told of what has that number, which is that server's; else all of it
+    /// is marked again but what somebody has asked for since.
+    void settle_claim(std::uint64_t claim, bool told, const std::string& server = {});
 
     /// A server has gone. Of jobs that no server which `is_here` knows of, the end is one that
     /// nobody has seen: of those that have ended now, of the others once they do.

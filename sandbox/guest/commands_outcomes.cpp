@@ -72,15 +72,10 @@ UnseenMark::Claim Commands::State::lend_unseen()
     return last_claim == claim ? claim : 0;
 }
 
-void Commands::State::settle_claim(UnseenMark::Claim claim, bool told)
+void Commands::State::settle_claim(UnseenMark::Claim claim, bool told, const std::string& server)
 {
-    bool any = false;
-    for_outcomes(
-        [&](Outcome& outcome, bool over) { any = outcome.settle(claim, told, over) || any; });
+    for_outcomes([&](Outcome& outcome, bool /*over*/) { outcome.settle(claim, told, server); });
     forgotten.settle(claim, told);
-    if (any) {
-        host.job_left();
-    }
 }
 
 /// Of a command that is no job its call tells, or detach().
@@ -120,9 +115,9 @@ std::uint64_t Commands::lend_unseen()
     return state_->lend_unseen();
 }
 
-void Commands::settle_claim(std::uint64_t claim, bool told)
+void Commands::settle_claim(std::uint64_t claim, bool told, const std::string& server)
 {
-    state_->settle_claim(claim, told);
+    state_->settle_claim(claim, told, server);
 }
 
 std::uint32_t Commands::forgotten_unseen() const noexcept

@@ -141,7 +141,7 @@ struct Commands::State {
     [[nodiscard]] bool has_unseen() const noexcept;
     void seen_all();
     [[nodiscard]] UnseenMark::Claim lend_unseen();
-    void settle_claim(UnseenMark::Claim claim, bool told);
+    void settle_claim(UnseenMark::Claim claim, bool told, const std::string& server);
     void leave(const std::function<bool(const std::string& server)>& is_here);
 
     // ---- commands_quota.cpp

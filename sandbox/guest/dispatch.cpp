@@ -80,7 +80,9 @@ bool claim_unseen(const std::shared_ptr<Call>& call, Commands& commands, bool ac
     const auto give_back = [&commands, claim] { commands.settle_claim(claim, /*told=*/false); };
     call->on_cancel(give_back);
     call->on_gone(give_back);
-    call->on_acknowledged([&commands, claim] { commands.settle_claim(claim, /*told=*/true); });
+    call->on_acknowledged([&commands, claim, server = call->server()] {
+        commands.settle_claim(claim, /*told=*/true, server);
+    });
     return true;
 }
 

@@ -19,7 +19,8 @@ def told_jobs(notices, world):
         if f"`{CHECK}" in notice:
             continue  # it was read, and the server killed before it knew
         commands, jobs = world.named_in(notice), re.findall(r"job-\d+-\w+", notice)
-        if len(commands) != 1 or not jobs or "reached nobody" not in notice:
+        known = bool(jobs) and f"of {jobs[0]} (" in notice  # somebody was told that it goes on
+        if len(commands) != 1 or not jobs or not ("reached nobody" in notice or known):
             wrong.append(f"told, and of nothing that was begun: {notice}")
         elif commands[0].refused:
             wrong.append(f"refused, and told of: {notice}")

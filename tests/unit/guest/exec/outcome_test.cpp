@@ -51,10 +51,10 @@ TEST_SUITE("guest/exec/outcome")
         CHECK(outcome.leave(/*over=*/true));
         CHECK(outcome.lend(1, /*over=*/true));
         CHECK_FALSE(outcome.leave(/*over=*/true)); // somebody is about to tell it
-        outcome.settle(1, /*told=*/false, /*over=*/true);
+        outcome.settle(1, /*told=*/false, "other");
         CHECK(outcome.unseen().is_set());
         CHECK(outcome.lend(2, /*over=*/true));
-        outcome.settle(2, /*told=*/true, /*over=*/true);
+        outcome.settle(2, /*told=*/true, "other");
         CHECK_FALSE(outcome.is_expected(true));
         CHECK_FALSE(outcome.leave(/*over=*/true));
         CHECK_FALSE(outcome.is_read()); // what it printed may still be asked for
@@ -67,7 +67,7 @@ TEST_SUITE("guest/exec/outcome")
         CHECK(outcome.unseen().is_set());
         CHECK_FALSE(outcome.is_expected(true));
         CHECK(outcome.lend(1, /*over=*/false));
-        CHECK_FALSE(outcome.settle(1, /*told=*/true, /*over=*/false));
+        outcome.settle(1, /*told=*/true, "other");
         CHECK(outcome.is_expected(true));
         CHECK_FALSE(outcome.unseen().is_set());
 
@@ -88,23 +88,24 @@ TEST_SUITE("guest/exec/outcome")
         CHECK_FALSE(outcome.end());
         outcome.cut_off(); // the answer did not arrive
         CHECK(outcome.lend(1, /*over=*/false));
-        CHECK_FALSE(outcome.settle(1, /*told=*/true, /*over=*/false));
+        outcome.settle(1, /*told=*/true, "other");
         CHECK(outcome.is_expected(true));
     }
 
-    TEST_CASE("an end that comes while somebody tells that it runs is told too")
+    TEST_CASE("whoever is told that it runs knows of it, whenever it ends")
     {
         Outcome outcome;
+        outcome.set_keeper("one");
         outcome.cut_off();
         CHECK_FALSE(outcome.leave(/*over=*/false));
         CHECK(outcome.lend(1, /*over=*/false));
         CHECK_FALSE(outcome.end()); // as lent
-        CHECK(outcome.settle(1, /*told=*/true, /*over=*/true));
+        outcome.settle(1, /*told=*/true, "other");
+        CHECK(outcome.keeper() == "other");
+        CHECK_FALSE(outcome.unseen().is_set());
+        CHECK(outcome.is_expected(true)); // for the machine's end
+        CHECK(outcome.leave(/*over=*/true));
         CHECK(outcome.unseen().is_set());
-        CHECK(outcome.is_expected(true));
-        CHECK(outcome.lend(2, /*over=*/true));
-        CHECK_FALSE(outcome.settle(2, /*told=*/true, /*over=*/true));
-        CHECK_FALSE(outcome.is_expected(true));
     }
 
     TEST_CASE("an answer on its way again is no outcome that nobody saw")

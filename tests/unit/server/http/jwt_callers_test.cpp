@@ -107,12 +107,14 @@ TEST_CASE("the keys change while the server runs, and wrong ones change nothing"
     bench.write({next.public_key()});
     CHECK(berth::tests::becomes_true([&] { return bench.of(callers, token) != nullptr; }));
     CHECK_FALSE(bench.of(callers, IssuerBench::token(bench.issuer, "alice")));
-    bench.write({});
+    bench.write({json{{"kty", "oct"}, {"k", "AAAA"}}});
     CHECK(berth::tests::becomes_true([&] {
         (void)bench.of(callers, token);
         return !bench.told.empty() && !bench.told.back().empty();
     }));
     CHECK(bench.of(callers, token));
+    bench.write({}); // the last one is taken away
+    CHECK(berth::tests::becomes_true([&] { return bench.of(callers, token) == nullptr; }));
 }
 
 TEST_CASE("without keys that only their owner can change no server starts")
