@@ -1,6 +1,7 @@
 #include "sandbox/call_errors.hpp"
 #include "sandbox/late_words.hpp"
 #include "sandbox/protocol/call_name.hpp"
+#include "sandbox/protocol/wire.hpp"
 #include "sandbox/sandbox_calls.hpp"
 #include "sandbox/wait_for.hpp"
 
