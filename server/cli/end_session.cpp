@@ -84,10 +84,7 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
 {
     collect_leftovers(sessions);
     const auto& id = asked.id;
-    auto key = sessions.find_key(id, asked.name);
-    if (key && !asked.allows(*key)) {
-        key.reset();
-    }
+    const auto key = find_key(sessions, asked);
     const auto ended = key ? sessions.kill_listed(*key, purge, files) : session::Ended();
     // What could not be saved keeps the home.
     const bool purged = ended && purge && ended.trouble.empty();

@@ -24,12 +24,18 @@ namespace {
 
 using nlohmann::json;
 
+/// Of what a search by name, key and id has found, what may be meant.
+std::optional<std::string> meant(const Asked& asked, std::optional<std::string> key)
+{
+    return asked.by_name_only && key != session::key_hash(asked.id) ? std::nullopt : std::move(key);
+}
+
 /// `key` gets that of the session where there is one; else what is to be told.
 std::optional<Outcome> no_session(session::SessionManager& sessions, const Asked& asked,
                                   const std::string& command, std::string& key)
 {
     collect_leftovers(sessions);
-    if (auto found = sessions.find_key(asked.id, asked.name); found && asked.allows(*found)) {
+    if (auto found = find_key(sessions, asked)) {
         key = std::move(*found);
         return std::nullopt;
     }
@@ -70,8 +76,8 @@ std::chrono::seconds age_from(const std::string& text)
 std::optional<Outcome> traces(session::SessionManager& sessions, const Asked& asked,
                               const Error& error)
 {
-    const auto key = sessions.key_of_home(asked.id, asked.name);
-    if (!key || !asked.allows(*key)) {
+    const auto key = meant(asked, sessions.key_of_home(asked.id, asked.name));
+    if (!key) {
         return std::nullopt;
     }
     const auto home = sessions.backend().find_home(*key);
@@ -219,6 +225,11 @@ std::int64_t seconds_to_more(const session::Collected& collected)
 }
 
 } // namespace
+
+std::optional<std::string> find_key(session::SessionManager& sessions, const Asked& asked)
+{
+    return meant(asked, sessions.find_key(asked.id, asked.name));
+}
 
 Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,
                      const std::string& remedy)

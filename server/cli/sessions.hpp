@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sandbox/session/key.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "server/cli/outcome.hpp"
 
@@ -21,13 +20,11 @@ struct Asked {
     /// No key and no id of a sandbox stands for it: callers choose names, and one of a caller's may
     /// be another's key.
     bool by_name_only = false;
-
-    /// Whether what a search by both has found may be meant.
-    [[nodiscard]] bool allows(const std::string& key) const
-    {
-        return !by_name_only || key == session::key_hash(id);
-    }
 };
+
+/// The key of the session that is meant, by the books.
+[[nodiscard]] std::optional<std::string> find_key(session::SessionManager& sessions,
+                                                  const Asked& asked);
 
 [[nodiscard]] Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,
                                    const std::string& remedy);

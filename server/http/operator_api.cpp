@@ -134,7 +134,7 @@ cli::Outcome perform(const OperatorRequest& request, Books& books)
 void identify(AuditRecord::Operation& whose, const OperatorRequest& request, Books& books)
 {
     const auto asked = asked_for(request, books.options);
-    whose.key = books.sessions.find_key(asked.id, asked.name).value_or("");
+    whose.key = cli::find_key(books.sessions, asked).value_or("");
     if (whose.key.empty() || !whose.of.empty()) {
         return;
     }

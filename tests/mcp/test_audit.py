@@ -273,6 +273,15 @@ class HttpTest(OperatorBench, AuditBench):
         self.assertEqual([(line["of"], line["purge"]) for line in logged],
                          [("bob", ""), ("alice", "false"), ("alice", "true"), ("alice", "false")])
 
+    def test_an_operator_s_line_never_has_the_key_of_another_s_session_for_a_name(self):
+        self.serve_operators("--audit-log", str(self.path))
+        self.call("bash_exec", command="true", **self.as_alice("work"))
+        key = self.json("GET", "/sessions")[0]["key"]
+        self.json("DELETE", f"/sessions/{key}?principal=bob", 404)
+        line = self.lines(2)[1]
+        self.assertEqual((line["of"], line["outcome"]), ("bob", "not_found"))
+        self.assertNotIn("key", line)
+
     def test_a_full_disk_loses_no_answer(self):
         self.serve_operators("--audit-log", str(self.path))
         for number in range(3):
