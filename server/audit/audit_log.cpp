@@ -5,6 +5,7 @@
 #include "sandbox/base/sha256.hpp"
 #include "server/ending.hpp"
 #include "server/log.hpp"
+#include "server/rpc/json_text.hpp"
 #include "tools/call_identity.hpp"
 #include "tools/render.hpp"
 
@@ -32,12 +33,6 @@ constexpr std::chrono::milliseconds ending_time{50};
 /// And for the disk, beyond which the end of the server does not wait.
 constexpr std::chrono::milliseconds closing_time{200};
 constexpr std::string_view running_tool = "bash_exec";
-
-std::string text_of(const json& object, const char* member)
-{
-    const auto found = object.find(member);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 AuditRecord new_record(std::chrono::microseconds duration)
 {
@@ -160,7 +155,8 @@ void AuditLog::add_command(AuditRecord& record, const Options& options, const Be
     const auto& before = *beginning.moment;
     const auto arguments = tools::own_form(*call.entry, *call.arguments,
                                            before.settings ? *before.settings : options.tools);
-    const auto command = arguments.is_object() ? text_of(arguments, "command") : std::string();
+    const auto command =
+        arguments.is_object() ? rpc::text_member(arguments, "command") : std::string();
     const auto of_call = variables_of(arguments);
     std::set<std::string> names;
     for (const auto& variables : {std::cref(before.variables), std::cref(of_call)}) {

@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/small_letters.hpp"
 #include "server/options/session_name.hpp"
+#include "server/rpc/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -77,12 +78,6 @@ json object_in(std::string_view part)
     return object;
 }
 
-std::string text_claim(const json& claims, const std::string& name)
-{
-    const auto found = claims.find(name);
-    return found != claims.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 /// Seconds since 1970; nothing: it is not there.
 std::optional<double> time_claim(const json& claims, const char* name)
 {
@@ -99,9 +94,9 @@ std::optional<double> time_claim(const json& claims, const char* name)
 /// A token that brings its key, or says where one is, is not asked for it.
 const JwtKey& key_for(const json& head, const std::vector<JwtKey>& keys)
 {
-    const auto algorithm = text_claim(head, "alg");
+    const auto algorithm = rpc::text_member(head, "alg");
     constexpr std::array<std::string_view, 3> types{"jwt", "at+jwt", "application/at+jwt"};
-    const auto type = in_small_letters(text_claim(head, "typ"));
+    const auto type = in_small_letters(rpc::text_member(head, "typ"));
     if (head.contains("crit")) {
         throw Refused{"it has critical extensions, and none is known"};
     }
@@ -109,7 +104,7 @@ const JwtKey& key_for(const json& head, const std::vector<JwtKey>& keys)
         throw Refused{"it is no access token by its typ"};
     }
     const bool is_named = head.contains("kid");
-    const auto id = text_claim(head, "kid");
+    const auto id = rpc::text_member(head, "kid");
     const JwtKey* found = nullptr;
     for (const auto& key : keys) {
         if (key.algorithm() != algorithm || (is_named && (id.empty() || key.id() != id))) {
@@ -151,14 +146,14 @@ void check_times(const json& claims, double now)
 
 std::string principal_of(const json& claims, const JwtRules& rules, double now)
 {
-    if (text_claim(claims, "iss") != rules.issuer) {
+    if (rpc::text_member(claims, "iss") != rules.issuer) {
         throw Refused{"it is of another issuer"};
     }
     if (!has_audience(claims, rules.audience)) {
         throw Refused{"it is for another audience"};
     }
     check_times(claims, now);
-    auto principal = text_claim(claims, rules.principal);
+    auto principal = rpc::text_member(claims, rules.principal);
     if (principal.empty() || !is_showable(principal)) {
         throw Refused{"it names nobody by " + rules.principal};
     }

@@ -14,80 +14,51 @@
 namespace berth::server::http {
 namespace {
 
-constexpr std::chrono::seconds keys_look_interval{1};
 constexpr std::size_t largest_set = std::size_t{1} << 20U;
 /// So many names more are remembered before those that nobody uses are let go.
 constexpr std::size_t sweep_step = 256;
 
-void require_unwritable(const std::string& path)
-{
-    struct stat status{};
-    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        throw Error(ErrorCode::invalid_argument,
-                    "jwt_keys: " + path + " may be written to by others than its owner",
-                    "chmod go-w " + path);
-    }
-}
-
 } // namespace
 
 JwtCallers::JwtCallers(const JwtOptions& options, Told changed)
-    : path_(options.keys),
+    : file_(options.keys, "jwt_keys: ", std::move(changed)),
       rules_(
           {.issuer = options.issuer, .audience = options.audience, .principal = options.principal}),
-      changed_(std::move(changed))
+      keys_(read())
 {
-    (void)watch_.look(path_); // what changes from here on is read again
-    keys_ = read();
     if (keys_->empty()) {
         throw Error(ErrorCode::invalid_argument,
-                    "jwt_keys: " + path_ + ": there is no key that a token is checked by",
+                    "jwt_keys: " + file_.path() + ": there is no key that a token is checked by",
                     "RS256 (RSA), ES256 (P-256) and EdDSA (Ed25519) are taken.");
     }
-    looked_ = std::chrono::steady_clock::now();
 }
 
 std::shared_ptr<const JwtCallers::Keys> JwtCallers::read() const
 {
-    require_unwritable(path_);
+    file_.require_unwritable();
     std::string text;
     try {
-        text = read_file_limited(AT_FDCWD, path_, largest_set);
+        text = read_file_limited(AT_FDCWD, file_.path(), largest_set);
     } catch (const std::exception& error) {
         throw Error(ErrorCode::invalid_argument,
-                    "jwt_keys: " + path_ + " cannot be read: " + error.what(),
+                    "jwt_keys: " + file_.path() + " cannot be read: " + error.what(),
                     "It is the issuer's JSON Web Key Set, 1 MiB at most.");
     }
     try {
         return std::make_shared<const Keys>(read_jwt_keys(text));
     } catch (const Error& error) {
-        throw Error(error.code(), "jwt_keys: " + path_ + ": " + error.what(), error.hint());
+        throw Error(error.code(), "jwt_keys: " + file_.path() + ": " + error.what(), error.hint());
     }
 }
 
 std::shared_ptr<const JwtCallers::Keys> JwtCallers::keys()
 {
     const std::lock_guard lock(mutex_);
-    const auto now = std::chrono::steady_clock::now();
-    if (now - looked_ < keys_look_interval) {
-        return keys_;
-    }
-    looked_ = now;
-    switch (watch_.look(path_)) {
-    case FileWatch::State::same:
-        return keys_;
-    case FileWatch::State::gone:
-        changed_("it is gone; what it said holds until it is there again");
-        return keys_;
-    case FileWatch::State::changed:
-        break;
-    }
-    try {
+    file_.look([this] {
         keys_ = read(); // without any key too: whoever takes the last one away means it
-        changed_(keys_->empty() ? "no key in it checks a token: no token is taken" : "");
-    } catch (const std::exception& error) {
-        changed_(error.what());
-    }
+        return keys_->empty() ? std::string("no key in it checks a token: no token is taken")
+                              : std::string();
+    });
     return keys_;
 }
 

@@ -2,7 +2,7 @@
 
 #include "server/http/caller.hpp"
 #include "server/http/jwt.hpp"
-#include "server/options/file_watch.hpp"
+#include "server/http/trust_file.hpp"
 #include "server/options/options.hpp"
 
 #include <chrono>
@@ -21,8 +21,7 @@ namespace berth::server::http {
 /// changes nothing. Thread-safe.
 class JwtCallers {
   public:
-    /// Told once for each state of the file, with what is wrong; empty: it holds.
-    using Told = std::function<void(const std::string& error)>;
+    using Told = TrustFile::Told;
 
     /// Throws Error(invalid_argument): the file cannot be read, or is none (read_jwt_keys()).
     JwtCallers(const JwtOptions& options, Told changed);
@@ -37,16 +36,13 @@ class JwtCallers {
     [[nodiscard]] std::shared_ptr<const Keys> keys();
     [[nodiscard]] std::shared_ptr<const Caller> caller_of(const std::string& principal);
 
-    const std::string path_;
-    const JwtRules rules_;
-    const Told changed_;
     std::mutex mutex_; ///< guards what follows
+    TrustFile file_;
+    const JwtRules rules_;
     std::shared_ptr<const Keys> keys_;
     /// Those that have a request, or had the last one: an account is one of all requests at once.
     std::map<std::string, std::weak_ptr<const Caller>> callers_;
     std::size_t swept_at_ = 0;
-    FileWatch watch_;
-    std::chrono::steady_clock::time_point looked_;
 };
 
 } // namespace berth::server::http

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/base64.hpp"
 #include "sandbox/base/error.hpp"
+#include "server/rpc/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 #include <openssl/bn.h>
@@ -54,15 +55,9 @@ const unsigned char* bytes_of(std::string_view text)
     return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-std::string text_of(const json& key, const char* member)
-{
-    const auto found = key.find(member);
-    return found != key.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::string bytes_member(const json& key, const char* member)
 {
-    auto bytes = base64url_decoded(text_of(key, member));
+    auto bytes = base64url_decoded(rpc::text_member(key, member));
     if (!bytes || bytes->empty()) {
         refuse_key(std::string("has no \"") + member + "\" that is base64url");
     }
@@ -142,8 +137,8 @@ std::shared_ptr<EVP_PKEY> ed25519_key(const json& key)
 /// Whether it is there to check signatures, as far as it says what it is for.
 bool is_for_checking(const json& key, const std::string& algorithm)
 {
-    const auto use = text_of(key, "use");
-    const auto said = text_of(key, "alg");
+    const auto use = rpc::text_member(key, "use");
+    const auto said = rpc::text_member(key, "alg");
     const auto operations = key.find("key_ops");
     const bool may = operations == key.end() || !operations->is_array() ||
                      std::ranges::find(*operations, json("verify")) != operations->end();
@@ -199,8 +194,8 @@ std::optional<JwtKey> JwtKey::from(const json& key)
         refuse_key("is private, or a secret that both sides share: whoever reads the file could "
                    "make tokens");
     }
-    const auto kind = text_of(key, "kty");
-    const auto curve = text_of(key, "crv");
+    const auto kind = rpc::text_member(key, "kty");
+    const auto curve = rpc::text_member(key, "crv");
     const std::string algorithm = kind == "RSA"                         ? "RS256"
                                   : kind == "EC" && curve == "P-256"    ? "ES256"
                                   : kind == "OKP" && curve == "Ed25519" ? "EdDSA"
@@ -208,7 +203,7 @@ std::optional<JwtKey> JwtKey::from(const json& key)
     if (algorithm.empty() || !is_for_checking(key, algorithm)) {
         return std::nullopt; // of others an issuer may have more, which are not for us
     }
-    return JwtKey(text_of(key, "kid"), algorithm,
+    return JwtKey(rpc::text_member(key, "kid"), algorithm,
                   algorithm == "RS256"   ? rsa_key(key)
                   : algorithm == "ES256" ? p256_key(key)
                                          : ed25519_key(key));

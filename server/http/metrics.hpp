@@ -44,12 +44,11 @@ class Metrics {
     void write_server(MetricText& text) const;
     void write_traffic(MetricText& text) const;
     void write_sessions(MetricText& text);
+    [[nodiscard]] bool was_asked();
     [[nodiscard]] std::optional<States> states();
 
     Parts parts_;
     const std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
-    [[nodiscard]] bool was_asked();
-
     std::mutex asking_; ///< held by the one who asks the books
     std::mutex mutex_;  ///< guards what follows
     std::optional<States> states_;

@@ -12,6 +12,7 @@
 #include "server/http/operator_books.hpp"
 #include "server/http/operators.hpp"
 #include "server/http/tenant_maker.hpp"
+#include "server/http/trust_file.hpp"
 #include "server/http/upkeep.hpp"
 #include "server/log.hpp"
 #include "server/signals.hpp"
@@ -39,29 +40,22 @@ constexpr auto drain_time = 600ms;
 /// Of all callers together.
 constexpr std::size_t most_calls = 1024;
 
-void tell_of_tokens(const std::string& file, const std::string& error)
+/// `change` is what has changed, in words.
+TrustFile::Told teller_of(const std::string& file, const std::string& change, const char* holds)
 {
-    if (error.empty()) {
-        log::write(log::Level::info, "the token file has changed, and holds", {{"file", file}});
-    } else {
-        log::write(log::Level::warning, "the token file has changed, and nothing of it holds",
-                   {{"file", file}, {"error", error}});
-    }
+    return [=](const std::string& error) {
+        if (error.empty()) {
+            log::write(log::Level::info, change + ", and " + holds, {{"file", file}});
+        } else {
+            log::write(log::Level::warning, change + ", and nothing of it holds",
+                       {{"file", file}, {"error", error}});
+        }
+    };
 }
 
-void tell_of_keys(const std::string& file, const std::string& error)
+TrustFile::Told teller_of_tokens(const std::string& file)
 {
-    if (error.empty()) {
-        log::write(log::Level::info, "the issuer's keys have changed, and hold", {{"file", file}});
-    } else {
-        log::write(log::Level::warning, "the issuer's keys have changed, and nothing of it holds",
-                   {{"file", file}, {"error", error}});
-    }
-}
-
-TokenFile::Told teller_of(const std::string& file)
-{
-    return [file](const std::string& error) { tell_of_tokens(file, error); };
+    return teller_of(file, "the token file has changed", "holds");
 }
 
 /// All that one such server consists of. Never destroyed: destructors wait for calls, and the
@@ -75,12 +69,10 @@ struct Service {
                 }),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
-              teller_of(making.options->http.token_file),
-              [file = making.options->http.jwt.keys](const std::string& error) {
-                  tell_of_keys(file, error);
-              }),
+              teller_of_tokens(making.options->http.token_file),
+              teller_of(making.options->http.jwt.keys, "the issuer's keys have changed", "hold")),
           operators(making.options->http.operator_token_file, callers,
-                    teller_of(making.options->http.operator_token_file)),
+                    teller_of_tokens(making.options->http.operator_token_file)),
           books(making, maker),
           api({.operators = operators,
                .books = [this](const std::string& backend) -> Books& { return books.of(backend); },

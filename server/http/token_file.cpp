@@ -11,12 +11,9 @@
 #include <cmath>
 #include <utility>
 
-#include <sys/stat.h>
-
 namespace berth::server::http {
 namespace {
 
-constexpr std::chrono::seconds token_look_interval{1};
 constexpr std::size_t hash_size = 64;
 constexpr double most_calls_of_one = 4096;
 
@@ -42,17 +39,6 @@ const std::vector<std::pair<std::string, std::string>>& known_keys()
                                const std::string& hint = token_kind.form)
 {
     throw Error(ErrorCode::invalid_argument, value.origin + ": " + why, hint);
-}
-
-/// Whoever writes to it lets in whom he likes, as whom he likes.
-void require_own(const std::string& path)
-{
-    struct stat status{};
-    if (::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-        throw Error(ErrorCode::invalid_argument,
-                    "the token file " + path + " may be written to by others than its owner",
-                    "chmod go-w " + path);
-    }
 }
 
 /// In the same time wherever they differ, so that no caller finds a hash byte by byte.
@@ -116,16 +102,14 @@ void take_key(Caller& caller, std::string& hash, const std::string& key, const R
 } // namespace
 
 TokenFile::TokenFile(std::string path, Check check, Told changed)
-    : path_(std::move(path)), check_(std::move(check)), changed_(std::move(changed))
+    : file_(std::move(path), "the token file ", std::move(changed)), check_(std::move(check)),
+      entries_(read())
 {
-    (void)watch_.look(path_); // what changes from here on is read again
-    entries_ = read();
-    looked_ = std::chrono::steady_clock::now();
 }
 
 std::shared_ptr<const TokenFile::Entries> TokenFile::read()
 {
-    require_own(path_);
+    file_.require_unwritable();
 
     struct Draft {
         Caller caller;
@@ -134,7 +118,7 @@ std::shared_ptr<const TokenFile::Entries> TokenFile::read()
     };
 
     std::map<std::string, Draft> drafts;
-    for (const auto& [key, value] : read_toml(path_, token_kind)) {
+    for (const auto& [key, value] : read_toml(file_.path(), token_kind)) {
         const auto [name, member] = parts_of(key, value);
         auto& draft = drafts[name];
         draft.place = value;
@@ -157,7 +141,7 @@ std::shared_ptr<const TokenFile::Entries> TokenFile::read()
             accounts_[draft.caller.principal] = account;
         }
         draft.caller.account = std::move(account);
-        draft.caller.origin = path_ + ", tokens." + name;
+        draft.caller.origin = file_.path() + ", tokens." + name;
         check_(draft.caller);
         entries->push_back({draft.hash, std::make_shared<const Caller>(std::move(draft.caller))});
     }
@@ -165,36 +149,15 @@ std::shared_ptr<const TokenFile::Entries> TokenFile::read()
     return entries;
 }
 
-void TokenFile::look()
-{
-    const auto now = std::chrono::steady_clock::now();
-    if (now - looked_ < token_look_interval) {
-        return;
-    }
-    looked_ = now;
-    switch (watch_.look(path_)) {
-    case FileWatch::State::same:
-        return;
-    case FileWatch::State::gone:
-        changed_("it is gone; what it said holds until it is there again");
-        return;
-    case FileWatch::State::changed:
-        break;
-    }
-    try {
-        entries_ = read();
-        changed_("");
-    } catch (const std::exception& error) {
-        changed_(error.what());
-    }
-}
-
 std::shared_ptr<const Caller> TokenFile::find(std::string_view token)
 {
     std::shared_ptr<const Entries> entries;
     {
         const std::lock_guard lock(mutex_);
-        look();
+        file_.look([this] {
+            entries_ = read();
+            return std::string();
+        });
         entries = entries_;
     }
     const auto hash = sha256_hex(token);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "server/http/caller.hpp"
-#include "server/options/file_watch.hpp"
+#include "server/http/trust_file.hpp"
 
 #include <chrono>
 #include <functional>
@@ -21,8 +21,7 @@ class TokenFile {
   public:
     /// Throws Error for what a caller of these settings could not be served with.
     using Check = std::function<void(const Caller&)>;
-    /// Told once for each state of the file, with what is wrong; empty: it holds.
-    using Told = std::function<void(const std::string& error)>;
+    using Told = TrustFile::Told;
 
     /// Throws Error(invalid_argument) that names file and line: it cannot be read, others than its
     /// owner may write to it, an entry is wrong, or two have the same token.
@@ -39,17 +38,13 @@ class TokenFile {
 
     using Entries = std::vector<Entry>;
 
-    void look();
     [[nodiscard]] std::shared_ptr<const Entries> read();
 
-    const std::string path_;
-    const Check check_;
-    const Told changed_;
     std::mutex mutex_; ///< guards what follows
-    std::shared_ptr<const Entries> entries_;
+    TrustFile file_;
+    const Check check_;
     std::map<std::string, std::weak_ptr<Account>> accounts_; ///< by principal
-    FileWatch watch_;
-    std::chrono::steady_clock::time_point looked_;
+    std::shared_ptr<const Entries> entries_;                 ///< last: read() needs the others
 };
 
 } // namespace berth::server::http

@@ -85,4 +85,10 @@ std::string to_text(const nlohmann::json& value)
     return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string text_member(const nlohmann::json& object, const std::string& name)
+{
+    const auto found = object.find(name);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 } // namespace berth::rpc

@@ -15,4 +15,7 @@ void append_quoted(std::string& out, std::string_view text);
 /// One line of JSON; what is not UTF-8 becomes U+FFFD instead of an exception.
 [[nodiscard]] std::string to_text(const nlohmann::json& value);
 
+/// A member that is a string; empty where it is none, or another thing.
+[[nodiscard]] std::string text_member(const nlohmann::json& object, const std::string& name);
+
 } // namespace berth::rpc

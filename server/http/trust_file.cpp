@@ -1,0 +1,56 @@
+#include "server/http/trust_file.hpp"
+
+#include "sandbox/base/error.hpp"
+
+#include <exception>
+#include <utility>
+
+#include <sys/stat.h>
+
+namespace berth::server::http {
+namespace {
+
+constexpr std::chrono::seconds look_interval{1};
+
+} // namespace
+
+TrustFile::TrustFile(std::string path, std::string what, Told changed)
+    : path_(std::move(path)), what_(std::move(what)), changed_(std::move(changed))
+{
+    (void)watch_.look(path_);
+}
+
+void TrustFile::require_unwritable() const
+{
+    struct stat status{};
+    if (::stat(path_.c_str(), &status) == 0 && (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        throw Error(ErrorCode::invalid_argument,
+                    what_ + path_ + " may be written to by others than its owner",
+                    "chmod go-w " + path_);
+    }
+}
+
+void TrustFile::look(const Read& read)
+{
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_ < look_interval) {
+        return;
+    }
+    looked_ = now;
+    switch (watch_.look(path_)) {
+    case FileWatch::State::same:
+        return;
+    case FileWatch::State::gone:
+        changed_("it is gone; what it said holds until it is there again");
+        return;
+    case FileWatch::State::changed:
+        break;
+    }
+    try {
+        changed_(read());
+    } catch (const std::exception& error) {
+        changed_(error.what());
+    }
+}
+
+} // namespace berth::server::http
