@@ -9,17 +9,26 @@ mkdir -p "$work"
 passed=0 failed=0 skipped=0
 failures=() told=()
 
+# Of all time of the processors since the machine's start: how much was idle, and how much there was.
+# Only the gate's own if nothing else runs.
+idle_and_all()
+{
+    awk '$1 == "cpu" { for (i = 2; i <= 9; i++) all += $i; print $5 + $6, all }' /proc/stat
+}
+
 # stage NAME COMMAND...: runs the command and shows what it printed only where it failed, but at the
 # end its lines that begin with "failed: ", "unsteady: ", "left out: " or "slowest: ". A command that
 # writes "count: P F S" as its last line is counted so; any other counts as one.
 stage()
 {
-    local name=$1 start=$SECONDS status counts
+    local name=$1 start=$SECONDS status counts idle all idle_now all_now
     shift
     local log="$work/${name// /-}.log"
     printf '== %s\n' "$name"
+    read -r idle all < <(idle_and_all)
     "$@" >"$log" 2>&1
     status=$?
+    read -r idle_now all_now < <(idle_and_all)
     counts=$(tail -n 1 "$log" | sed -n 's/^count: \([0-9]* [0-9]* [0-9]*\)$/\1/p')
     if [ -z "$counts" ]; then
         counts=$([ $status -eq 0 ] && echo "1 0 0" || echo "0 1 0")
@@ -34,7 +43,8 @@ stage()
         [ "$2" -ne 0 ] || set -- "$1" 1 "$3"
     fi
     passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
-    printf '   %s: %d s, %d passed, %d failed, %d skipped\n' "$name" $((SECONDS - start)) "$1" "$2" "$3"
+    printf '   %s: %d s (processors %d %% idle), %d passed, %d failed, %d skipped\n' "$name" \
+        $((SECONDS - start)) $((100 * (idle_now - idle) / (all_now - all + 1))) "$1" "$2" "$3"
 }
 
 finish()
@@ -90,10 +100,10 @@ tests()
 {
     local name=$1 failed_suites
     local first=$work/$1/meson-logs/testlog.json again=$work/$1/meson-logs/testlog-again.json
+    export BERTH_FAILED_CASES=$work/failed-cases-$1
+    rm -rf "$first" "$again" "$BERTH_FAILED_CASES"
+    mkdir -m 1777 "$BERTH_FAILED_CASES" # an ordinary user's too
     shift
-    rm -rf "$first" "$again" "$work/failed-cases"
-    mkdir -m 1777 "$work/failed-cases" # an ordinary user's too
-    export BERTH_FAILED_CASES=$work/failed-cases
     sync
     # Tests wait more than they compute: twice as many at a time as there are processors. With more
     # they take as long, and what is built beside them (.ci/beside) longer.
