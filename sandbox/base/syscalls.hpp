@@ -10,6 +10,7 @@
 
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -108,6 +109,25 @@ inline int setgroups(std::size_t count, const gid_t* groups) noexcept
 inline long getcwd(char* path, std::size_t size) noexcept
 {
     return ::syscall(SYS_getcwd, path, size);
+}
+
+/// Linux 5.13 (landlock(7)), as the three calls are. The attributes are longer in younger kernels:
+/// `size` says how much of them is given. With neither: the version of the kernel's Landlock.
+inline int landlock_create_ruleset(const void* attributes, std::size_t size,
+                                   std::uint32_t flags) noexcept
+{
+    return static_cast<int>(::syscall(SYS_landlock_create_ruleset, attributes, size, flags));
+}
+
+inline int landlock_add_rule(int ruleset, const landlock_path_beneath_attr& rule) noexcept
+{
+    return static_cast<int>(
+        ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0));
+}
+
+inline int landlock_restrict_self(int ruleset) noexcept
+{
+    return static_cast<int>(::syscall(SYS_landlock_restrict_self, ruleset, 0));
 }
 
 } // namespace berth::sys

@@ -235,6 +235,7 @@ struct LaunchResult {
     std::string text;
     bool nested_closed_by_filter = false; ///< not by user.max_user_namespaces
     std::vector<std::string> missing;     ///< names of layers that could not be had
+    std::uint32_t landlock = 0;           ///< its version (landlock(7)); 0: the kernel has none
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -247,6 +248,7 @@ struct LaunchResult {
         field(6, self.text);
         field(7, self.nested_closed_by_filter);
         field(8, self.missing);
+        field(9, self.landlock);
     }
 };
 

@@ -57,6 +57,20 @@ sandbox::Layer uid_layer(const LaunchSpec& plan, const std::string& no_own_uids)
                 no_own_uids + ")"};
 }
 
+sandbox::Layer landlock_layer(unsigned version)
+{
+    if (version == 0) {
+        return {"landlock", false,
+                "this kernel has none, or it is switched off (Linux 5.13; lsm=landlock,...)"};
+    }
+    constexpr unsigned with_scopes = 6;
+    return {"landlock", true,
+            "files outside of the root cannot be opened, and only writable ones written" +
+                std::string(version >= with_scopes
+                                ? "; no signals or abstract sockets to outside"
+                                : "; the scopes of signals and sockets need Linux 6.12")};
+}
+
 sandbox::Layer quota_layer(const std::string& obstacle)
 {
     if (!obstacle.empty()) {
@@ -103,8 +117,8 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
         cgroup_namespace_layer(plan.cgroup),
         {"netns", plan.own_network,
          plan.own_network ? "only loopback" : "the host's network, as asked for"},
-        {"seccomp", true,
-         "limits and scheduling of the guest, kernel keyrings, foreign system call tables"},
+        {"seccomp", true, "system calls: docs/security.md lists what is refused"},
+        landlock_layer(result.landlock),
         uid_layer(plan, no_own_uids),
     };
     for (auto& layer : limit_layers(cgroups, command_cgroups)) {

@@ -1,12 +1,12 @@
 #include "sandbox/guest/exec/setid_filter.hpp"
 
+#include "sandbox/base/seccomp_code.hpp"
+
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include <fcntl.h>
-#include <linux/seccomp.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -19,33 +19,7 @@ constexpr std::uint32_t bits = S_ISUID | S_ISGID;
 /// O_TMPFILE without O_DIRECTORY, which it contains.
 constexpr std::uint32_t creating = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);
 
-sock_filter statement(unsigned code, std::uint32_t value)
-{
-    return {static_cast<std::uint16_t>(code), 0, 0, value};
-}
-
-sock_filter jump(unsigned code, std::uint32_t value, unsigned if_true, unsigned if_false)
-{
-    return {static_cast<std::uint16_t>(code), static_cast<std::uint8_t>(if_true),
-            static_cast<std::uint8_t>(if_false), value};
-}
-
-sock_filter load(std::size_t offset)
-{
-    return statement(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offset));
-}
-
-/// Modes and flags are ints: the upper half of the register is not looked at by the kernel either.
-sock_filter load_argument(unsigned index)
-{
-    constexpr std::size_t low_half = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4;
-    return load(offsetof(seccomp_data, args) + index * sizeof(std::uint64_t) + low_half);
-}
-
-sock_filter refuse(int error)
-{
-    return statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error));
-}
+using namespace berth::seccomp; // NOLINT(google-build-using-namespace): its instructions
 
 class Program {
   public:
@@ -67,7 +41,7 @@ class Program {
 
     [[nodiscard]] std::vector<sock_filter> finish()
     {
-        code_.push_back(statement(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+        code_.push_back(allow());
         return std::move(code_);
     }
 

@@ -8,6 +8,7 @@
 #include "sandbox/local/launcher/dev.hpp"
 #include "sandbox/local/launcher/exec.hpp"
 #include "sandbox/local/launcher/identity.hpp"
+#include "sandbox/local/launcher/landlock.hpp"
 #include "sandbox/local/launcher/net.hpp"
 #include "sandbox/local/launcher/proc.hpp"
 #include "sandbox/local/launcher/root.hpp"
@@ -144,6 +145,7 @@ Handover set_up(ChildSetup& setup)
     }
     root.enter();
     drop_privileges();
+    restrict_files(setup.trees, setup.spec.binds, handover.run_cgroup.get());
     install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
     if (!closed) {
         ChildReport note;

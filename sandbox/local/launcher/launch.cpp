@@ -9,6 +9,7 @@
 #include "sandbox/local/launcher/cgroup.hpp"
 #include "sandbox/local/launcher/child.hpp"
 #include "sandbox/local/launcher/identity.hpp"
+#include "sandbox/local/launcher/landlock.hpp"
 #include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
 #include "sandbox/local/launcher/trees.hpp"
@@ -240,6 +241,8 @@ void make_or_throw(Launch& launch)
     write_identity_maps(child.pid(), spec);
     (void)send_descriptors(to_child.get(), "m", {});
     LaunchResult result;
+    result.landlock =
+        landlock_version(); // the child's is the same, and fails where it cannot be had
     result.pid = child.pid();
     result.start_time = start_time(child.pid()).value_or(0);
     hand_over(spec, cgroups, socket, to_child);

@@ -1,29 +1,29 @@
 #include "sandbox/local/launcher/seccomp.hpp"
 
+#include "sandbox/base/seccomp_code.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/syscall_rules.hpp"
 
 #include <seccomp.h>
 
-#include <initializer_list>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
 
-#include <sched.h>
+#include <linux/audit.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace berth::local {
 namespace {
 
 constexpr const char* step = "seccomp";
-// pid_t and int arguments are the low half of a register, and the kernel ignores the rest: a rule
-// on all 64 bits would be walked around by setting one of the upper ones.
 constexpr scmp_datum_t low_half = 0xFFFFFFFFU;
-// ioprio_set(2). Debian's linux/ioprio.h of 6.1.192 is no C++: it names a parameter "class".
-constexpr scmp_datum_t ioprio_who_process = 1;
-constexpr scmp_datum_t ioprio_who_pgrp = 2;
-constexpr scmp_datum_t ioprio_who_user = 3;
 
 class Filter {
   public:
@@ -31,7 +31,10 @@ class Filter {
     {
         require(context_ != nullptr, step, "seccomp_init");
         // int 0x80 and x32 reach the same calls under other numbers, past every rule.
-        check(::seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)));
+        check(::seccomp_attr_set(context_, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS));
+        // A tree instead of a list: few comparisons for each call, wherever its rule stands.
+        constexpr std::uint32_t tree = 2;
+        check(::seccomp_attr_set(context_, SCMP_FLTATR_CTL_OPTIMIZE, tree));
     }
 
     ~Filter() { ::seccomp_release(context_); }
@@ -39,10 +42,17 @@ class Filter {
     Filter(const Filter&) = delete;
     Filter& operator=(const Filter&) = delete;
 
-    void deny(int call, std::initializer_list<scmp_arg_cmp> arguments, int error = EPERM)
+    void add(const SyscallRule& rule)
     {
-        check(::seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<unsigned>(error)), call,
-                                       static_cast<unsigned>(arguments.size()), arguments.begin()));
+        std::array<scmp_arg_cmp, std::tuple_size_v<decltype(rule.tests)>> tests{};
+        unsigned count = 0;
+        for (const Argument& test : rule.tests) {
+            if (test.test != Argument::Test::none) {
+                tests.at(count++) = comparison(test);
+            }
+        }
+        check(::seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<unsigned>(rule.error)),
+                                       rule.number, count, tests.data()));
     }
 
     [[nodiscard]] FilterProgram program() const
@@ -60,6 +70,22 @@ class Filter {
     }
 
   private:
+    static scmp_arg_cmp comparison(const Argument& test)
+    {
+        switch (test.test) {
+        case Argument::Test::equals:
+            return {test.index, SCMP_CMP_MASKED_EQ, low_half, test.value};
+        case Argument::Test::has_bits:
+            return {test.index, SCMP_CMP_MASKED_EQ, test.value, test.value};
+        case Argument::Test::above:
+            return {test.index, SCMP_CMP_GT, test.value, 0};
+        case Argument::Test::not_zero:
+        case Argument::Test::none:
+            break;
+        }
+        return {test.index, SCMP_CMP_NE, 0, 0};
+    }
+
     static void check(int result)
     {
         if (result != 0) {
@@ -70,56 +96,49 @@ class Filter {
     scmp_filter_ctx context_;
 };
 
-scmp_arg_cmp is(unsigned argument, scmp_datum_t value)
+/// What libseccomp cannot say, in front of its program: ranges of numbers, and a list of values.
+FilterProgram front()
 {
-    return {argument, SCMP_CMP_MASKED_EQ, low_half, value};
-}
-
-scmp_arg_cmp not_zero(unsigned argument)
-{
-    return {argument, SCMP_CMP_NE, 0, 0};
-}
-
-scmp_arg_cmp has_flag(unsigned argument, scmp_datum_t flag)
-{
-    return {argument, SCMP_CMP_MASKED_EQ, flag, flag};
-}
-
-void protect_guest(Filter& filter)
-{
-    // RLIMIT_CPU 1 on pid 1 kills it, RLIMIT_NOFILE 0 makes it deaf. Only other processes' limits
-    // are closed, and only changing them: a shell's ulimit works on itself.
-    filter.deny(SCMP_SYS(prlimit64), {not_zero(0), not_zero(2)});
-    for (const int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
-                           SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
-        filter.deny(call, {is(0, 1)});
-    }
-    // The guest leads process group 1; "all processes of the user" always includes it.
-    filter.deny(SCMP_SYS(setpriority), {is(0, PRIO_PROCESS), is(1, 1)});
-    filter.deny(SCMP_SYS(setpriority), {is(0, PRIO_PGRP), is(1, 1)});
-    filter.deny(SCMP_SYS(setpriority), {is(0, PRIO_USER)});
-    filter.deny(SCMP_SYS(ioprio_set), {is(0, ioprio_who_process), is(1, 1)});
-    filter.deny(SCMP_SYS(ioprio_set), {is(0, ioprio_who_pgrp), is(1, 1)});
-    filter.deny(SCMP_SYS(ioprio_set), {is(0, ioprio_who_user)});
-}
-
-void close_keyrings(Filter& filter)
-{
-    // The session keyring of whoever started the server comes along through fork and exec, and who
-    // possesses a keyring may read its keys: a login's Kerberos tickets or file system keys. No
-    // namespace holds that back.
-    for (const int call : {SCMP_SYS(keyctl), SCMP_SYS(add_key), SCMP_SYS(request_key)}) {
-        filter.deny(call, {});
-    }
-}
-
-void forbid_user_namespaces(Filter& filter)
-{
-    filter.deny(SCMP_SYS(unshare), {has_flag(0, CLONE_NEWUSER)});
-    filter.deny(SCMP_SYS(clone), {has_flag(0, CLONE_NEWUSER)});
-    // Its flags are in memory, where no filter can look; libraries fall back to clone(2). The guest
-    // then cannot start commands into their cgroups either, so this is the last resort.
-    filter.deny(SCMP_SYS(clone3), {}, ENOSYS);
+    using namespace berth::seccomp; // NOLINT(google-build-using-namespace): its instructions
+    constexpr std::uint32_t no_call = 0xFFFFFFFFU; // a tracer's way to leave a call out
+    FilterProgram code;
+#ifdef __x86_64__
+    constexpr std::uint32_t first_of_x32 = 0x40000000U;
+    constexpr std::uint32_t last_of_old = 336; // uprobe, Linux 6.18
+    constexpr std::uint32_t first_of_new = 424;
+    // READ_IMPLIES_EXEC and MMAP_PAGE_ZERO undo what exploits have to overcome. What is left is
+    // what `setarch`, gdb and ASan ask for: UNAME26, ADDR_NO_RANDOMIZE, PER_LINUX32's uname.
+    constexpr std::uint32_t harmless = 0x0020000U | 0x0040000U | 0x0000008U;
+    constexpr std::uint32_t query = 0xFFFFFFFFU;
+    code = {
+        load(offsetof(seccomp_data, arch)),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+        kill_process(),
+        load(offsetof(seccomp_data, nr)),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, no_call, 0, 1),
+        allow(),
+        jump(BPF_JMP | BPF_JGE | BPF_K, first_of_x32, 0, 1),
+        kill_process(),
+        jump(BPF_JMP | BPF_JGT | BPF_K, youngest_call, 2, 0),
+        jump(BPF_JMP | BPF_JGE | BPF_K, first_of_new, 2, 0),
+        jump(BPF_JMP | BPF_JGT | BPF_K, last_of_old, 0, 1),
+        refuse(ENOSYS),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_personality, 0, 5),
+        load_argument(0),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, query, 2, 0),
+        jump(BPF_JMP | BPF_JSET | BPF_K, ~harmless, 0, 1),
+        refuse(EPERM),
+        allow(),
+    };
+#else
+    code = {
+        load(offsetof(seccomp_data, nr)),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, no_call, 2, 0),
+        jump(BPF_JMP | BPF_JGT | BPF_K, youngest_call, 0, 1),
+        refuse(ENOSYS),
+    };
+#endif
+    return code;
 }
 
 } // namespace
@@ -127,12 +146,13 @@ void forbid_user_namespaces(Filter& filter)
 FilterProgram compile_filter(bool forbid_namespaces)
 {
     Filter filter;
-    protect_guest(filter);
-    close_keyrings(filter);
-    if (forbid_namespaces) {
-        forbid_user_namespaces(filter);
+    for (const SyscallRule& rule : refused_calls(forbid_namespaces)) {
+        filter.add(rule);
     }
-    return filter.program();
+    FilterProgram program = front();
+    const FilterProgram rules = filter.program();
+    program.insert(program.end(), rules.begin(), rules.end());
+    return program;
 }
 
 void install_filter(const FilterProgram& program)

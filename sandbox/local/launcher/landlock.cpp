@@ -1,0 +1,120 @@
+#include "sandbox/local/launcher/landlock.hpp"
+
+#include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/failure.hpp"
+
+#include <cstdint>
+
+#include <fcntl.h>
+#include <linux/landlock.h>
+
+namespace berth::local {
+namespace {
+
+constexpr const char* step = "landlock";
+
+// Younger than Debian 12's headers.
+constexpr std::uint64_t access_truncate = 1U << 14;       // Linux 6.2, version 3
+constexpr std::uint64_t access_ioctl_dev = 1U << 15;      // Linux 6.10, version 5
+constexpr std::uint64_t scope_abstract_sockets = 1U << 0; // Linux 6.12, version 6
+constexpr std::uint64_t scope_signals = 1U << 1;
+
+/// landlock_ruleset_attr of version 6. Not of ports: a rule names a port and no address, and on
+/// loopback, which is all that a session without a network has, every port is the session's own.
+struct RulesetAttributes {
+    std::uint64_t files = 0;
+    std::uint64_t ports = 0;
+    std::uint64_t scopes = 0;
+};
+
+constexpr std::uint64_t reading =
+    LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+
+/// Of what a rule for a file, not a folder, may speak.
+constexpr std::uint64_t of_a_file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+                                    LANDLOCK_ACCESS_FS_READ_FILE | access_truncate |
+                                    access_ioctl_dev;
+
+/// What a kernel of this version knows. A younger one has more, which nobody has looked at here.
+RulesetAttributes known(unsigned version)
+{
+    RulesetAttributes attributes;
+    attributes.files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1U) - 1; // the last of version 1, and before
+    attributes.files |= version >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0;
+    attributes.files |= version >= 3 ? access_truncate : 0;
+    attributes.files |= version >= 5 ? access_ioctl_dev : 0;
+    attributes.scopes = version >= 6 ? scope_abstract_sockets | scope_signals : 0;
+    return attributes;
+}
+
+class Ruleset {
+  public:
+    explicit Ruleset(unsigned version) : known_(known(version))
+    {
+        // An older kernel takes what it does not know where that is zero.
+        ruleset_ = UniqueFd(sys::landlock_create_ruleset(&known_, sizeof known_, 0));
+        require(ruleset_.valid(), step, "landlock_create_ruleset");
+    }
+
+    void allow(int folder, std::uint64_t access, bool directory = true)
+    {
+        const landlock_path_beneath_attr rule{.allowed_access = access & known_.files &
+                                                                (directory ? ~0ULL : of_a_file),
+                                              .parent_fd = folder};
+        require(sys::landlock_add_rule(ruleset_.get(), rule) == 0, step, "landlock_add_rule");
+    }
+
+    void allow(const char* folder, std::uint64_t access)
+    {
+        const UniqueFd opened(::open(folder, O_PATH | O_CLOEXEC | O_DIRECTORY));
+        require(opened.valid(), step, folder);
+        allow(opened.get(), access);
+    }
+
+    /// No device node is made, not even the ones without a device that need no capability.
+    [[nodiscard]] std::uint64_t writing() const
+    {
+        return known_.files &
+               ~std::uint64_t{LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK};
+    }
+
+    void restrict_self() const
+    {
+        require(sys::landlock_restrict_self(ruleset_.get()) == 0, step, "landlock_restrict_self");
+    }
+
+  private:
+    RulesetAttributes known_;
+    UniqueFd ruleset_;
+};
+
+} // namespace
+
+unsigned landlock_version() noexcept
+{
+    const int version = sys::landlock_create_ruleset(nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    return version > 0 ? static_cast<unsigned>(version) : 0;
+}
+
+void restrict_files(const std::vector<Tree>& trees, const std::vector<Bind>& binds, int cgroups)
+{
+    const unsigned version = landlock_version();
+    if (version == 0) {
+        return;
+    }
+    Ruleset rules(version);
+    rules.allow("/", reading);
+    rules.allow("/dev", rules.writing());
+    rules.allow("/proc", reading | LANDLOCK_ACCESS_FS_WRITE_FILE | access_truncate);
+    for (std::size_t i = 0; i < trees.size(); ++i) {
+        if (trees[i].mount && binds[i].writable) {
+            rules.allow(trees[i].mount.get(), rules.writing(), trees[i].directory);
+        }
+    }
+    if (cgroups >= 0) {
+        rules.allow(cgroups, rules.writing());
+    }
+    rules.restrict_self();
+}
+
+} // namespace berth::local

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sandbox/local/launcher/trees.hpp"
+
+#include <vector>
+
+namespace berth::local {
+
+/// Version of the kernel's Landlock (landlock(7)); 0: it has none, or it is switched off.
+[[nodiscard]] unsigned landlock_version() noexcept;
+
+/// A second wall behind the mount namespace, for this process and all that come of it: what is not
+/// below the root that was entered cannot be opened, by whatever descriptor an attacker comes to
+/// it, and of what is, only the writable `trees`, /dev and /proc can be written. From version 6 on
+/// no signal, and no connection to an abstract unix socket, goes to whoever is outside; with the
+/// host's network nothing else holds back the latter.
+///
+/// `trees`: each at the place of its bind in `binds`. `cgroups`: a directory that the guest writes
+/// in though it is below no root; -1: none. Needs no_new_privs. Nothing where there is no Landlock.
+/// Throws Failure.
+void restrict_files(const std::vector<Tree>& trees, const std::vector<Bind>& binds, int cgroups);
+
+} // namespace berth::local
