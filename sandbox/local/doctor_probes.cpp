@@ -84,6 +84,9 @@ std::vector<Probe> doctor_probes()
                  own_namespace("net") + " && [ \"$(grep -c : /proc/net/dev)\" = 1 ]")},
         {"seccomp", "took the guest's descriptors away",
          held_if("prlimit", "! prlimit --pid 1 --nofile=0:0")},
+        // A whiteout: the one device node that the kernel itself lets everybody make.
+        {"landlock", "made a device node",
+         held_if("mknod rm", "(rm -f /tmp/doctor-node; ! mknod /tmp/doctor-node c 0 0)")},
         // Opened, not read: at its address 0 there is no memory, and reading fails without a guard.
         {"guest", "read the guest's memory and environment",
          held_if("cat", "! cat /proc/1/environ && ! (: </proc/1/mem)")},

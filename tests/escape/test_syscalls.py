@@ -1,24 +1,15 @@
-#!/usr/bin/env python3
 """Every system call of x86-64 inside of a sandbox, against the verdicts of syscalls.tsv: with the
-system call filter, and without it, where the same calls reach the kernel. [--user UID]"""
+system call filter, and without it, where the same calls reach the kernel."""
 
 import collections
 import os
 import pathlib
 import re
 import shutil
-import sys
-import tempfile
-import unittest
+
+from sandbox import ROOT, EscapeTest
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-sys.path[:0] = [str(HERE.parent / "parity"), str(HERE.parent / "mcp")]
-
-from mcp_client import Berth
-from ordinary_user import run_as
-from state_directory import StateDirectory
-
 Line = collections.namedtuple("Line", "number name verdict arguments")
 KILLED = "signal 31"  # SIGSYS
 REFUSED = ("EPERM", "ENOSYS", KILLED)
@@ -37,31 +28,21 @@ def expected(line):
     return KILLED if line.verdict == "killed" else line.verdict
 
 
-class SyscallsTest(unittest.TestCase):
-    def sweep(self, lines, launcher=None):
+class SyscallsTest(EscapeTest):
+    def sweep(self, lines, without=None):
         """What came of each, in a sandbox of its own."""
-        with tempfile.TemporaryDirectory(prefix="berth-escape-") as folder, StateDirectory() as state:
-            os.chmod(folder, 0o755)
-            shutil.copy(os.environ["BERTH_SWEEP"], f"{folder}/sweep")
-            environment = {}
-            if launcher:
-                os.mkdir(f"{folder}/programs")
-                os.symlink(launcher, f"{folder}/programs/berth-launcher")
-                os.symlink(os.environ["BERTH_GUEST"], f"{folder}/programs/berth-guest")
-                environment["BERTH_LIBEXEC_DIR"] = f"{folder}/programs"
-            with Berth("--mount", f"{folder}:/home/user/escape", state=state, env=environment) as berth:
-                done = berth.call_tool("bash_exec", {
-                    "command": "/home/user/escape/sweep",
-                    "stdin": "".join(f"{line.number} {line.arguments}\n" for line in lines)})
-                self.assertEqual((done.is_error, done.data.get("exit_code")), (False, 0), done)
-                outcomes = done.text.splitlines()[:len(lines)]
+        folder = self.folder()
+        shutil.copy(os.environ["BERTH_SWEEP"], folder / "sweep")
+        berth = self.start("--mount", f"{folder}:/home/user/escape", without=without)
+        outcomes = self.output(berth, "/home/user/escape/sweep", stdin="".join(
+            f"{line.number} {line.arguments}\n" for line in lines)).splitlines()
         self.assertEqual(len(outcomes), len(lines), outcomes[-3:])
         return outcomes
 
     def test_every_number_has_its_verdict(self):
         lines = table()
         here = self.sweep(lines)
-        without = self.sweep(lines, os.environ["BERTH_LAUNCHER_WITHOUT_FILTER"])
+        without = self.sweep(lines, without="filter")
         wrong, seen, stopped = [], collections.Counter(), []
         for line, got, free in zip(lines, here, without):
             # What the kernel itself answers is not the filter's: it has no such call, say.
@@ -92,13 +73,3 @@ class SyscallsTest(unittest.TestCase):
                 verdicts[line.name].add(line.verdict)
         published.pop("clone3", None)  # only where nested namespaces cannot be closed: filter_test.cpp
         self.assertEqual(dict(published), dict(verdicts))
-
-
-if __name__ == "__main__":
-    if "--user" in sys.argv:
-        at = sys.argv.index("--user")
-        user = sys.argv[at + 1]
-        if os.geteuid() == 0:
-            sys.exit(run_as(user, __file__, []))
-        del sys.argv[at:at + 2]
-    unittest.main(verbosity=2)

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-PROGRAMS = ("bash", "cat", "chroot", "grep", "head", "id", "ls", "mkfifo", "mount", "prlimit", "readlink",
+PROGRAMS = ("bash", "cat", "chroot", "grep", "head", "id", "ls", "mkfifo", "mknod", "mount", "prlimit", "readlink", "rm",
             "seq", "sleep", "stat", "tail", "timeout", "touch", "tr", "unshare", "wc")
 FILES = {  # of the template alone
     "etc/alternatives/tool": "an alternative\n",

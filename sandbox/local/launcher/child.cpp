@@ -145,7 +145,10 @@ Handover set_up(ChildSetup& setup)
     }
     root.enter();
     drop_privileges();
-    restrict_files(setup.trees, setup.spec.binds, handover.run_cgroup.get());
+    restrict_files({.trees = setup.trees,
+                    .binds = setup.spec.binds,
+                    .cgroups = handover.run_cgroup.get(),
+                    .program = setup.program.get()});
     install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
     if (!closed) {
         ChildReport note;

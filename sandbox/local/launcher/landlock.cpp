@@ -96,7 +96,7 @@ unsigned landlock_version() noexcept
     return version > 0 ? static_cast<unsigned>(version) : 0;
 }
 
-void restrict_files(const std::vector<Tree>& trees, const std::vector<Bind>& binds, int cgroups)
+void restrict_files(const Reach& reach)
 {
     const unsigned version = landlock_version();
     if (version == 0) {
@@ -106,13 +106,17 @@ void restrict_files(const std::vector<Tree>& trees, const std::vector<Bind>& bin
     rules.allow("/", reading);
     rules.allow("/dev", rules.writing());
     rules.allow("/proc", reading | LANDLOCK_ACCESS_FS_WRITE_FILE | access_truncate);
-    for (std::size_t i = 0; i < trees.size(); ++i) {
-        if (trees[i].mount && binds[i].writable) {
-            rules.allow(trees[i].mount.get(), rules.writing(), trees[i].directory);
+    for (std::size_t i = 0; i < reach.trees.size(); ++i) {
+        const Tree& tree = reach.trees[i];
+        if (tree.mount && reach.binds[i].writable) {
+            rules.allow(tree.mount.get(), rules.writing(), tree.directory);
         }
     }
-    if (cgroups >= 0) {
-        rules.allow(cgroups, rules.writing());
+    if (reach.cgroups >= 0) {
+        rules.allow(reach.cgroups, rules.writing());
+    }
+    if (reach.program >= 0) {
+        rules.allow(reach.program, reading, /*directory=*/false);
     }
     rules.restrict_self();
 }

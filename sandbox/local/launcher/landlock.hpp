@@ -15,9 +15,14 @@ namespace berth::local {
 /// no signal, and no connection to an abstract unix socket, goes to whoever is outside; with the
 /// host's network nothing else holds back the latter.
 ///
-/// `trees`: each at the place of its bind in `binds`. `cgroups`: a directory that the guest writes
-/// in though it is below no root; -1: none. Needs no_new_privs. Nothing where there is no Landlock.
-/// Throws Failure.
-void restrict_files(const std::vector<Tree>& trees, const std::vector<Bind>& binds, int cgroups);
+/// Needs no_new_privs. Nothing where there is no Landlock. Throws Failure.
+struct Reach {
+    const std::vector<Tree>& trees; ///< each at the place of its bind in:
+    const std::vector<Bind>& binds;
+    int cgroups = -1; ///< a directory that the guest writes in though it is below no root
+    int program = -1; ///< a file that is executed though it is below no root
+};
+
+void restrict_files(const Reach& reach);
 
 } // namespace berth::local

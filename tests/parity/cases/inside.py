@@ -52,10 +52,27 @@ NEEDED = {  # by the packages of packages.txt and packages-test.txt
     "curl": ("curl --version | head -n 1 | cut -c 1-5; curl -s file:///etc/hostname", "berth\n"),
     "git": ("git init -q r && cd r && echo a >f && git add f && git commit -qm first && "
             "git log --format=%s", "first\n"),
-    "make": ("printf 'all:\\n\\t@echo made\\n' >Makefile && make", "made\n"),
+    # Those that a filter of system calls or a second wall may break: what does is wrong, not they.
+    "gcc": ("printf '#include <stdlib.h>\nint main(int n, char **v) { char *p = malloc(8); free(p); "
+            "return p[n]; }' >u.c && cc -fsanitize=address u.c -o u && ./u 2>&1 | "
+            "grep -o heap-use-after-free | head -n 1; printf '#include <stdlib.h>\nvoid *p; int main(void) "
+            "{ p = malloc(7); p = 0; return 0; }' >l.c && cc -fsanitize=address l.c -o l && "
+            "./l 2>&1 | grep -o '7 byte(s) leaked'", "heap-use-after-free\n7 byte(s) leaked\n"),
+    "gdb": ("echo 'int f(int a){return a*2;} int main(void){return f(21);}' >g.c && cc -g g.c -o g && "
+            "gdb -q -batch -ex 'break f' -ex run -ex finish ./g 2>&1 | tail -n 1",
+            "Value returned is $1 = 42\n"),
+    "strace": ("strace -f -e trace=execve -o t sh -c 'true; /bin/true' && grep -c execve t; "
+               "strace -o t -e trace=chdir -e inject=chdir:error=ENOENT sh -c 'cd / 2>t2 || echo left out'",
+               "2\nleft out\n"),
+    "ip": ("ip -o address show lo | grep -o 127.0.0.1", "127.0.0.1\n"),
+    "setarch": ("setarch -R uname -s", "Linux\n"),
+    "make": ("printf 'all: a b c\\n\\t@echo made\\na b c:\\n\\t@sleep 0.1\\n' >Makefile && make -j4", "made\n"),
     "perl": ("perl -MPOSIX -e 'print +(getpwuid($<))[0], \"\\n\"'", "user\n"),
     "python3": ("python3 -c 'import os, pwd, ssl; print(pwd.getpwuid(os.getuid()).pw_dir, "
-                "len(ssl.create_default_context().get_ca_certs()) > 10)'", "/home/user True\n"),
+                "len(ssl.create_default_context().get_ca_certs()) > 10)'; python3 -c '"
+                "import multiprocessing, concurrent.futures as f; "
+                "print(sum(f.ThreadPoolExecutor(8).map(int, \"1234\")), "
+                "sum(multiprocessing.Pool(2).map(int, \"1234\")))'", "/home/user True\n10 10\n"),
     "rg": ("echo found >f.txt && rg -o found f.txt", "found\n"),
 }
 WHERE_INSTALLED = {
@@ -64,8 +81,23 @@ WHERE_INSTALLED = {
              "fi", "trusts\n"),
     "node": ("node -e 'require(\"tls\").createSecureContext(); "
              "console.log(require(\"os\").userInfo().username)'", "user\n"),
-    "npm": ("npm init -y >/dev/null && npm pkg get version", '"1.0.0"\n'),
-    "pip": ("pip --version | cut -d' ' -f1", "pip\n"),
+    # From a server on loopback, as from a registry.
+    "npm": ("mkdir p q && cd p && npm init -y >/dev/null && npm pack --silent >/dev/null && "
+            "{ python3 -m http.server --bind 127.0.0.1 8123 >/dev/null 2>&1 & } && cd ../q && "
+            "npm init -y >/dev/null && curl -s --retry 20 --retry-connrefused --retry-delay 1 "
+            "http://127.0.0.1:8123/ >/dev/null && npm install --silent --no-audit --no-fund "
+            "http://127.0.0.1:8123/p-1.0.0.tgz >/dev/null && kill %1 && npm ls --parseable | tail -n 1",
+            "/home/user/q/node_modules/p\n"),
+    "pip": ("mkdir -p w/simple/tiny && cd w && python3 -c 'import zipfile as z\n"
+            "f = z.ZipFile(\"simple/tiny/tiny-1-py3-none-any.whl\", \"w\")\n"
+            "f.writestr(\"tiny.py\", \"print(42)\")\n"
+            "f.writestr(\"tiny-1.dist-info/METADATA\", \"Metadata-Version: 2.1\\nName: tiny\\nVersion: 1\\n\")\n"
+            "f.writestr(\"tiny-1.dist-info/WHEEL\", \"Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n\")\n"
+            "f.writestr(\"tiny-1.dist-info/RECORD\", \"\")' && "
+            "{ python3 -m http.server --bind 127.0.0.1 8124 >/dev/null 2>&1 & } && "
+            "curl -s --retry 20 --retry-connrefused --retry-delay 1 http://127.0.0.1:8124/ >/dev/null && "
+            "pip install -q --index-url http://127.0.0.1:8124/simple tiny && kill %1 && python3 -m tiny",
+            "42\n"),
     "vim": ("vim -es -u NONE -c 'normal ihello' -c wq v.txt; cat v.txt", "hello\n"),
 }
 

@@ -69,8 +69,8 @@ void expect_checks(const std::vector<Check>& checks, const std::set<std::string>
     CHECK(names == std::set<std::string>(known.begin(), known.end()));
     for (const char* name :
          {"sandbox", "userns", "nested-userns", "pidns", "mountns", "ipcns", "utsns", "cgroupns",
-          "netns", "seccomp", "uid", "cgroup-memory", "cgroup-pids", "cgroup-cpu", "cgroup-kill",
-          "guest", "proc-masks", "quota"}) {
+          "netns", "seccomp", "landlock", "uid", "cgroup-memory", "cgroup-pids", "cgroup-cpu",
+          "cgroup-kill", "guest", "proc-masks", "quota"}) {
         CAPTURE(name);
         CHECK(names.contains(name));
     }
@@ -126,7 +126,7 @@ TEST_CASE("with the host's network the doctor finds no network namespace")
 TEST_CASE("no probe says that a layer holds which is not there")
 {
     const auto probes = doctor_probes();
-    CHECK(probes.size() == 14);
+    CHECK(probes.size() == 15);
     for (const auto& probe : probes) {
         Bench bench;
         CAPTURE(std::string(probe.layer));

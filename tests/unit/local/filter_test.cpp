@@ -147,7 +147,7 @@ TEST_CASE("a call of another architecture's table ends its process")
     const std::string killed = std::to_string(128 + SIGSYS) + "\n";
     const auto status = [&](const std::string& script) {
         python(bench, script);
-        return bench.run("python3 /tmp/script.py >/dev/null 2>&1; echo $?");
+        return bench.run("{ python3 /tmp/script.py; } >/dev/null 2>&1; echo $?");
     };
     // Where the kernel has them: without, the program ends before it prints anything.
     if (const auto outside = on_the_host(bench, int80); std::atoi(outside.c_str()) > 0) {
