@@ -56,6 +56,10 @@ class Channel {
     /// Sends all of it. Throws Error(session_lost) when the guest is gone.
     virtual void send(std::string_view bytes) = 0;
 
+    /// The same of what is worth nothing later: a channel on which it may be held up on the way
+    /// throws where it has not arrived in a moment.
+    virtual void send_urgent(std::string_view bytes) { send(bytes); }
+
     /// At least one byte, at most `size`; 0 at the end of the stream or after shutdown(). Throws
     /// Error(backend_error) when the deadline passes, Error(session_lost) when the stream broke;
     /// where it is known for certain, as LeftUnread.

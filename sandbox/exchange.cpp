@@ -254,6 +254,23 @@ class Receiver {
                 "were: look, or load again.");
 }
 
+/// Nothing of the cancel is left when the call is over: it would be the next call's.
+class EndOfCancel {
+  public:
+    explicit EndOfCancel(GuestConnection& connection) noexcept : connection_(connection) {}
+
+    ~EndOfCancel() { connection_.end_cancel(answered_); }
+
+    EndOfCancel(const EndOfCancel&) = delete;
+    EndOfCancel& operator=(const EndOfCancel&) = delete;
+
+    void answered() noexcept { answered_ = true; }
+
+  private:
+    GuestConnection& connection_;
+    bool answered_ = false;
+};
+
 } // namespace
 
 void throw_not_begun()
@@ -264,13 +281,14 @@ void throw_not_begun()
 Answer exchange(GuestConnection& connection, const Exchange& call)
 {
     connection.begin();
+    EndOfCancel end(connection); // behind the callback, which may run until that is gone
     std::atomic<Deadline::Clock::time_point> stopped;
     const std::stop_callback on_stop(call.stop, [&] {
         stopped = Deadline::Clock::now();
         if (call.leaving != nullptr && *call.leaving) {
             connection.shutdown();
         } else {
-            connection.cancel();
+            connection.cancel_soon();
         }
     });
     std::optional<Sender> sender;
@@ -281,6 +299,7 @@ Answer exchange(GuestConnection& connection, const Exchange& call)
     }
     try {
         auto frame = Receiver(connection, call, sender ? &*sender : nullptr, stopped).run();
+        end.answered();
         return {.is_error = frame.type == FrameType::error,
                 .reusable = !sender || sender->done(),
                 .unseen = (frame.flags & protocol::flag_unseen) != 0,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <utility>
 
 namespace berth::sandbox {
@@ -68,6 +69,11 @@ GuestConnection::GuestConnection(std::unique_ptr<Channel> channel) noexcept
 GuestConnection::GuestConnection(Opener open, std::size_t opening)
     : open_(std::move(open)), opening_(opening)
 {
+}
+
+GuestConnection::~GuestConnection()
+{
+    end_cancel(/*of_further_use=*/false);
 }
 
 void GuestConnection::say_hello(const Introduction& introduction, const Deadline& deadline)
@@ -259,8 +265,34 @@ void GuestConnection::cancel() noexcept
     flush_cancel();
 }
 
-/// Whoever holds the lock is sending, and comes here after that. The one who cancels, perhaps the
-/// thread that reads a client's messages, must not wait for a guest that reads slowly.
+void GuestConnection::cancel_soon() noexcept
+{
+    cancel_wanted_ = true; // for whoever sends, or waits, also before that thread runs
+    cancelling_ = true;
+    try {
+        canceller_ = std::jthread([this] {
+            flush_cancel();
+            cancelling_ = false;
+        });
+    } catch (const std::exception&) { // there is no room for a thread: whoever receives is told
+        cancelling_ = false;
+        shutdown();
+    }
+}
+
+void GuestConnection::end_cancel(bool of_further_use) noexcept
+{
+    if (!canceller_.joinable()) {
+        return;
+    }
+    if (cancelling_ && (open_ || !of_further_use)) { // one that was made for its call has no other
+        shutdown();
+    }
+    canceller_.join();
+}
+
+/// Whoever holds the lock is sending, and comes here after that. The one who cancels must not wait
+/// for a guest that reads slowly.
 void GuestConnection::flush_cancel() noexcept
 {
     if (!cancel_wanted_ || !request_sent_) {
@@ -274,7 +306,7 @@ void GuestConnection::flush_cancel() noexcept
     try {
         std::string bytes;
         protocol::put_frame(bytes, protocol::FrameType::cancel, "");
-        channel_->send(bytes);
+        channel_->send_urgent(bytes);
     } catch (...) {
         channel_->shutdown(); // whoever receives is told
     }

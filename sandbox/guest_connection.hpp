@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace berth::sandbox {
@@ -58,6 +59,9 @@ class GuestConnection {
     /// One that is made with its only request, of which `opening` bytes go with it at most. What
     /// say_hello() says of refusals holds for receive() then: it throws Refused.
     GuestConnection(Opener open, std::size_t opening);
+    ~GuestConnection();
+    GuestConnection(const GuestConnection&) = delete;
+    GuestConnection& operator=(const GuestConnection&) = delete;
 
     /// Throws Error: what the guest refused it for, as OtherVersion where that is it; backend_error
     /// when it is not berth's guest.
@@ -84,6 +88,15 @@ class GuestConnection {
 
     /// Sends a cancel frame, now or after the frame that is being sent. Does not wait for that one.
     void cancel() noexcept;
+
+    /// The same by a thread of its own, and returns at once: for the one who reads a client's
+    /// messages, which must not wait for a guest, nor for whatever is on the way to it. Once for
+    /// each call.
+    void cancel_soon() noexcept;
+
+    /// The call is over: after this nothing of its cancel is being sent. One that is still on its
+    /// way is broken off with the connection where that is of no further use.
+    void end_cancel(bool of_further_use) noexcept;
 
     /// Of the reply that was received last. Does not wait for the guest.
     void acknowledge();
@@ -134,6 +147,8 @@ class GuestConnection {
     bool request_is_last_ = false; ///< of what was sent; guarded by send_mutex_
     std::atomic<bool> request_sent_ = false;
     std::atomic<bool> cancel_wanted_ = false;
+    std::atomic<bool> cancelling_ = false; ///< the thread below is at it
+    std::jthread canceller_;               ///< last: it uses the others
 };
 
 /// What an error frame says. Throws Error(backend_error) when it is malformed.

@@ -19,6 +19,8 @@ constexpr std::size_t longest_complaint = 2048;
 /// A frame without a payload, such as a cancel: too little to open a stream for.
 constexpr std::size_t longest_frame = 64;
 constexpr std::chrono::seconds frame_time{10};
+/// One that is worth nothing later goes again on another connection, as long as its call waits.
+constexpr std::chrono::milliseconds urgent_time{1500};
 constexpr int no_room_now = 429;
 constexpr std::array frame_rests{std::chrono::milliseconds(100), std::chrono::milliseconds(400),
                                  std::chrono::milliseconds(1000)};
@@ -174,11 +176,21 @@ try {
 
 void BoxChannel::send(std::string_view bytes)
 {
+    send_by_input(bytes, Deadline());
+}
+
+void BoxChannel::send_urgent(std::string_view bytes)
+{
+    send_by_input(bytes, Deadline::after(urgent_time));
+}
+
+void BoxChannel::send_by_input(std::string_view bytes, const Deadline& deadline)
+{
     try {
         if ((!input_ || all_sent_) && bytes.size() <= longest_frame) {
-            send_frame(bytes);
+            send_frame(bytes, Deadline::earlier(deadline, Deadline::after(frame_time)));
         } else {
-            input().send(bytes, Deadline());
+            input().send(bytes, deadline);
         }
     } catch (const HttpFailure& failure) {
         throw lost(failure.what());
@@ -189,12 +201,12 @@ void BoxChannel::send(std::string_view bytes)
 
 /// Nothing but its length and kind is in envd's log by this. What nobody has certainly had is sent
 /// again; nothing else is, since a frame that comes twice is no stream of frames any more.
-void BoxChannel::send_frame(std::string_view bytes)
+void BoxChannel::send_frame(std::string_view bytes, const Deadline& deadline)
 {
-    const auto deadline = Deadline::after(frame_time);
+    const auto stop = shutting_.get_token();
     for (const auto rest : frame_rests) {
         try {
-            envd_->send_input(pid_, bytes, deadline);
+            envd_->send_input(pid_, bytes, deadline, stop);
             return;
         } catch (const StatusError& refusal) {
             if (refusal.status() != no_room_now) {
@@ -205,9 +217,9 @@ void BoxChannel::send_frame(std::string_view bytes)
                 throw;
             }
         }
-        sandbox::wait_for(rest, {});
+        sandbox::wait_for(rest, stop);
     }
-    envd_->send_input(pid_, bytes, deadline);
+    envd_->send_input(pid_, bytes, deadline, stop);
 }
 
 InputStream& BoxChannel::input()
@@ -241,6 +253,7 @@ bool BoxChannel::lost_input()
 
 void BoxChannel::shutdown() noexcept
 {
+    shutting_.request_stop();
     if (!ended_) {
         stream_.cut();
     }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,7 @@ class BoxChannel : public sandbox::Channel {
     void await_guest(const Deadline& deadline);
 
     void send(std::string_view bytes) override;
+    void send_urgent(std::string_view bytes) override;
     std::size_t receive(char* data, std::size_t size, const Deadline& deadline) override;
     void sent_all() noexcept override;
     void shutdown() noexcept override;
@@ -39,7 +41,8 @@ class BoxChannel : public sandbox::Channel {
     [[nodiscard]] bool take_event(const Deadline& deadline);
     void take_end(const ProcessEnded& end);
     void take_complaint(std::string_view bytes);
-    void send_frame(std::string_view bytes);
+    void send_by_input(std::string_view bytes, const Deadline& deadline);
+    void send_frame(std::string_view bytes, const Deadline& deadline);
     [[nodiscard]] InputStream& input();
     [[nodiscard]] bool lost_input();
     [[nodiscard]] bool is_shut() noexcept;
@@ -51,7 +54,8 @@ class BoxChannel : public sandbox::Channel {
     std::size_t taken_ = 0; ///< of it
     std::string complaint_; ///< of the connector, about itself
     std::atomic<bool> ended_ = false;
-    std::mutex mutex_; ///< guards what follows, but that whoever sends may look at its own
+    std::stop_source shutting_; ///< ends the sending of a frame
+    std::mutex mutex_;          ///< guards what follows, but that whoever sends may look at its own
     std::optional<InputStream> input_;
     bool all_sent_ = false; ///< by it
     bool shut_ = false;

@@ -1,6 +1,8 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/channel.hpp"
 #include "sandbox/exchange.hpp"
 #include "sandbox/guest/workers.hpp"
+#include "sandbox/guest_connection.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
@@ -11,16 +13,19 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 
 using namespace std::chrono_literals;
+using berth::Deadline;
 using berth::ErrorCode;
 using berth::guest::Call;
 using berth::protocol::Frame;
 using berth::protocol::Operation;
+using berth::sandbox::GuestConnection;
 using berth::test::Fixture;
 using berth::tests::becomes_true;
 using berth::tests::error_of;
@@ -66,7 +71,57 @@ struct Transfers {
     }
 };
 
+/// A guest that is asked something, and to which no word goes until the channel is shut.
+class HeldUp : public berth::sandbox::Channel {
+  public:
+    explicit HeldUp(std::binary_semaphore& asked) : asked_(asked) {}
+
+    void send(std::string_view /*bytes*/) override { asked_.release(); }
+
+    void send_urgent(std::string_view /*bytes*/) override { shut_.wait(false); }
+
+    std::size_t receive(char* /*data*/, std::size_t /*size*/, const Deadline& deadline) override
+    {
+        while (!shut_) {
+            if (deadline.expired()) {
+                throw berth::Error(ErrorCode::backend_error, "nothing");
+            }
+            std::this_thread::sleep_for(1ms);
+        }
+        return 0;
+    }
+
+    void shutdown() noexcept override
+    {
+        shut_ = true;
+        shut_.notify_all();
+    }
+
+  private:
+    std::binary_semaphore& asked_;
+    std::atomic<bool> shut_ = false;
+};
+
 } // namespace
+
+TEST_CASE("who cancels waits for no channel, and what is on its way ends with the call")
+{
+    std::binary_semaphore asked(0);
+    std::stop_source stop;
+    std::jthread call([&] {
+        GuestConnection connection(std::make_unique<HeldUp>(asked));
+        CHECK(error_of([&] {
+                  (void)exchange(connection, {.operation = Operation::ping,
+                                              .request = {},
+                                              .stop = stop.get_token(),
+                                              .deadline = Deadline::after(2s)});
+              }) == ErrorCode::backend_error);
+    });
+    asked.acquire();
+    const auto begin = std::chrono::steady_clock::now();
+    stop.request_stop();
+    CHECK(std::chrono::steady_clock::now() - begin < 1500ms);
+}
 
 TEST_CASE("export: all data in order before the reply; a sink that throws ends it")
 {
