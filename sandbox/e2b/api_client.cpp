@@ -190,6 +190,7 @@ BoxInfo ApiClient::info(const std::string& id, const Deadline& deadline,
     if (bare(info.box.id) != bare(id)) {
         throw Error(ErrorCode::backend_error, "asked for one sandbox, E2B told of another");
     }
+    info.told_at = reply.header("date");
     return info;
 }
 
@@ -226,6 +227,7 @@ std::vector<BoxInfo> ApiClient::list(const Metadata& metadata, const Deadline& d
         // A server that passes over the filter would have boxes of others ended, or taken for ours.
         for (auto& box : parse_list(reply.body)) {
             if (has_all(box.metadata, metadata)) {
+                box.told_at = reply.header("date");
                 boxes.push_back(std::move(box));
             }
         }

@@ -51,6 +51,7 @@ struct BoxInfo {
     std::string started_at{};   ///< RFC 3339, as it came
     std::string end_at{};       ///< the same; of a paused one, when it was paused
     Metadata metadata{};
+    std::string told_at{}; ///< by E2B's clock: the Date of the answer, as it came; empty: none
 };
 
 } // namespace berth::e2b

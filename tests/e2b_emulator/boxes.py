@@ -27,6 +27,7 @@ class Settings:
     megabytes: int = 1024  # of each box made from now on
     idle_seconds: float = 0  # after which the front closes a connection; 0: never
     pause_seconds: float = 0  # how long a pause takes
+    clock_ahead: float = 0  # seconds that all it tells of times is ahead of this host
     dead_stream_seconds: float = 900  # until a box that was resumed gives up streams from before
 
 

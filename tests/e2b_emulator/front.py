@@ -9,6 +9,7 @@ import socket
 import threading
 import traceback
 
+import clock
 import control
 import faults
 import relay
@@ -220,4 +221,5 @@ class Front:
             raise ValueError(f"no such setting: {json.dumps(sorted(set(wanted) - known))}")
         for name, value in wanted.items():
             setattr(self._boxes.settings, name, value)
+        clock.ahead = self._boxes.settings.clock_ahead
         return dataclasses.asdict(self._boxes.settings)

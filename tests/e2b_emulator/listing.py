@@ -4,13 +4,14 @@ import base64
 import datetime
 import urllib.parse
 
+import clock
 from boxes import PAUSED, RUNNING, Refusal
 
 LAST_ID = "zzzzzzzzzzzzzzzzzzzz"
 
 
 def time_text(seconds):
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    moment = datetime.datetime.fromtimestamp(clock.shown(seconds), datetime.timezone.utc)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
 
 

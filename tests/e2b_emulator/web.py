@@ -1,10 +1,14 @@
 """HTTP/1.1 as both halves speak it: the front with clients, and envd with the front. Blocking sockets,
 a thread for each connection: what stalls, stalls as it does in the original."""
 
+import email.utils
 import json
 import select
 import socket
+import time
 import urllib.parse
+
+import clock
 
 HEAD_LIMIT = 1 << 20
 REASONS = {200: "OK", 201: "Created", 204: "No Content", 206: "Partial Content", 400: "Bad Request",
@@ -193,6 +197,7 @@ class Reply:
     def head(self, status, headers=(), length=None):
         self.begun = True
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Status')}"]
+        lines.append(f"Date: {email.utils.formatdate(clock.shown(time.time()), usegmt=True)}")
         lines += [f"{name}: {value}" for name, value in dict(headers).items()]
         self._chunked = length is None and status != 204
         if self._chunked:

@@ -55,6 +55,18 @@ TEST_SUITE("e2b/own_boxes")
         CHECK(found(boxes, slept - 1s).empty());
     }
 
+    TEST_CASE("how long it sleeps is by the earlier of the two clocks")
+    {
+        auto told = box("told");
+        told.told_at = "Fri, 02 Jan 2026 04:04:05 GMT";
+        CHECK(e2b::slept(told, slept + 8760h) == 3600s);
+        CHECK(e2b::slept(told, slept + 1min) == 60s);
+        for (const auto* none : {"", "Fri, 02 Jan 2026 04:04:05", "2026-01-02T04:04:05Z"}) {
+            told.told_at = none;
+            CHECK(e2b::slept(told, slept + 2h) == 7200s);
+        }
+    }
+
     TEST_CASE("nothing that is another's, or does not say what it is, whatever was listed")
     {
         auto other = box("other");
