@@ -2,6 +2,7 @@
 
 #include "sandbox/e2b/box_channel.hpp"
 #include "sandbox/e2b/retry.hpp"
+#include "sandbox/e2b/way_errors.hpp"
 #include "sandbox/protocol/opening.hpp"
 #include "sandbox/protocol/opening_variables.hpp"
 #include "sandbox/wait_for.hpp"
@@ -22,7 +23,8 @@ namespace berth::e2b {
 namespace {
 
 constexpr int gone_or_asleep = 502;
-constexpr int other_token = 401;
+constexpr int other_token = 401; ///< by envd; the proxy before it says 403
+constexpr int other_token_too = 403;
 constexpr int too_many = 429;
 /// Between attempts that envd has certainly not taken.
 constexpr std::array<std::chrono::milliseconds, 4> rests{
@@ -30,46 +32,6 @@ constexpr std::array<std::chrono::milliseconds, 4> rests{
     std::chrono::milliseconds(4000)};
 /// A box that is woken takes seconds; E2B gives up one after 70.
 constexpr std::chrono::seconds patience{60};
-
-constexpr std::array words_of_the_way{ErrorCode::authentication_required,
-                                      ErrorCode::backend_error,
-                                      ErrorCode::busy,
-                                      ErrorCode::cancelled,
-                                      ErrorCode::permission_denied,
-                                      ErrorCode::quota_exceeded,
-                                      ErrorCode::sandbox_unavailable,
-                                      ErrorCode::session_lost};
-
-/// Of the way to the guest: what a tool says by the same words is about files and arguments.
-Error as_of_the_way(const Error& error)
-{
-    const bool may_be_told = std::find(words_of_the_way.begin(), words_of_the_way.end(),
-                                       error.code()) != words_of_the_way.end();
-    return may_be_told ? error
-                       : Error(ErrorCode::backend_error, error.what(),
-                               "Nothing of this call was done. It is E2B that refuses it, or what "
-                               "stands on the way there: tell the operator if that lasts.");
-}
-
-/// The same of envd, whose token is none that anybody could look for.
-Error as_of_envd(const StatusError& refusal)
-{
-    constexpr const char* not_done = "Nothing of this call was done.";
-    if (refusal.status() == too_many) {
-        Error error(ErrorCode::busy, refusal.what(),
-                    std::string(not_done) + " Try again after some seconds.");
-        if (const auto wait = refusal.retry_after()) {
-            error.with_detail("retry_after", std::to_string(wait->count()));
-        }
-        return error;
-    }
-    if (refusal.code() == ErrorCode::sandbox_unavailable) {
-        return refusal;
-    }
-    return {ErrorCode::backend_error, refusal.what(),
-            std::string(not_done) + " It is no fault of its arguments: tell the operator if that "
-                                    "lasts."};
-}
 
 class BoxMachine : public sandbox::Machine {
   public:
@@ -149,10 +111,12 @@ std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline, const st
         }
         return envd;
     } catch (const StatusError& error) { // a 404 of the control plane is the proof
-        throw sandbox::Unsent(as_of_the_way(error),
-                              error.code() == ErrorCode::session_lost ? Of::gone : Of::way_there);
+        if (error.code() == ErrorCode::session_lost) {
+            throw sandbox::Unsent(error, Of::gone);
+        }
+        throw sandbox::Unsent(not_woken(error), Of::way_there);
     } catch (const Error& error) {
-        throw sandbox::Unsent(as_of_the_way(error), Of::way_there);
+        throw sandbox::Unsent(not_woken(error), Of::way_there);
     }
 }
 
@@ -251,11 +215,12 @@ std::unique_ptr<BoxChannel> BoxMachine::start(std::shared_ptr<EnvdClient> envd,
 /// token may be another then.
 bool BoxMachine::may_try_again(const StatusError& refusal, const EnvdClient* envd)
 {
-    if (refusal.status() == gone_or_asleep || refusal.status() == other_token) {
+    if (refusal.status() == gone_or_asleep || refusal.status() == other_token ||
+        refusal.status() == other_token_too) {
         box_->doubt(envd);
         return true;
     }
-    return refusal.status() == too_many;
+    return refusal.status() == too_many || refusal.code() == ErrorCode::busy; // between two states
 }
 
 /// Throws Unanswered for what says nothing of the guest: a proxy may have passed the call on before

@@ -3,13 +3,14 @@
 #include "sandbox/e2b/box_home.hpp"
 #include "sandbox/e2b/box_machine.hpp"
 #include "sandbox/e2b/box_request.hpp"
+#include "sandbox/e2b/box_search.hpp"
 #include "sandbox/e2b/guest_install.hpp"
 #include "sandbox/e2b/link.hpp"
 #include "sandbox/e2b/own_boxes.hpp"
 #include "sandbox/e2b/retry.hpp"
 #include "sandbox/e2b/running_box.hpp"
+#include "sandbox/e2b/way_errors.hpp"
 #include "sandbox/left_behind.hpp"
-#include "sandbox/wait_for.hpp"
 
 #include <chrono>
 #include <exception>
@@ -96,21 +97,20 @@ class E2bBackend : public sandbox::Backend {
     }
 
     [[nodiscard]] GuestProgram program();
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> make(const MachineSpec& spec);
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found);
     [[nodiscard]] Box make_box(const MachineSpec& spec);
-    [[nodiscard]] std::optional<Box> open_home(const MachineSpec& spec);
     void set_network(const std::string& id, const BoxNetwork& network);
     [[nodiscard]] Box wake_own(const BoxHome& home, const BoxInfo& found,
                                std::chrono::seconds limit);
     [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
                                                             const BoxHome& home);
-    [[nodiscard]] std::vector<BoxInfo> look_for(const std::string& generation, bool late,
-                                                const Deadline& deadline);
     bool abandon(const std::string& id, const std::string& number) noexcept;
     [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id,
                                                  std::chrono::seconds time = api_time);
     [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home,
                                               std::chrono::seconds time = api_time);
-    void kill_all_of(const std::string& number);
     void put_to_rest(const BoxHome& home, const BoxInfo& box);
     void end(const BoxHome& home, const BoxInfo& box);
 
@@ -161,7 +161,9 @@ Box E2bBackend::make_box(const MachineSpec& spec)
     try {
         return link()->api.create(box_request(spec, owner(/*make=*/true)), deadline);
     } catch (const OutcomeUnknown& unknown) {
-        const auto found = look_for(spec.generation, unknown.is_late(), deadline);
+        const auto found = look_for(
+            link_->api, spec.generation,
+            unknown.is_late() ? options_.late_boxes : std::chrono::milliseconds(0), deadline);
         if (found.empty()) { // by then; the books keep its number, by which a later one is ended
             throw sandbox::LeftBehind(Error(ErrorCode::sandbox_unavailable, unknown.what(),
                                             "E2B knows of none by now: try again. One that comes "
@@ -176,29 +178,6 @@ Box E2bBackend::make_box(const MachineSpec& spec)
     }
 }
 
-/// One of which nobody has said that it failed may come for as long as E2B works at it: whoever
-/// looked once only would make a second one, and leave the first to run.
-std::vector<BoxInfo> E2bBackend::look_for(const std::string& generation, bool late,
-                                          const Deadline& deadline)
-try {
-    const Metadata wanted{{metadata_keys::generation, generation}};
-    std::vector<BoxInfo> found;
-    std::chrono::milliseconds waited{0};
-    for (std::chrono::milliseconds rest{500};; waited += rest, rest *= 2) {
-        try {
-            found = link()->api.list(wanted, deadline);
-        } catch (const HttpFailure&) { // of the connection that broke before, perhaps
-            found = link()->api.list(wanted, deadline);
-        }
-        if (!found.empty() || !late || waited >= options_.late_boxes || deadline.expired()) {
-            return found;
-        }
-        sandbox::wait_for(rest, {});
-    }
-} catch (const Error& error) {
-    throw sandbox::LeftBehind(error);
-}
-
 /// Of what came to nothing. False where it may be there still: its time runs out, and the books
 /// have its number for whoever comes next.
 bool E2bBackend::abandon(const std::string& id, const std::string& number) noexcept
@@ -209,25 +188,29 @@ bool E2bBackend::abandon(const std::string& id, const std::string& number) noexc
             return true;
         }
         // Somebody else has ended it, or that was never its name: by its number it is certain.
-        kill_all_of(number);
+        kill_all_of(link_->api, number, api_time);
         return true;
     } catch (const std::exception&) {
         return false;
     }
 }
 
-/// The sandbox that has the files of the session's last machine; nothing: there is none any more.
-std::optional<Box> E2bBackend::open_home(const MachineSpec& spec)
+/// In the sandbox that has the files of the session's last machine. One that slept, and of which
+/// nobody has any use now, sleeps again: nobody else would see to that.
+std::unique_ptr<sandbox::Machine>
+E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found)
 {
-    const auto home = home_in(spec.home);
-    const auto found = home ? find(*home) : std::nullopt;
-    if (!found) {
-        return std::nullopt;
+    const auto box = wake_own(home, found, first_limit(spec));
+    try {
+        // Before anything is started in it: it has what its last machine's server asked for.
+        set_network(home.id, box_network(spec.network, spec.outbound));
+        return install(spec, box, home);
+    } catch (...) {
+        if (found.state == BoxState::paused) {
+            pause_if_possible(link_->api, home.id, api_time);
+        }
+        throw;
     }
-    auto box = wake_own(*home, *found, first_limit(spec));
-    // Before anything is started in it: it has what its last machine's server asked for.
-    set_network(home->id, box_network(spec.network, spec.outbound));
-    return box;
 }
 
 /// A server of E2B's that cannot change it has none that is kept from anything after it was made
@@ -285,10 +268,20 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
 }
 
 std::unique_ptr<sandbox::Machine> E2bBackend::create(const MachineSpec& spec)
+try {
+    return make(spec);
+} catch (const sandbox::LeftBehind& error) {
+    throw sandbox::LeftBehind(as_of_the_way(error));
+} catch (const StatusError& error) {
+    throw as_of_the_way(error);
+}
+
+std::unique_ptr<sandbox::Machine> E2bBackend::make(const MachineSpec& spec)
 {
     static_cast<void>(program()); // nothing is made where that is missing
-    if (const auto box = open_home(spec)) {
-        return install(spec, *box, home_in(spec.home).value());
+    const auto home = home_in(spec.home);
+    if (const auto found = home ? find(*home) : std::nullopt) {
+        return make_in_home(spec, *home, *found);
     }
     const auto box = make_box(spec);
     try {
@@ -324,7 +317,7 @@ std::optional<BoxInfo> E2bBackend::find(const BoxHome& home, std::chrono::second
 }
 
 std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record)
-{
+try {
     const auto home = e2b::home_of(record);
     const auto found = home ? find(*home, look_time) : std::nullopt;
     if (!found) {
@@ -339,6 +332,8 @@ std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record
     return make_box_machine(
         link_, record, std::make_shared<RunningBox>(link_, std::move(box), left, idle_of(record)),
         options_.lease);
+} catch (const StatusError& error) {
+    throw as_of_the_way(error);
 }
 
 /// With its files, and without what ran in it: of one that sleeps that has stopped already, and the
@@ -355,7 +350,13 @@ void E2bBackend::put_to_rest(const BoxHome& home, const BoxInfo& box)
         throw no_longer_ours(home);
     }
     static_cast<void>(is_ended(*envd, deadline)); // else it stops with the pause
-    static_cast<void>(link_->api.pause(home.id, deadline));
+    try {
+        static_cast<void>(link_->api.pause(home.id, deadline));
+    } catch (const StatusError& error) {
+        if (error.code() != ErrorCode::session_lost) { // else somebody else has ended it just now
+            throw;
+        }
+    }
 }
 
 void E2bBackend::end(const BoxHome& home, const BoxInfo& box)
@@ -379,24 +380,15 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
     }
     const bool made_here = home && home->number == record.generation;
     if (!record.generation.empty() && !made_here) { // a creation that was interrupted
-        kill_all_of(record.generation);
+        kill_all_of(link()->api, record.generation, api_time);
     }
     if (home && !home->number.empty()) {
         // Told to be gone. Its number is forgotten with its record: should it live it would do so,
         // and cost, for nobody.
         try {
-            kill_all_of(home->number);
+            kill_all_of(link()->api, home->number, api_time);
         } catch (const Error&) { // then it sleeps some day, and is collected as a stray
         }
-    }
-}
-
-/// Nobody has used them yet, or may any more.
-void E2bBackend::kill_all_of(const std::string& number)
-{
-    const auto deadline = Deadline::after(api_time);
-    for (const auto& box : link()->api.list({{metadata_keys::generation, number}}, deadline)) {
-        static_cast<void>(link_->api.kill(box.box.id, deadline));
     }
 }
 

@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t longest_said = 2048;
 /// Of the script below: the program is not there, or another one is.
 constexpr int has_not_it = 97;
+constexpr int has_no_tools = 98;
 /// Beside the guest's programs, which stay for as long as the sandbox does.
 constexpr const char* proof_path = "/usr/local/lib/berth/taken-over";
 
@@ -67,6 +68,8 @@ std::string start_script(const std::string& hash, const std::string& from)
     if (!from.empty()) {
         script += "chmod 755 " + from + " && mv -f " + from + " \"$f\"; ";
     }
+    // Without it every program would count as one that was changed on its way.
+    script += "command -v sha256sum >/dev/null || exit " + std::to_string(has_no_tools) + "; ";
     return script + "[ -x \"$f\" ] && echo '" + hash +
            "  '\"$f\" | sha256sum -c --status 2>/dev/null || exit " + std::to_string(has_not_it) +
            "; exec \"$f\" reside " + guest_folder;
@@ -130,7 +133,12 @@ bool is_ended(EnvdClient& envd, const Deadline& deadline)
 void leave_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadline)
 {
     upload_text(envd, proof_path, proof, deadline);
-    const auto done = run_as_root(envd, std::string("chmod 600 ") + proof_path, deadline);
+    // And what comes next has the guest's secret, in a sandbox where others may be at work.
+    const std::string folder = guest_folder;
+    const auto done = run_as_root(envd,
+                                  std::string("chmod 600 ") + proof_path + " && mkdir -p " +
+                                      folder + " && chmod 700 " + folder,
+                                  deadline);
     if (done.status != 0) {
         throw Error(ErrorCode::sandbox_unavailable,
                     "the sandbox of E2B cannot be taken over: " + quotable(done.said, {}));
@@ -159,7 +167,8 @@ void install_guest(EnvdClient& envd, const GuestProgram& program,
     if (done.status != 0) {
         const auto why = done.status == has_not_it
                              ? std::string("its program did not arrive there as it is here")
-                             : quotable(done.said, {});
+                         : done.status == has_no_tools ? std::string("it has no sha256sum")
+                                                       : quotable(done.said, {});
         throw Error(ErrorCode::sandbox_unavailable,
                     "berth's guest could not be started in the sandbox of E2B: " +
                         (why.empty() ? "it ended with " + std::to_string(done.status) : why),

@@ -4,6 +4,27 @@
 #include <utility>
 
 namespace berth::e2b {
+namespace {
+
+/// Whoever waits for another's answer has its own time, and hears its own cancel.
+std::unique_lock<std::timed_mutex> turn_to_ask(std::timed_mutex& asking, const Deadline& deadline,
+                                               const std::stop_token& stop)
+{
+    constexpr std::chrono::milliseconds notice{50};
+    std::unique_lock lock(asking, std::defer_lock);
+    while (!lock.try_lock_for(notice)) {
+        if (stop.stop_requested()) {
+            throw Error(ErrorCode::cancelled, "the call was cancelled while its sandbox woke");
+        }
+        if (deadline.expired()) {
+            throw Error(ErrorCode::sandbox_unavailable,
+                        "another call of this session is still waiting for it");
+        }
+    }
+    return lock;
+}
+
+} // namespace
 
 std::chrono::seconds RunningBox::limit_for(std::chrono::milliseconds time,
                                            std::chrono::milliseconds idle) noexcept
@@ -52,7 +73,7 @@ std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline, const st
             return envd_;
         }
     }
-    const std::lock_guard asking(asking_);
+    const auto asking = turn_to_ask(asking_, deadline, stop);
     std::chrono::seconds limit{};
     {
         const std::lock_guard lock(mutex_);

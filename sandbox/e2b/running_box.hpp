@@ -73,7 +73,7 @@ class RunningBox {
 
     const std::shared_ptr<Link> link_;
     const std::string id_;
-    std::mutex asking_; ///< one thread asks, the others have its answer
+    std::timed_mutex asking_; ///< one thread asks, the others have its answer
     mutable std::mutex mutex_;
     std::chrono::milliseconds idle_; ///< guarded, as what follows; less once the plan is known
     Box box_;

@@ -1,0 +1,49 @@
+#include "sandbox/e2b/box_search.hpp"
+
+#include "sandbox/e2b/box_request.hpp"
+#include "sandbox/left_behind.hpp"
+#include "sandbox/wait_for.hpp"
+
+#include <exception>
+
+namespace berth::e2b {
+
+std::vector<BoxInfo> look_for(ApiClient& api, const std::string& generation,
+                              std::chrono::milliseconds late, const Deadline& deadline)
+try {
+    const Metadata wanted{{metadata_keys::generation, generation}};
+    std::vector<BoxInfo> found;
+    std::chrono::milliseconds waited{0};
+    for (std::chrono::milliseconds rest{500};; waited += rest, rest *= 2) {
+        try {
+            found = api.list(wanted, deadline);
+        } catch (const HttpFailure&) { // of the connection that broke before, perhaps
+            found = api.list(wanted, deadline);
+        }
+        if (!found.empty() || waited >= late || deadline.expired()) {
+            return found;
+        }
+        sandbox::wait_for(rest, {});
+    }
+} catch (const Error& error) {
+    throw sandbox::LeftBehind(error);
+}
+
+void kill_all_of(ApiClient& api, const std::string& number, std::chrono::seconds time)
+{
+    const auto deadline = Deadline::after(time);
+    for (const auto& box : api.list({{metadata_keys::generation, number}}, deadline)) {
+        static_cast<void>(api.kill(box.box.id, deadline));
+    }
+}
+
+void pause_if_possible(ApiClient& api, const std::string& id, std::chrono::seconds time) noexcept
+{
+    try {
+        static_cast<void>(api.pause(id, Deadline::after(time)));
+    } catch (const std::exception&) {
+        return;
+    }
+}
+
+} // namespace berth::e2b
