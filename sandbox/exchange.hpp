@@ -30,6 +30,8 @@ struct Exchange {
     /// any more. Empty: not asked.
     std::function<bool()> is_alive = {};
     std::chrono::milliseconds patience{0};
+    /// So long a connection may be waited for, with the wake of a machine that sleeps.
+    std::chrono::milliseconds way{0};
 };
 
 /// The guest's answer came, so that the connection can carry another call, or not.

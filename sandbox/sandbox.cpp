@@ -30,6 +30,9 @@ constexpr std::chrono::minutes file_call{3};
 constexpr std::chrono::minutes moving_call{15};
 /// Of a job's end: a call that may take longer waits for its turn.
 constexpr std::chrono::seconds quick_grace{5};
+/// Of a call with a time of its own: so much longer may be waited for a machine that sleeps.
+/// Whoever asked for ten seconds does not mean a minute of somebody else's trouble.
+constexpr std::chrono::seconds wake_grace{5};
 
 /// A time of a request: a number that a client may have chosen.
 std::chrono::milliseconds time_of(std::uint64_t milliseconds)
@@ -98,6 +101,9 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     // Of a machine that may have to be woken first the time for that is not the call's.
     const auto limit = reach_.kept ? time : time + patience_;
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(limit);
+    const auto way = reach_.kept || time.count() == 0
+                         ? patience_
+                         : std::min<std::chrono::milliseconds>(patience_, time + wake_grace);
     machine_->expect(time.count() > 0 ? limit : expected_of(sink != nullptr || source != nullptr));
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
     Answered answered = ask({.operation = operation,
@@ -110,7 +116,8 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                              .deadline = deadline,
                              .leaving = leaving,
                              .is_alive = asking(),
-                             .patience = patience_});
+                             .patience = patience_,
+                             .way = way});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
         idle_->give_back(std::move(answered.connection));

@@ -83,6 +83,11 @@ class Sandbox {
     /// call.
     [[nodiscard]] protocol::InfoReply look(const Deadline& deadline);
 
+    /// The same for who only wants to know, and what is not worth a wake nor more time for the
+    /// machine: where its host has it sleep, or may, it throws Unsent. Asks again where the way
+    /// there fails, until the deadline.
+    [[nodiscard]] protocol::InfoReply glance(const Deadline& deadline);
+
     /// What `info` tells of pauses, of a machine whose host has it sleep and whose guest does not
     /// know when: `pause` is the host's then, and says no more than that where it is not known.
     void tell_host_pause(protocol::InfoReply& info) const;
@@ -213,8 +218,8 @@ class Sandbox {
     [[nodiscard]] Borrowed borrow(bool fresh, const Exchange& exchange);
     [[nodiscard]] bool is_alive() const;
     [[nodiscard]] std::function<bool()> asking() const;
-    [[nodiscard]] std::unique_ptr<GuestConnection> connect(const std::stop_token& stop,
-                                                           const Deadline& until);
+    [[nodiscard]] std::unique_ptr<GuestConnection>
+    connect(const std::stop_token& stop, const Deadline& until, std::chrono::milliseconds way);
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,
                                                                   const Introduction& introduction,
                                                                   const std::stop_token& stop = {});

@@ -114,19 +114,19 @@ Sandbox::Borrowed Sandbox::borrow(bool fresh, const Exchange& exchange)
             return {std::move(connection), true};
         }
     }
-    return {connect(exchange.stop, exchange.deadline), false};
+    return {connect(exchange.stop, exchange.deadline, exchange.way), false};
 }
 
 /// The guest refuses a connection above its number, which other servers of the session may use up;
 /// one that was closed a moment ago still counts there.
-std::unique_ptr<GuestConnection> Sandbox::connect(const std::stop_token& stop,
-                                                  const Deadline& until)
+std::unique_ptr<GuestConnection>
+Sandbox::connect(const std::stop_token& stop, const Deadline& until, std::chrono::milliseconds way)
 {
-    const auto patience = Deadline::earlier(Deadline::after(patience_), until);
+    const auto patience = Deadline::earlier(Deadline::after(way), until);
     for (;;) {
         try {
-            return try_to_connect(Deadline::earlier(Deadline::after(patience_), until),
-                                  introduction(), stop);
+            return try_to_connect(Deadline::earlier(Deadline::after(way), until), introduction(),
+                                  stop);
         } catch (const Error& error) {
             const bool busy = error.code() == ErrorCode::busy;
             if (stop.stop_requested() && (busy || error.code() == ErrorCode::session_lost)) {
@@ -202,7 +202,7 @@ Sandbox::Answered Sandbox::ask_again(const Exchange& asked)
     exchange.source = source.get();
     exchange.sink = sink.get();
     const bool reads = !reach_.kept && reads_alone(asked); // one that is kept breaks with its guest
-    const auto patience = Deadline::earlier(Deadline::after(patience_), exchange.deadline);
+    const auto patience = Deadline::earlier(Deadline::after(exchange.way), exchange.deadline);
     Borrowed borrowed = borrow(/*fresh=*/false, exchange);
     for (std::size_t again = 0;; ++again) {
         try {

@@ -154,7 +154,7 @@ std::unique_ptr<GuestConnection>
 Sandbox::connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until)
 {
     try {
-        return connect(stop, until);
+        return connect(stop, until, first.way);
     } catch (const Error& error) {
         // A token that is refused: another machine's guest is there, which knows nothing of the
         // call. That says as little as none of what the one before it has done.

@@ -2,8 +2,11 @@
 #include "sandbox/late_words.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/sandbox_calls.hpp"
+#include "sandbox/wait_for.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <exception>
 
 // A machine that its host has sleep: when, and what goes to its disk before.
@@ -14,6 +17,16 @@ namespace {
 using protocol::Operation;
 
 constexpr std::chrono::seconds look_time{10};
+
+/// Whether it may be otherwise in a moment.
+bool may_pass(const Error& error)
+{
+    if (const auto* unsent = dynamic_cast<const Unsent*>(&error)) {
+        return !unsent->is_of_gone();
+    }
+    return dynamic_cast<const Unanswered*>(&error) != nullptr ||
+           error.code() == ErrorCode::session_lost; // of one connection
+}
 
 } // namespace
 
@@ -34,6 +47,27 @@ protocol::InfoReply info_in(const Answer& answer)
         return protocol::decode<protocol::InfoReply>(answer.payload);
     } catch (const protocol::WireError& malformed) {
         throw_violation(malformed.what());
+    }
+}
+
+protocol::InfoReply Sandbox::glance(const Deadline& deadline)
+{
+    if (reach_.kept) {
+        return look(deadline);
+    }
+    auto introduction = this->introduction();
+    introduction.of_any_version = true;
+    for (std::size_t again = 0;; ++again) {
+        const auto pause = pause_before(again, /*unanswered=*/true);
+        try {
+            const auto connection = connect_later(deadline, introduction, {}, /*wakes=*/false);
+            return info_in(ask_on(*connection, Operation::info, deadline));
+        } catch (const Error& error) {
+            if (!pause || !may_pass(error) || deadline.expired() || machine_->may_sleep()) {
+                throw;
+            }
+        }
+        wait_for(*pause, {});
     }
 }
 

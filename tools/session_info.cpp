@@ -4,12 +4,12 @@
 #include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
 #include "tools/render.hpp"
-#include "tools/sandbox_call.hpp"
 #include "tools/session_report.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::tools {
 namespace {
@@ -26,14 +26,22 @@ void add_guest_layers(SessionInfo::Machine& machine)
     }
 }
 
-SessionInfo::Machine ask_machine(Context& context)
+/// What could not be seen, and why: what is told of it else is no guess.
+void tell_gaps(Context& context, const session::Sight& sight)
 {
-    return with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
-        SessionInfo::Machine machine{sandbox.info(context.stop), sandbox.machine().layers()};
-        sandbox.tell_host_pause(machine.info);
-        add_guest_layers(machine);
-        return machine;
-    });
+    if (const auto& trouble = sight.facts.trouble; !trouble.empty()) {
+        context.told.notices.push_back("the registry of sessions cannot be asked now (" +
+                                       visible(trouble) +
+                                       "): its part of this is as this server last knew it");
+    }
+    const auto& silence = sight.trouble.empty() ? sight.facts.silence : sight.trouble;
+    if (!silence.empty()) {
+        context.told.notices.push_back("the sandbox could not be looked into now (" +
+                                       visible(silence) +
+                                       "): whether it sleeps, its working directory and what runs "
+                                       "there are not known, and the "
+                                       "rest is as the books have it");
+    }
 }
 
 } // namespace
@@ -59,21 +67,14 @@ std::string SessionInfo::describe(const Settings& /*settings*/, sandbox::Backend
 
 Result SessionInfo::run(Context& context, const Args& /*args*/)
 {
-    auto facts = context.sessions.facts(context.session);
-    if (!facts.trouble.empty()) {
-        context.told.notices.push_back("the registry of sessions cannot be asked now (" +
-                                       visible(facts.trouble) +
-                                       "): its part of this is as this server last knew it");
-    }
-    // Without a machine: the limits that one would have here.
+    auto sight = context.sessions.look(context.session);
+    tell_gaps(context, sight);
+    auto& facts = sight.facts;
     Machine machine;
-    // Only of a machine that is there: asking must not make one.
-    if (facts.state == "running") {
-        machine = ask_machine(context);
-        if (machine.info.pause && machine.info.pause->paused) {
-            facts.state = "paused"; // to ask does not wake it
-        }
-    } else {
+    if (facts.state == "running" || facts.state == "paused") {
+        machine = {std::move(sight.info), std::move(sight.layers)};
+        add_guest_layers(machine);
+    } else { // the limits that one would have here
         auto& backend = context.sessions.backend();
         machine.layers = backend.limit_layers();
         if (const auto availability = backend.availability(); !availability.available) {

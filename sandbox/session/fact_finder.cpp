@@ -22,6 +22,8 @@ namespace {
 
 /// Of a guest that is stuck the books tell enough.
 constexpr std::chrono::seconds look_time{1};
+/// Of one whose own client wants to know.
+constexpr std::chrono::seconds own_look_time{4};
 constexpr std::chrono::seconds look_time_of_all{10};
 constexpr const char* not_asked = "not asked: others took too long to answer";
 
@@ -196,6 +198,19 @@ FactFinder::Look FactFinder::look_at(Record of) const
 SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
                             const std::optional<Record>& remembered) const
 {
+    return own_look(id, key, remembered).facts;
+}
+
+Sight FactFinder::own_sight(const SessionId& id, const std::string& key,
+                            const std::optional<Record>& remembered,
+                            const std::shared_ptr<sandbox::Sandbox>& held) const
+{
+    return ask_guest(own_look(id, key, remembered), own_look_time, held);
+}
+
+FactFinder::Look FactFinder::own_look(const SessionId& id, const std::string& key,
+                                      const std::optional<Record>& remembered) const
+{
     std::optional<Record> record;
     std::string trouble;
     try {
@@ -207,9 +222,10 @@ SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
         record = remembered;
         trouble = error.what();
     }
-    SessionFacts facts;
+    Look look;
+    auto& facts = look.facts;
     if (record) {
-        facts = look_at(std::move(*record)).facts;
+        look = look_at(std::move(*record));
         facts.trouble = std::move(trouble);
         if (facts.state != to_string(State::running) || facts.machine == ToldMachine::unknown) {
             take_conditions(facts, ToldMachine::next, settings_);
@@ -225,7 +241,7 @@ SessionFacts FactFinder::of(const SessionId& id, const std::string& key,
     if (id.session.empty()) {
         facts.on_disconnect.reset();
     }
-    return facts;
+    return look;
 }
 
 FactFinder::Look FactFinder::look_at_key(const std::string& key) const
@@ -254,11 +270,27 @@ std::optional<Sight> FactFinder::sight_of(const std::string& key) const
     if (look.facts.state.empty()) {
         return std::nullopt;
     }
-    return ask_guest(std::move(look), Deadline::after(look_time));
+    return ask_guest(std::move(look), look_time);
 }
 
+namespace {
+
+/// By which the machine that was found is asked: `held`, with what it knows of its use, where that
+/// is the same one and has not been made to sleep meanwhile.
+std::shared_ptr<sandbox::Sandbox> way_to(std::unique_ptr<sandbox::Machine> found,
+                                         const std::string& token,
+                                         const std::shared_ptr<sandbox::Sandbox>& held)
+{
+    const bool same = held && held->machine().record().generation == found->record().generation &&
+                      held->machine().may_sleep() == found->may_sleep();
+    return same ? held : std::make_shared<sandbox::Sandbox>(std::move(found), token);
+}
+
+} // namespace
+
 /// What of it its guest knows better than the books.
-Sight FactFinder::ask_guest(Look look, const Deadline& deadline) const
+Sight FactFinder::ask_guest(Look look, std::chrono::milliseconds time,
+                            const std::shared_ptr<sandbox::Sandbox>& held) const
 {
     Sight sight;
     sight.facts = std::move(look.facts);
@@ -270,15 +302,15 @@ Sight FactFinder::ask_guest(Look look, const Deadline& deadline) const
         sight.elsewhere = is_elsewhere(settings_.place, look.record);
         require_host(settings_.place, look.record);
         if (look.found.machine) {
-            sandbox::Sandbox sandbox(std::move(look.found.machine), look.record.token);
-            sight.layers = sandbox.machine().layers();
-            if (sandbox.machine().may_sleep()) {
+            const auto sandbox = way_to(std::move(look.found.machine), look.record.token, held);
+            sight.layers = sandbox->machine().layers();
+            if (sandbox->machine().may_sleep()) {
                 sight.facts.state = "paused";
                 sight.info.pause.emplace().paused = true; // why, and since when, its host knows
                 return sight;
             }
-            sight.info = sandbox.look(deadline);
-            sandbox.tell_host_pause(sight.info);
+            sight.info = sandbox->glance(Deadline::after(time));
+            sandbox->tell_host_pause(sight.info);
         }
     } catch (const std::exception& error) {
         sight.trouble = error.what();
@@ -318,7 +350,7 @@ std::vector<SessionFacts> FactFinder::all_asked() const
             look.facts.silence = not_asked;
             return std::move(look.facts);
         }
-        auto sight = ask_guest(std::move(look), Deadline::after(look_time));
+        auto sight = ask_guest(std::move(look), look_time);
         if (!sight.trouble.empty() && !sight.elsewhere) { // of which the host is told
             sight.facts.silence = sight.trouble;
         }

@@ -6,7 +6,9 @@
 #include "sandbox/session/session_facts.hpp"
 #include "sandbox/session/settings.hpp"
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,13 @@ class FactFinder {
     /// without one that throws.
     [[nodiscard]] SessionFacts of(const SessionId& id, const std::string& key,
                                   const std::optional<Record>& remembered) const;
+
+    /// The same with what its guest says, which is asked for some seconds at most, and only where
+    /// its machine is awake: this starts and wakes nothing. `held`: by which this server reaches
+    /// the machine, if it does.
+    [[nodiscard]] Sight own_sight(const SessionId& id, const std::string& key,
+                                  const std::optional<Record>& remembered,
+                                  const std::shared_ptr<sandbox::Sandbox>& held) const;
 
     /// By principal, then by name, as the books have them.
     [[nodiscard]] std::vector<SessionFacts> all() const;
@@ -53,9 +62,12 @@ class FactFinder {
     [[nodiscard]] bool is_home_gone(const Record& record) const;
     [[nodiscard]] std::string home_of(const Record& record) const;
     [[nodiscard]] Look look_at(Record record) const;
+    [[nodiscard]] Look own_look(const SessionId& id, const std::string& key,
+                                const std::optional<Record>& remembered) const;
     [[nodiscard]] Look look_at_key(const std::string& key) const;
     [[nodiscard]] std::string end_sentence(const Record& record, const Conditions& in_force) const;
-    [[nodiscard]] Sight ask_guest(Look look, const Deadline& deadline) const;
+    [[nodiscard]] Sight ask_guest(Look look, std::chrono::milliseconds time,
+                                  const std::shared_ptr<sandbox::Sandbox>& held = {}) const;
     [[nodiscard]] std::vector<SessionFacts>
     collect(const std::function<SessionFacts(const std::string& key)>& describe) const;
     [[nodiscard]] std::optional<Activity> activity_of(const std::string& key,

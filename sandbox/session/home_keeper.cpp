@@ -59,7 +59,8 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
                                                std::optional<seconds> instead)
 {
     const auto record = registry_.find(key);
-    if (!record || !has_no_machine(*record) || !machines_.is_ours(*record)) {
+    if (!record || !has_no_machine(*record) || !machines_.is_ours(*record) ||
+        MachineKeeper::only_waits(*record)) {
         return std::nullopt;
     }
     const auto now = HostTime::now();

@@ -158,6 +158,12 @@ Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::sto
     }
     host_.sweep(key);
     Ended result;
+    if (!record->late.empty()) {
+        settle_late(key);
+    }
+    if (only_waits(*record)) {
+        return result;
+    }
     if (record->unnamed) {
         const bool waits = has_no_machine(*record) && owes_files(*record) && files == AtEnd::leave;
         return waits ? Ended() : collect_unnamed(key, *record, files, stop);

@@ -65,6 +65,8 @@ MachineKeeper::Seen seen_in(const Record& record)
 /// nobody sees from without where a machine is not of this host.
 bool tell_unseen(MachineKeeper::Obtained& obtained, bool locked)
 {
+    constexpr std::chrono::seconds once_is_enough{5};
+    const auto patience = Deadline::after(once_is_enough);
     try {
         obtained.told.add(claim_unseen(*obtained.sandbox));
         return true;
@@ -78,6 +80,9 @@ bool tell_unseen(MachineKeeper::Obtained& obtained, bool locked)
                 "have come back as they were a while ago",
                 "Where trying again does not help, `berth sessions kill` ends what is there and "
                 "keeps its files.");
+        }
+        if (!error.is_of_gone() && patience.expired()) {
+            throw; // the call would wait for the same again, and only then be told
         }
         return obtained.sandbox->machine().reach().kept || !error.is_of_gone();
     } catch (const std::exception&) {
@@ -283,6 +288,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
         if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live
             destroy(interrupted(key, record), false, lock);
         }
+        note_late(record);
     } else if (record.state == State::lost) {
         destroy(any_of(key, record), false, lock);
     } else if (record.ending) { // the machine has ended, and whoever was to clear up is gone
@@ -388,6 +394,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         before->found_home = before->found_home || is_old(wanted.key, *before);
         const bool unused = is_unused(*before);
         const bool has_news = came_to_nothing(*before) && !before->news.empty();
+        end_late(wanted.key, *before, lock);
         settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
         notice = unused || has_news ? "" : replacement_notice(before->state, before->why);
         record = *before;
@@ -418,16 +425,6 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         throw;
     }
     return obtained;
-}
-
-/// Of a machine that was made for nothing. Throws sandbox::LeftBehind where something of it stays.
-void MachineKeeper::undo(const sandbox::MachineRecord& machine, bool purge)
-{
-    try {
-        backend_.destroy(machine, purge);
-    } catch (const Error& error) {
-        throw sandbox::LeftBehind(error);
-    }
 }
 
 MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
@@ -472,25 +469,6 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     obtained.seen = seen_in(record);
     obtained.record = record;
     return obtained;
-}
-
-/// The machine that was wanted came to nothing. What is kept was used all the same: a host that
-/// makes none for a week must not find the homes removed when it does again.
-void MachineKeeper::roll_back(const std::string& key, std::optional<Record> before,
-                              const Registry::Hold& lock) noexcept
-{
-    try {
-        require_held(lock);
-        if (before) {
-            begin_keeping(key, *before);
-            registry_.put(key, *before);
-        } else {
-            forget(key);
-        }
-    } catch (const std::exception&) {
-        // What stays says "creating": the next server clears it up.
-        return;
-    }
 }
 
 } // namespace berth::session

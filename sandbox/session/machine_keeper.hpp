@@ -142,6 +142,14 @@ class MachineKeeper {
     [[nodiscard]] std::string why_ended(const std::string& key,
                                         const std::string& generation) noexcept;
 
+    /// Whether nothing is left of a session but a machine that may still come, to be ended.
+    [[nodiscard]] static bool only_waits(const Record& record) noexcept;
+
+    /// What becomes of that machine of the key when its last server leaves, as the books have it:
+    /// a server with other settings may have come later. Nothing where they do not say.
+    [[nodiscard]] std::optional<protocol::OnDisconnect>
+    on_disconnect_of(const std::string& key, const std::string& generation) const noexcept;
+
     /// Gives a machine that somebody else has made, and that no book knows, to a session which has
     /// none: by the backend's own id of it, where machines are bound to no host. Throws Error.
     Adopted adopt_machine(const std::string& id, const Adoption& adoption);
@@ -304,6 +312,10 @@ class MachineKeeper {
     [[nodiscard]] SavedFiles save_from_home(const std::string& key, Record& record,
                                             const std::stop_token& stop, const Registry::Hold& lock,
                                             std::optional<sandbox::MachineRecord>& made);
+    void note_late(Record& record) const;
+    bool end_late(const std::string& key, Record& record, const Registry::Hold& lock);
+    void forget_unless_late(const std::string& key, Record& record, const Registry::Hold& lock);
+    void settle_late(const std::string& key);
     void end_saving(const std::string& key, Record& record, const sandbox::MachineRecord& made,
                     const Ended& result, const Registry::Hold& lock);
     [[nodiscard]] bool is_of_another(const sandbox::MachineRecord& machine);

@@ -218,6 +218,9 @@ std::string encode(const Record& record)
         text["found_home"] = true;
     }
     add_told(text, record);
+    for (const auto& [generation, since] : record.late) {
+        text["late"].push_back({{"generation", generation}, {"since", rfc3339(since)}});
+    }
     if (record.ending) {
         text["ending"] = true;
     }
@@ -273,6 +276,12 @@ try {
     for (const auto& earlier : value.value("past", json::array())) {
         record.past.emplace_back(earlier.at("generation").get<std::string>(),
                                  earlier.at("why").get<std::string>());
+    }
+    for (const auto& late : value.value("late", json::array())) {
+        // A time that is none is over.
+        record.late.emplace_back(
+            late.at("generation").get<std::string>(),
+            parse_rfc3339(late.at("since").get<std::string>()).value_or(Record().created));
     }
     record.adopting = value.value("adopting", "");
     if (!record.adopting.empty() && !is_key(record.adopting)) {

@@ -45,6 +45,9 @@ struct Record {
     /// Of its last few machines before the present one, those that were ended: generation and why,
     /// for a server whose call was cut off by that.
     std::vector<std::pair<std::string, std::string>> past;
+    /// Creations that came to nothing, of machines that are bound to no host: generation, and since
+    /// when nobody waits for it. One may still come, and is ended then.
+    std::vector<std::pair<std::string, std::chrono::system_clock::time_point>> late;
     /// Somebody ends its machine: written before anything of it is, for one who dies meanwhile.
     bool ending = false;
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.

@@ -102,6 +102,9 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     if (!purge && record.state == State::running && is_ours(record)) {
         keep_last_words(key, record, lock);
     }
+    if (record.state == State::creating) {
+        note_late(record);
+    }
     note_ending(key, record);
     // Where the books are elsewhere the home goes with whatever they do not know of.
     destroy(known ? record.machine : interrupted(key, record), purge && !are_books_elsewhere(),
@@ -109,7 +112,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     clear_unrecorded(key, purge, lock);
     Ended result{.ended = true, .saved = {}, .trouble = {}, .remedy = {}};
     if (purge) {
-        forget(key);
+        forget_unless_late(key, record, lock);
         return result;
     }
     if (record.state != State::ended && !(manner.purge && record.state == State::lost)) {
@@ -130,7 +133,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
             // As above: by the key where the books are elsewhere, which may name another machine.
             destroy(known && !are_books_elsewhere() ? record.machine : any_of(key, record), true,
                     lock);
-            forget(key);
+            forget_unless_late(key, record, lock);
         }
     }
     return result;
@@ -197,6 +200,20 @@ std::string MachineKeeper::why_ended(const std::string& key, const std::string& 
         return record->ending ? told(Event::end) : std::string();
     } catch (const std::exception&) {
         return {};
+    }
+}
+
+std::optional<protocol::OnDisconnect>
+MachineKeeper::on_disconnect_of(const std::string& key,
+                                const std::string& generation) const noexcept
+{
+    try {
+        const auto record = registry_.find(key);
+        return record && record->machine.generation == generation && record->made_with
+                   ? std::optional(record->made_with->on_disconnect)
+                   : std::nullopt;
+    } catch (const std::exception&) {
+        return std::nullopt;
     }
 }
 

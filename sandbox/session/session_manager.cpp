@@ -266,6 +266,11 @@ SessionFacts SessionManager::facts(const SessionId& id)
     return implementation_->facts(id);
 }
 
+Sight SessionManager::look(const SessionId& id)
+{
+    return implementation_->look(id);
+}
+
 std::vector<SessionFacts> SessionManager::list()
 {
     return implementation_->parts()->finder.all();

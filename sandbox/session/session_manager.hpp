@@ -73,6 +73,10 @@ class SessionManager {
 
     /// Without making anything.
     [[nodiscard]] SessionFacts facts(const SessionId& id);
+
+    /// The same, and what its guest says where the machine is awake. Wakes nothing either, and
+    /// takes some seconds at most.
+    [[nodiscard]] Sight look(const SessionId& id);
     /// By principal, then by name, as the books have them.
     [[nodiscard]] std::vector<SessionFacts> list();
     /// The same, and of those that run whether they are paused, asked of their guests; five seconds

@@ -44,6 +44,19 @@ class SessionManager::Implementation {
         return parts()->finder.of(id, slot->key, slot->remembered());
     }
 
+    Sight look(const SessionId& id)
+    {
+        const auto slot = slot_of(id);
+        std::shared_ptr<sandbox::Sandbox> held;
+        {
+            const std::lock_guard lock(slot->mutex);
+            held = slot->sandbox;
+        }
+        const auto parts = this->parts();
+        slot->settle_told(parts->keeper);
+        return parts->finder.own_sight(id, slot->key, slot->remembered(), held);
+    }
+
     bool uses(const SessionId& id)
     {
         const auto slot = slot_of(id);

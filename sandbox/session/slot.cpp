@@ -55,13 +55,18 @@ void Slot::settle_told(MachineKeeper& keeper, const Deadline& patience)
     }
 }
 
-void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect policy) noexcept
+void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
 {
     constexpr std::chrono::seconds lock_time{1};
     std::shared_ptr<sandbox::Sandbox> left;
+    auto policy = usual;
     {
         const std::lock_guard lock(mutex);
         left = sandbox;
+        policy = left && record.made_with ? record.made_with->on_disconnect : usual;
+    }
+    if (left && !left->machine().reach().kept) {
+        policy = keeper.on_disconnect_of(key, left->machine().record().generation).value_or(policy);
     }
     if (!left || !session::depart(*left, policy) || policy != protocol::OnDisconnect::kill) {
         return;

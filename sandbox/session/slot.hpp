@@ -63,9 +63,9 @@ struct Slot {
     /// The same at the end of the server, which waits for the session's lock.
     void settle_told(MachineKeeper& keeper, const Deadline& patience);
 
-    /// At the end of the server: its machine is left, by who does not see that for itself, and
-    /// ended where `policy` is that.
-    void depart(MachineKeeper& keeper, protocol::OnDisconnect policy) noexcept;
+    /// At the end of the server: its machine is left, by who does not see that for itself, and put
+    /// to sleep or ended as the session has it; `usual`: where nobody says how.
+    void depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept;
 
     /// At the end of the server, of a session without a name: it ends with it.
     void end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience) noexcept;

@@ -66,6 +66,7 @@ TEST_SUITE("session/registry")
         CHECK(found->place == record.place);
         CHECK(found->mark == record.mark);
         CHECK(found->past == record.past);
+        CHECK(found->late == record.late);
     }
 
     TEST_CASE_TEMPLATE("a record that adopts what is no session is damaged", Books, FileBooks,

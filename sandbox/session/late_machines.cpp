@@ -1,0 +1,138 @@
+// The part of the keeper for machines that came to nothing, and for those that come when nobody
+// waits for them any more: of a creation whose server was killed, or that was given up, a backend
+// that is far may still make one.
+
+#include "sandbox/left_behind.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+namespace berth::session {
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+/// E2B gives up after 70 s. Whoever looks after that has seen all that can come.
+constexpr std::chrono::minutes late_time{5};
+/// Of one session; of more the oldest are over, or somebody kills servers in a row.
+constexpr std::size_t most_late = 16;
+
+constexpr const char* waits_why = "it was removed while its sandbox was being made: one that still "
+                                  "comes is ended, then this goes";
+
+/// Also where the clock was set back.
+bool is_over(Clock::time_point since, Clock::time_point now)
+{
+    return now - since >= late_time || since - now >= late_time;
+}
+
+} // namespace
+
+/// Of a machine that was made for nothing. Throws sandbox::LeftBehind where something of it stays.
+void MachineKeeper::undo(const sandbox::MachineRecord& machine, bool purge)
+{
+    try {
+        backend_.destroy(machine, purge);
+    } catch (const Error& error) {
+        throw sandbox::LeftBehind(error);
+    }
+}
+
+/// The machine that was wanted came to nothing. What is kept was used all the same: a host that
+/// makes none for a week must not find the homes removed when it does again.
+void MachineKeeper::roll_back(const std::string& key, std::optional<Record> before,
+                              const Registry::Hold& lock) noexcept
+{
+    try {
+        require_held(lock);
+        if (before) {
+            begin_keeping(key, *before);
+            registry_.put(key, *before);
+        } else {
+            forget(key);
+        }
+    } catch (const std::exception&) {
+        // What stays says "creating": the next server clears it up.
+        return;
+    }
+}
+
+/// Of a record that says "creating", under the session's lock: nobody makes it any more.
+void MachineKeeper::note_late(Record& record) const
+{
+    const auto& generation = record.machine.generation;
+    if (backend_.is_bound_to_host() || generation.empty()) {
+        return; // here it is known at once
+    }
+    if (record.late.size() >= most_late) {
+        record.late.erase(record.late.begin());
+    }
+    record.late.emplace_back(generation, Clock::now());
+}
+
+/// Under the session's lock. True: the record has changed.
+bool MachineKeeper::end_late(const std::string& key, Record& record, const Registry::Hold& lock)
+{
+    const auto ended = std::erase_if(record.late, [&](const auto& late) {
+        const auto& [generation, since] = late;
+        const bool last = is_over(since, Clock::now()); // before it is looked for
+        auto machine = interrupted(key);
+        machine.generation = generation;
+        require_held(lock);
+        try {
+            backend_.destroy(machine, /*purge=*/true);
+        } catch (const std::exception&) {
+            return false; // it was not looked for
+        }
+        return last;
+    });
+    return ended > 0;
+}
+
+/// It has nothing but numbers to be looked for. Listed, since it can keep what costs money.
+bool MachineKeeper::only_waits(const Record& record) noexcept
+{
+    return record.why == waits_why && record.state == State::ended;
+}
+
+/// Of a session that is to be forgotten, under its lock: not before what may come of it is ended.
+void MachineKeeper::forget_unless_late(const std::string& key, Record& record,
+                                       const Registry::Hold& lock)
+{
+    const bool changed = end_late(key, record, lock);
+    if (record.late.empty()) {
+        forget(key);
+        return;
+    }
+    if (only_waits(record) && !changed) {
+        return;
+    }
+    record.state = State::ended;
+    record.why = waits_why;
+    record.ending = false;
+    record.epoch = 0; // who uses the key next misses nothing of it
+    record.saving = {};
+    record.machine = interrupted(key);
+    record.machine.generation = record.late.back().first;
+    record.created = Clock::now();
+    registry_.put(key, record);
+}
+
+/// Does not wait: throws Error(busy).
+void MachineKeeper::settle_late(const std::string& key)
+{
+    auto found = lock_existing(key, Deadline::after({}));
+    if (!found || found->record.late.empty() || found->record.state == State::creating) {
+        return; // of the last, whoever clears it up sees to that
+    }
+    auto& record = found->record;
+    if (only_waits(record)) {
+        forget_unless_late(key, record, *found->lock);
+    } else if (end_late(key, record, *found->lock)) {
+        registry_.put(key, record);
+    }
+}
+
+} // namespace berth::session
