@@ -32,6 +32,12 @@ class HomesOnE2bTest(ParityTest):
         os.kill(guest, signal.SIGKILL)
         self.wait_until(lambda: not e2b.guests(), 10, "the guest's end")
 
+    def tick(self):
+        """In the background, and as yet it has."""
+        self.call("bash_exec", command="rm -f tick")
+        self.call("bash_exec", command=TICKING, background=True)
+        self.call("bash_exec", command="until [ -e tick ]; do sleep 0.02; done")
+
     def assert_it_stands(self):
         """What an earlier machine has started does not run any more."""
         first, second = self.output("cat tick; sleep 0.3; cat tick").split()
@@ -39,7 +45,7 @@ class HomesOnE2bTest(ParityTest):
 
     def test_a_guest_that_died_is_replaced_and_nothing_but_processes_is_lost(self):
         self.output("echo kept >file")
-        self.call("bash_exec", command=TICKING, background=True)
+        self.tick()
         box = self.box()
         for other in (False, True):
             with self.subTest(other_server=other):
@@ -66,7 +72,7 @@ class HomesOnE2bTest(ParityTest):
 
     def test_kill_keeps_the_files_and_ends_what_runs(self):
         self.output("echo kept >file")
-        self.call("bash_exec", command=TICKING, background=True)
+        self.tick()
         box = self.box()
         for asleep in (False, True):
             with self.subTest(asleep=asleep):
@@ -81,7 +87,7 @@ class HomesOnE2bTest(ParityTest):
                 self.assertTrue(any("ended" in line for line in found.notices), found)
                 self.assertEqual(self.berth.call_tool("session_info").data["jobs"], [])
                 self.assert_it_stands()
-                self.call("bash_exec", command=TICKING, background=True)
+                self.tick()
         self.assertEqual(self.box(), box)
         self.command_line("sessions", "kill", "work", "--purge")
         self.assertEqual(self.state_of(box), "killed")

@@ -353,6 +353,16 @@ class OnE2bTest(ParityTest):
         self.assertEqual(list((self.state.path / "sessions").glob("*")), [])
         self.collect(strays=0)
 
+    def test_nothing_is_ended_by_the_clock_of_a_host_that_is_weeks_ahead(self):
+        box = self.lose_the_books()
+        e2b.emulator().do(box, "age", seconds=-7 * DAY)
+        self.addCleanup(e2b.emulator().settings, clock_ahead=0)
+        e2b.emulator().settings(clock_ahead=-30 * DAY)
+        self.collect(strays=0)
+        self.assertEqual(self.state_of(box), "paused")
+        e2b.emulator().do(box, "age", seconds=7 * DAY)
+        self.collect(strays=1)
+
     def test_a_server_that_starts_ends_it_and_none_of_another_installation(self):
         box = self.lose_the_books()
         (self.state.path / "installation").rename(self.state.path / "elsewhere")

@@ -38,7 +38,7 @@ class ReloadCase(ParityTest):
         notices = []
 
         def is_told():
-            result = self.berth.call_tool("session_info")
+            result = self.berth.call_tool("bash_exec", {"command": "true"})
             notices.extend([] if result.is_error else result.notices)
             return self.told() > before
         self.file.write_text(text)
@@ -187,6 +187,16 @@ class ReplacedTest(ReloadCase):
         self.assertIn("made with other settings than are asked for now", told)
         self.assertEqual(self.run_command("true").notices, [])
         self.assertEqual(len(self.living_guests()), 1)
+
+    def test_a_look_replaces_nothing(self):
+        self.serve("")
+        self.output("true")
+        guests, before = self.living_guests(), self.told()
+        self.file.write_text(self.mounted("a"))
+        self.wait_until(lambda: self.call("session_info") and self.told() > before, 10, "the change is logged")
+        self.assertEqual(self.call("session_info").notices, [])
+        self.assertEqual(self.living_guests(), guests)
+        self.assertEqual(self.output("ls /mnt"), "a\n")
 
     def test_one_with_a_job_stays_until_it_has_none(self):
         self.serve("")

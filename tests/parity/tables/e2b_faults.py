@@ -36,7 +36,8 @@ BROKEN_BODIES = _all(
 FRAMES = (*_all({"status": 429}),
           *_all({"drop": True}, {"lose_reply": True}, {"status": 500}, {"status": 502, **HTML}, {"status": 503},
                 {"status": 504, "done": 0.1, **HTML}, {"cut_request": 5}, errors=("backend_error",)))
-CANCELS = FRAMES
+# A cancel that is held up on the way is given up, and goes again by another.
+CANCELS = (*FRAMES, *_all({"delay": 8}))
 
 REFUSED = _all(
     {"status": 429}, {"status": 429, "headers": {"Retry-After": "1"}}, {"status": 502, **HTML}, {"status": 503},
@@ -68,7 +69,7 @@ MAKING = (
            _COMING),
     *_each({"plane": "api", "method": "POST", "path": "/v2/sandboxes", "status": 404},
            ({"body": {"code": 404, "message": "template 'base' not found"}, "type": "application/json"},),
-           ("not_found",)),
+           ("backend_error",)),
     *_each({"plane": "envd", "path": "/files"},
            ({"drop": True}, {"lose_reply": True}, {"cut_request": 1000}, {"status": 502, **HTML},
             {"skip": 1, "lose_reply": True}), _COMING),

@@ -1,0 +1,115 @@
+"""What is left at E2B when a server goes: a box that comes when nobody waits for it any more is ended, and a
+box that stays is left as its session has it."""
+
+import json
+import time
+
+import e2b
+from suite import ParityTest, e2b_only
+
+MAKING = {"plane": "api", "method": "POST", "path": "/v2/sandboxes"}
+LATE = 6  # seconds after it was asked for
+
+
+@e2b_only
+class LateOnE2bTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(e2b.emulator().clear_faults)
+        self.before = set(e2b.emulator().books()["created"])
+
+    def made(self):
+        return [box for box in e2b.emulator().books()["created"] if box not in self.before]
+
+    def state_of(self, box):
+        books = e2b.emulator().books()
+        return next((state for state in ("running", "paused") if box in books[state]), books["ended"].get(box))
+
+    def kill_while_it_makes(self, *session):
+        """A server whose box comes some seconds after its death."""
+        e2b.emulator().fault(**MAKING, late=LATE, delay=LATE + 2, status=504)
+        e2b.emulator().counts(clear=True)
+        server = self.start(*session)
+        server.call_async("bash_exec", {"command": "true"})
+        self.wait_until(lambda: e2b.emulator().counts().get("api POST /v2/sandboxes"), 20, "the request")
+        server.signal(9)
+        server.wait()
+        self.assertEqual(self.made(), [])
+
+    def await_the_box(self, known=()):
+        self.wait_until(lambda: set(self.made()) - set(known), 30, "the late box")
+        (box,) = set(self.made()) - set(known)
+        return box
+
+    def collect(self):
+        return json.loads(self.command_line("sessions", "gc", "--json"))
+
+    def test_a_collection_ends_it(self):
+        """Also of a session without a name, and of one that was purged meanwhile."""
+        for session, first in ((("--session", "made"), ("gc",)), ((), ("gc",)),
+                               (("--session", "made"), ("kill", "made", "--purge"))):
+            with self.subTest(session=session, first=first):
+                self.before |= set(self.made())
+                self.kill_while_it_makes(*session)
+                self.command_line("sessions", *first)  # before it is there
+                box = self.await_the_box()
+                self.assertEqual(self.state_of(box), "running")
+                self.collect()
+                self.assertEqual(self.state_of(box), "killed")
+                self.assertEqual(self.collect()["removed"], [])
+
+    def test_a_server_that_starts_ends_it(self):
+        self.kill_while_it_makes("--session", "made")
+        self.command_line("sessions", "gc")
+        box = self.await_the_box()
+        server = self.start("--session", "another")
+        server.list_tools()
+        self.wait_until(lambda: self.state_of(box) == "killed", 20, "its end")
+        self.assertEqual(self.made(), [box])
+
+    def test_it_comes_behind_the_next_one(self):
+        """Whose files stay."""
+        self.kill_while_it_makes("--session", "made")
+        server = self.start("--session", "made")
+        found = server.call_tool("bash_exec", {"command": "echo kept >file"})
+        self.assertEqual((found.is_error, found.notices), (False, []), found)
+        (used,) = self.made()
+        late = self.await_the_box([used])
+        self.collect()
+        self.assertEqual((self.state_of(used), self.state_of(late)), ("running", "killed"))
+        self.assertEqual(server.call_tool("bash_exec", {"command": "cat file"}).data["stdout"], "kept\n")
+
+    def test_it_is_ended_by_the_next_that_is_made(self):
+        self.kill_while_it_makes("--session", "made")
+        self.command_line("sessions", "gc")
+        late = self.await_the_box()
+        server = self.start("--session", "made")
+        server.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual(self.state_of(late), "killed")
+        self.assertEqual(len(self.made()), 2)
+
+
+@e2b_only
+class LeavingOnE2bTest(ParityTest):
+    def state_when_it_leaves(self, server):
+        (box,) = e2b.boxes()
+        server.close()
+        time.sleep(0.2)
+        return next(state for state in ("running", "paused") if box in e2b.emulator().books()[state])
+
+    def serve(self, policy):
+        server = self.start("--session", "left", env={"BERTH_SESSION_ON_DISCONNECT": policy})
+        self.assertFalse(server.call_tool("bash_exec", {"command": "true"}).is_error)
+        return server
+
+    def test_who_leaves_last_does_as_the_session_has_it(self):
+        """Which is what the server that came last has asked for, and the maker where nobody has since."""
+        for first, second, then in (("now", "keep", "running"), ("keep", "now", "paused"),
+                                    ("keep", None, "running"), ("now", None, "paused")):
+            with self.subTest(first=first, second=second):
+                servers = [self.serve(first), self.serve(second)]
+                if second is None:  # asks for nothing, and is there last
+                    servers.reverse()
+                servers[1].close()
+                self.assertEqual(self.state_when_it_leaves(servers[0]), then)
+                self.command_line("sessions", "kill", "left", "--purge")
