@@ -103,7 +103,9 @@ void Receipt::say(void (GuestConnection::*word)()) noexcept
     }
     try {
         (*connection.*word)();
-        pool_->give_back(std::move(connection));
+        if (pool_) {
+            pool_->give_back(std::move(connection));
+        }
     } catch (const std::exception&) {
         connection.reset(); // the guest is gone, and whatever it knew
     }

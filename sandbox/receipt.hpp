@@ -45,6 +45,7 @@ class ConnectionPool {
 class Receipt {
   public:
     Receipt() noexcept;
+    /// `pool`: takes the connection when that word has been said; null: it is of no further use.
     Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool);
     /// Of a call of that name whose connection was not kept.
     Receipt(std::string call, std::shared_ptr<LateWords> words) noexcept;

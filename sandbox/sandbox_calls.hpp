@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 // What the files sandbox*.cpp share, and nobody else sees.
 
@@ -55,7 +56,7 @@ class Sandbox::Broken : public Error {
 
 /// One question on a connection of its own.
 [[nodiscard]] Answer ask_on(GuestConnection& connection, protocol::Operation operation,
-                            const Deadline& deadline);
+                            const Deadline& deadline, std::string_view request = {});
 [[nodiscard]] protocol::InfoReply info_in(const Answer& answer);
 
 /// What works in the machine, for as long as this is there.

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <string_view>
+#include <utility>
 
 // A machine that its host has sleep: when, and what goes to its disk before.
 
@@ -31,10 +33,11 @@ bool may_pass(const Error& error)
 } // namespace
 
 /// On a connection that nothing else is asked on.
-Answer ask_on(GuestConnection& connection, Operation operation, const Deadline& deadline)
+Answer ask_on(GuestConnection& connection, Operation operation, const Deadline& deadline,
+              std::string_view request)
 {
-    auto answer = sandbox::exchange(connection,
-                                    {.operation = operation, .request = {}, .deadline = deadline});
+    auto answer = sandbox::exchange(
+        connection, {.operation = operation, .request = request, .deadline = deadline});
     if (answer.is_error) {
         throw Error(remote_error(answer.payload));
     }
@@ -50,13 +53,21 @@ protocol::InfoReply info_in(const Answer& answer)
     }
 }
 
-protocol::InfoReply Sandbox::glance(const Deadline& deadline)
+protocol::InfoReply Sandbox::glance(const Deadline& deadline, Receipt* shown)
 {
-    if (reach_.kept) {
-        return look(deadline);
-    }
     auto introduction = this->introduction();
     introduction.of_any_version = true;
+    if (reach_.kept) {
+        protocol::InfoRequest request;
+        request.acknowledge = request.shows_ends = shown != nullptr;
+        auto connection = try_to_connect(deadline, introduction);
+        auto reply =
+            info_in(ask_on(*connection, Operation::info, deadline, protocol::encode(request)));
+        if (reply.acknowledge && shown != nullptr) {
+            *shown = Receipt(std::move(connection), nullptr); // of no use to other calls
+        }
+        return reply;
+    }
     for (std::size_t again = 0;; ++again) {
         const auto pause = pause_before(again, /*unanswered=*/true);
         try {

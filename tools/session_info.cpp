@@ -83,7 +83,9 @@ Result SessionInfo::run(Context& context, const Args& /*args*/)
                         (availability.remedy.empty() ? "" : "; " + availability.remedy);
         }
     }
-    return render(facts, machine, context.settings);
+    auto result = render(facts, machine, context.settings);
+    result.receipt = std::move(sight.shown);
+    return result;
 }
 
 Result SessionInfo::render(const session::SessionFacts& facts, const Machine& machine,

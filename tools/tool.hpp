@@ -84,7 +84,7 @@ struct Result {
     std::unique_ptr<nlohmann::json> data;
     std::vector<Image> images;
     bool failed = false; ///< the work was done, and the caller's dialect calls its outcome an error
-    /// Acknowledged once the result has been handed on. Of a command.
+    /// Acknowledged once the result has been handed on. Of a command, or of how jobs have ended.
     sandbox::Receipt receipt;
     /// A digest of the outcome where the work was done and came to nothing good, such as a command
     /// that ended with another status than 0: the same for the same outcome. Else empty.

@@ -30,9 +30,7 @@ Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig 
            spill,
            clock,
            [this] { return config.max_jobs != 0 && job_count() >= config.max_jobs; },
-           [this] {
-               return "job-" + std::to_string(++last_job) + (machine.empty() ? "" : "-" + machine);
-           },
+           [this] { return id_of_job(++last_job); },
            [this](const Command& asking, const std::vector<ProcessStat>& all) {
                return unowned_children(asking, all);
            },
@@ -57,6 +55,11 @@ Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig 
           [this](pid_t pid) { stopped(pid); })
 {
     commands.reserve(8); // while the heap is small: later it would be behind what a command needs
+}
+
+std::string Commands::State::id_of_job(std::uint64_t number) const
+{
+    return "job-" + std::to_string(number) + (machine.empty() ? "" : "-" + machine);
 }
 
 void Commands::State::start(const protocol::ExecuteRequest& request, const Done& done,

@@ -116,8 +116,13 @@ class Commands {
     /// Somebody tells the agent of all jobs that are marked as unseen.
     void seen_all();
 
-    /// The same, of somebody who says when it is done: meanwhile none of them is marked, and nobody
-    /// else is told. A number for that; 0: nothing is marked.
+    /// Of the jobs that ended_jobs() lists now those of which somebody is still to be told, for
+    /// shown(): how they ended is known then.
+    [[nodiscard]] std::vector<std::string> untold_ends();
+    void shown(const std::vector<std::string>& job_ids);
+
+    /// As seen_all(), of somebody who says when it is done: meanwhile none of them is marked, and
+    /// nobody else is told. A number for that; 0: nothing is marked.
     [[nodiscard]] std::uint64_t lend_unseen();
     /// Whether the agent was told of what has that number, which is that server's; else all of it
     /// is marked again but what somebody has asked for since.
@@ -132,6 +137,9 @@ class Commands {
 
     /// Results that reached nobody and that were dropped for newer ones; claimed with the marks.
     [[nodiscard]] std::uint32_t forgotten_unseen() const noexcept;
+
+    /// The same of jobs that somebody knows of who is here.
+    [[nodiscard]] std::uint32_t forgotten_expected() const noexcept;
 
     [[nodiscard]] std::vector<protocol::JobEntry> jobs() const;
 

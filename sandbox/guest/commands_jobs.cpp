@@ -3,6 +3,7 @@
 #include "sandbox/guest/commands_state.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
 #include <utility>
 
@@ -11,10 +12,11 @@
 namespace berth::guest {
 namespace {
 
-/// Of jobs that ended and whose outcome is known: each has 16 KiB of output in memory at most.
+/// Of jobs that ended and whose outcome was told: each has 16 KiB of output in memory at most.
 constexpr std::size_t remembered = 32;
-/// Of those whose outcome nobody knows, beside them.
-constexpr std::size_t unseen_remembered = 128;
+/// Of those whose outcome nobody was told, beside them: so many that nobody knows of, and so many
+/// that somebody may ask for.
+constexpr std::size_t untold_remembered = 128;
 /// Of them in an error.
 constexpr std::size_t named = 12;
 
@@ -49,6 +51,19 @@ protocol::JobEntry entry_of(const protocol::JobState& state, const Outcome& outc
         entry.signal = state.signal;
     }
     return entry;
+}
+
+enum class Kind {
+    told,
+    expected, ///< somebody knows of it, and may ask
+    unseen,
+};
+
+Kind kind_of(const Outcome& outcome)
+{
+    return !outcome.unseen().is_known()         ? Kind::unseen
+           : outcome.is_expected(/*over=*/true) ? Kind::expected
+                                                : Kind::told;
 }
 
 void check_signal(int number)
@@ -98,6 +113,19 @@ JobView Commands::State::view_job(const std::string& job_id)
     return {found->out, found->err, false, true, [&state = found->state] { return state; }};
 }
 
+/// Whether one of this machine had that id, whatever became of it.
+bool Commands::State::was_job(const std::string& job_id) const
+{
+    static constexpr std::string_view beginning = "job-";
+    std::uint64_t number = 0;
+    if (!job_id.starts_with(beginning)) {
+        return false;
+    }
+    const auto* const end = job_id.data() + job_id.size();
+    (void)std::from_chars(job_id.data() + beginning.size(), end, number);
+    return number > 0 && number <= last_job && job_id == id_of_job(number);
+}
+
 Error Commands::State::unknown_job(const std::string& job_id) const
 {
     std::vector<protocol::JobEntry> jobs;
@@ -114,6 +142,14 @@ Error Commands::State::unknown_job(const std::string& job_id) const
     const std::size_t skipped = jobs.size() - std::min(jobs.size(), named);
     for (std::size_t i = skipped; i < jobs.size(); ++i) {
         list += (list.empty() ? "" : ", ") + jobs[i].job_id + " (" + jobs[i].status + ")";
+    }
+    if (was_job(job_id)) {
+        return {ErrorCode::not_found,
+                "the job " + job_id + " has ended, and how is remembered no longer",
+                "Of those that ended untold the last " + std::to_string(untold_remembered) +
+                    " are remembered, of others the last " + std::to_string(remembered) +
+                    ". What it did can be seen in the files alone." +
+                    (list.empty() ? "" : " The jobs that are remembered: " + list + '.')};
     }
     if (is_of_another_machine(job_id, machine)) {
         return {ErrorCode::not_found,
@@ -203,20 +239,27 @@ Error Commands::State::too_many_calls(const std::string& why) const
 void Commands::State::remember(EndedJob job)
 {
     ended.push_back(std::move(job));
-    const auto is_known = [](const EndedJob& each) { return each.outcome.unseen().is_known(); };
-    auto known = static_cast<std::size_t>(std::ranges::count_if(ended, is_known));
     // Each of its own kind alone: what nobody has seen yet would have one that has just ended, and
     // that whoever began it is about to ask for, forgotten at once.
-    for (; known > remembered; --known) {
-        ended.erase(std::ranges::find_if(ended, is_known));
-    }
-    while (ended.size() - known > unseen_remembered) {
-        // Of many whose connections end together, that which came here first may be the last.
-        const auto earliest = std::ranges::min_element(
-            ended, {}, [&](const EndedJob& each) { return std::pair(is_known(each), each.order); });
-        forgotten.add(earliest->outcome.unseen());
-        ended.erase(earliest);
-    }
+    const auto drop_beyond = [&](Kind kind, std::size_t most) {
+        const auto is_of_kind = [&](const EndedJob& each) { return kind_of(each.outcome) == kind; };
+        auto count = static_cast<std::size_t>(std::ranges::count_if(ended, is_of_kind));
+        for (; count > most; --count) {
+            auto dropped = std::ranges::find_if(ended, is_of_kind);
+            if (kind == Kind::unseen) {
+                // Of many whose connections end together, that which came here first may be the
+                // last.
+                dropped = std::ranges::min_element(ended, {}, [&](const EndedJob& each) {
+                    return std::pair(!is_of_kind(each), each.order);
+                });
+            }
+            forgotten.add(dropped->outcome);
+            ended.erase(dropped);
+        }
+    };
+    drop_beyond(Kind::told, remembered);
+    drop_beyond(Kind::expected, untold_remembered);
+    drop_beyond(Kind::unseen, untold_remembered);
 }
 
 std::string Commands::State::detach(const std::string& id)

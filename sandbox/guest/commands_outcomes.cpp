@@ -51,6 +51,42 @@ bool Commands::State::has_unseen() const noexcept
                commands, [](const auto& each) { return each.second->outcome().unseen().is_set(); });
 }
 
+std::vector<std::string> Commands::State::untold_ends()
+{
+    std::vector<std::string> ids;
+    const auto look = [&](const Outcome& outcome, const std::string& job_id) {
+        if (!outcome.unseen().is_known() || outcome.is_expected(/*over=*/true)) {
+            ids.push_back(job_id);
+        }
+    };
+    for (const auto& [id, command] : commands) {
+        if (command->was_job() && !command->is_job()) {
+            look(command->outcome(), command->job_id());
+        }
+    }
+    for (const auto& job : ended) {
+        look(job.outcome, job.state.job_id);
+    }
+    return ids;
+}
+
+void Commands::State::shown(const std::vector<std::string>& job_ids)
+{
+    const auto is_one = [&](const std::string& id) {
+        return std::ranges::find(job_ids, id) != job_ids.end();
+    };
+    for (const auto& [id, command] : commands) {
+        if (command->was_job() && is_one(command->job_id())) {
+            command->outcome().shown();
+        }
+    }
+    for (auto& job : ended) {
+        if (is_one(job.state.job_id)) {
+            job.outcome.shown();
+        }
+    }
+}
+
 /// What is lent is another's to tell.
 void Commands::State::seen_all()
 {
@@ -95,9 +131,20 @@ void Commands::State::leave(const std::function<bool(const std::string& server)>
     for (auto& job : ended) {
         look(job.outcome, true);
     }
+    any = forgotten.leave(is_here) || any;
     if (any) {
         host.job_left();
     }
+}
+
+std::vector<std::string> Commands::untold_ends()
+{
+    return state_->untold_ends();
+}
+
+void Commands::shown(const std::vector<std::string>& job_ids)
+{
+    state_->shown(job_ids);
 }
 
 void Commands::seen_all()
@@ -123,6 +170,11 @@ void Commands::settle_claim(std::uint64_t claim, bool told, const std::string& s
 std::uint32_t Commands::forgotten_unseen() const noexcept
 {
     return state_->forgotten.untold();
+}
+
+std::uint32_t Commands::forgotten_expected() const noexcept
+{
+    return state_->forgotten.expected();
 }
 
 void Commands::leave(const std::function<bool(const std::string& server)>& is_here)

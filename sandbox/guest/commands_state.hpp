@@ -56,6 +56,7 @@ struct Commands::State {
           OomScore oom_score_, ShellProgram shell_, std::string machine_);
 
     void start(const protocol::ExecuteRequest& request, const Done& done, const Waiter& waiter);
+    [[nodiscard]] std::string id_of_job(std::uint64_t number) const;
     /// Once there is a place for it. Throws Error.
     void begin(const Delayed& command);
 
@@ -114,6 +115,7 @@ struct Commands::State {
     [[nodiscard]] std::shared_ptr<Command> find_job(const std::string& job_id) const;
     /// Throws Error(not_found).
     [[nodiscard]] JobView view_job(const std::string& job_id);
+    [[nodiscard]] bool was_job(const std::string& job_id) const;
     [[nodiscard]] Error unknown_job(const std::string& job_id) const;
     [[nodiscard]] Error too_many_jobs() const;
     /// `why` it is refused now.
@@ -140,6 +142,10 @@ struct Commands::State {
     void read_end(const std::string& job_id);
     [[nodiscard]] bool has_unseen() const noexcept;
     void seen_all();
+    /// The ids of jobs that have ended, and of which somebody is still to be told.
+    [[nodiscard]] std::vector<std::string> untold_ends();
+    /// Somebody was shown how these ended.
+    void shown(const std::vector<std::string>& job_ids);
     [[nodiscard]] UnseenMark::Claim lend_unseen();
     void settle_claim(UnseenMark::Claim claim, bool told, const std::string& server);
     void leave(const std::function<bool(const std::string& server)>& is_here);

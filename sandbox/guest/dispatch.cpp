@@ -86,6 +86,19 @@ bool claim_unseen(const std::shared_ptr<Call>& call, Commands& commands, bool ac
     return true;
 }
 
+/// The same, of an asker that shows how all have ended that are listed. Nobody else is kept from
+/// telling it meanwhile.
+bool show_ends(const std::shared_ptr<Call>& call, Commands& commands)
+{
+    auto ids = commands.untold_ends();
+    if (ids.empty()) {
+        return false;
+    }
+    call->on_gone([] {}); // as if it had not been asked
+    call->on_acknowledged([&commands, ids = std::move(ids)] { commands.shown(ids); });
+    return true;
+}
+
 void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::string_view request)
 {
     const auto decoded = protocol::decode<protocol::InfoRequest>(request);
@@ -102,12 +115,15 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
     reply.jobs = services.commands.jobs();
     reply.ended = services.commands.ended_jobs();
     reply.forgotten_unseen = services.commands.forgotten_unseen();
+    reply.forgotten_expected = services.commands.forgotten_expected();
     reply.layers = services.commands.layers();
     if (::prctl(PR_GET_SECCOMP) == 2) {
         reply.layers.emplace_back("seccomp");
     }
     if (decoded.claim_unseen) {
         reply.acknowledge = claim_unseen(call, services.commands, decoded.acknowledge);
+    } else if (decoded.shows_ends && decoded.acknowledge) {
+        reply.acknowledge = show_ends(call, services.commands);
     }
     reply.pause = services.pauses.describe();
     if (const auto left = services.ends_in()) {

@@ -205,7 +205,7 @@ Sight FactFinder::own_sight(const SessionId& id, const std::string& key,
                             const std::optional<Record>& remembered,
                             const std::shared_ptr<sandbox::Sandbox>& held) const
 {
-    return ask_guest(own_look(id, key, remembered), own_look_time, held);
+    return ask_guest(own_look(id, key, remembered), own_look_time, held, /*shown=*/true);
 }
 
 FactFinder::Look FactFinder::own_look(const SessionId& id, const std::string& key,
@@ -290,7 +290,7 @@ std::shared_ptr<sandbox::Sandbox> way_to(std::unique_ptr<sandbox::Machine> found
 
 /// What of it its guest knows better than the books.
 Sight FactFinder::ask_guest(Look look, std::chrono::milliseconds time,
-                            const std::shared_ptr<sandbox::Sandbox>& held) const
+                            const std::shared_ptr<sandbox::Sandbox>& held, bool shown) const
 {
     Sight sight;
     sight.facts = std::move(look.facts);
@@ -309,7 +309,7 @@ Sight FactFinder::ask_guest(Look look, std::chrono::milliseconds time,
                 sight.info.pause.emplace().paused = true; // why, and since when, its host knows
                 return sight;
             }
-            sight.info = sandbox->glance(Deadline::after(time));
+            sight.info = sandbox->glance(Deadline::after(time), shown ? &sight.shown : nullptr);
             sandbox->tell_host_pause(sight.info);
         }
     } catch (const std::exception& error) {

@@ -31,7 +31,7 @@ class FactFinder {
 
     /// The same with what its guest says, which is asked for some seconds at most, and only where
     /// its machine is awake: this starts and wakes nothing. `held`: by which this server reaches
-    /// the machine, if it does.
+    /// the machine, if it does. Its agent is shown all of it (Sight::shown).
     [[nodiscard]] Sight own_sight(const SessionId& id, const std::string& key,
                                   const std::optional<Record>& remembered,
                                   const std::shared_ptr<sandbox::Sandbox>& held) const;
@@ -67,7 +67,8 @@ class FactFinder {
     [[nodiscard]] Look look_at_key(const std::string& key) const;
     [[nodiscard]] std::string end_sentence(const Record& record, const Conditions& in_force) const;
     [[nodiscard]] Sight ask_guest(Look look, std::chrono::milliseconds time,
-                                  const std::shared_ptr<sandbox::Sandbox>& held = {}) const;
+                                  const std::shared_ptr<sandbox::Sandbox>& held = {},
+                                  bool shown = false) const;
     [[nodiscard]] std::vector<SessionFacts>
     collect(const std::function<SessionFacts(const std::string& key)>& describe) const;
     [[nodiscard]] std::optional<Activity> activity_of(const std::string& key,

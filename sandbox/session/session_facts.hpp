@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/backend.hpp"
+#include "sandbox/receipt.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <cstdint>
@@ -61,6 +62,7 @@ struct Sight {
     std::vector<sandbox::Layer> layers; ///< of the machine
     std::string trouble;                ///< why the guest did not tell; `info` is empty then
     bool elsewhere = false;             ///< on another host, where nobody here can ask it
+    sandbox::Receipt shown;             ///< of how jobs have ended, for who shows that to an agent
 };
 
 } // namespace berth::session

@@ -191,7 +191,9 @@ LastNotices last_notices(const protocol::InfoReply& info)
     for (const auto* job : newest.jobs) {
         notices.told.push_back(untold(*job) + end_of(*job));
     }
-    if (const auto others = newest.others + info.forgotten_unseen; others > 0) {
+    const std::size_t forgotten =
+        std::size_t{info.forgotten_unseen} + info.forgotten_expected; // of all nobody can ask now
+    if (const auto others = newest.others + forgotten; others > 0) {
         notices.untold = nor_those_of(others) + all_gone;
     }
     return notices;

@@ -100,6 +100,13 @@ class Outcome {
         }
     }
 
+    /// It has ended, and somebody who looked at all there is was shown how.
+    void shown() noexcept
+    {
+        tell(/*over=*/true);
+        (void)unseen_.clear();
+    }
+
     /// All that is marked is told.
     void tell_marked(bool over) noexcept
     {

@@ -19,12 +19,16 @@ struct InfoRequest {
     /// And says so, once it has, with a frame `acknowledge` on the same connection. Where that ends
     /// without, they are marked again. Meanwhile nobody else is told.
     bool acknowledge = false;
+    /// The asker shows its agent how all ended that are listed, and says so in the same way, if
+    /// `claim_unseen` is not there: from then on somebody has been told of them.
+    bool shows_ends = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
         field(1, self.claim_unseen);
         field(2, self.acknowledge);
+        field(3, self.shows_ends);
     }
 };
 
@@ -92,6 +96,9 @@ struct InfoReply {
     bool acknowledge = false;        ///< what was claimed is kept until the asker says that it told
     /// So many more results that reached nobody are remembered no longer. Claimed with the others.
     std::uint32_t forgotten_unseen = 0;
+    /// So many more have ended as JobEntry::expected and are remembered no longer, of servers that
+    /// are here: when the machine ends nobody can ask for them. An earlier guest does not say.
+    std::uint32_t forgotten_expected = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -109,6 +116,7 @@ struct InfoReply {
         field(12, self.quota);
         field(13, self.acknowledge);
         field(14, self.forgotten_unseen);
+        field(15, self.forgotten_expected);
     }
 };
 

@@ -94,6 +94,19 @@ TEST_CASE("of those that are remembered no longer the number is told")
     CHECK(last[1].starts_with("nor did the results of 2 earlier commands reach anybody"));
 }
 
+TEST_CASE(
+    "those that somebody knew of, and that are remembered no longer, count when nobody can ask")
+{
+    InfoReply info;
+    info.forgotten_unseen = 1;
+    info.forgotten_expected = 2;
+    CHECK(berth::session::last_notices(info).untold.find("the results of 3 earlier commands") !=
+          std::string::npos);
+    const auto told = unseen_notices(info); // of a machine that lives
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].find("the results of 1 command before") != std::string::npos);
+}
+
 TEST_CASE("of those that are ended while they run a few are named and the others counted")
 {
     InfoReply info;

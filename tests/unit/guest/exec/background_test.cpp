@@ -310,17 +310,43 @@ TEST_CASE("a job that prints without a pause: bounded, counted, and its calls ar
     });
 }
 
-TEST_CASE("so many ended jobs are remembered, and no more")
+TEST_CASE("so many ended jobs are remembered once they were asked for, and no more")
 {
     Guest guest(Mode::subreaper);
     for (int job = 0; job < 40; ++job) {
-        (void)guest.run(in_background("exit " + std::to_string(job)));
+        const auto id = guest.run(in_background("exit " + std::to_string(job))).reply.job_id;
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+        CHECK(output(guest, id, "", 1000).state.exit_code == job);
     }
-    CHECK(guest.until([&] {
-        return guest.commands->jobs().empty() && guest.commands->ended_jobs().size() == 32;
-    }));
+    CHECK(guest.until([&] { return guest.commands->ended_jobs().size() <= 33; }));
     CHECK(output(guest, "job-40").state.exit_code == 39);
     CHECK(code_of([&] { (void)output(guest, "job-1"); }) == ErrorCode::not_found);
+    CHECK(guest.commands->forgotten_expected() == 0);
+}
+
+TEST_CASE("of jobs that nobody was told the end of more are remembered, and the others counted")
+{
+    Guest guest(Mode::subreaper);
+    for (int job = 1; job <= 130; ++job) {
+        auto request = in_background("exit " + std::to_string(job % 100));
+        (void)guest.run(request);
+        CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+    }
+    CHECK(guest.until([&] { return guest.commands->forgotten_expected() == 2; }));
+    CHECK(guest.commands->ended_jobs().size() == 128);
+    CHECK(output(guest, "job-3").state.exit_code == 3);
+    try {
+        (void)output(guest, "job-2");
+        FAIL("it is remembered");
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::not_found);
+        CHECK(std::string(error.what()).find("is remembered no longer") != std::string::npos);
+    }
+    // Whoever lists them tells their ends.
+    guest.commands->shown(guest.commands->untold_ends());
+    CHECK(guest.commands->untold_ends().empty());
+    CHECK_FALSE(guest.commands->has_unseen());
+    CHECK(guest.commands->forgotten_expected() == 2);
 }
 
 TEST_CASE("outcomes that nobody has seen are not forgotten for others")

@@ -1,6 +1,9 @@
+#include "sandbox/guest/exec/forgotten_outcomes.hpp"
 #include "sandbox/guest/exec/outcome.hpp"
 
 #include <doctest/doctest.h>
+
+#include <string>
 
 using berth::guest::Outcome;
 
@@ -43,6 +46,42 @@ TEST_SUITE("guest/exec/outcome")
         CHECK_FALSE(outcome.end());
         outcome.known_to({}); // a server that tells no name
         CHECK(outcome.keeper() == "other");
+    }
+
+    TEST_CASE("an end that was shown to who looked at all there is is told")
+    {
+        Outcome outcome;
+        outcome.shown();
+        CHECK_FALSE(outcome.is_expected(true));
+        CHECK_FALSE(outcome.leave(/*over=*/true));
+        CHECK_FALSE(outcome.is_read()); // what it printed may still be asked for
+        Outcome unseen;
+        unseen.cut_off();
+        unseen.shown();
+        CHECK(unseen.unseen().is_known());
+        CHECK_FALSE(unseen.leave(/*over=*/true));
+    }
+
+    TEST_CASE("the number of those that are remembered no longer waits for who knows of them")
+    {
+        berth::guest::ForgottenOutcomes forgotten;
+        Outcome known;
+        known.set_keeper("one");
+        forgotten.add(known);
+        forgotten.add(known);
+        Outcome others;
+        others.set_keeper("other");
+        forgotten.add(others);
+        forgotten.add(Outcome()); // of a server that told no name
+        Outcome read;
+        read.set_read();
+        forgotten.add(read);
+        CHECK(forgotten.expected() == 4);
+        CHECK(forgotten.untold() == 0);
+        CHECK_FALSE(forgotten.leave([](const std::string&) { return true; }));
+        CHECK(forgotten.leave([](const std::string& server) { return server != "one"; }));
+        CHECK(forgotten.expected() == 2);
+        CHECK(forgotten.untold() == 2);
     }
 
     TEST_CASE("an end that was told is not told again, whoever leaves")
